@@ -2,9 +2,9 @@
  *
  * libcurl calls PREREQFUNCTION each time it is about to send a request. That makes it the guard against libcurl's
  * silent replay: by itself libcurl sends a request again, a POST included, when a reused connection dies before the
- * first byte of the response, or when the server refused an HTTP/2 stream. In these cases, and only in these, PREREQ is
- * called a second time although the previous leg got no final response (status < 200); the guard then aborts the
- * transfer and the engine decides whether to retry.
+ * first byte of the response, or when the server refused an HTTP/2 stream. In these cases PREREQ is called a second
+ * time although the previous leg got no final response (status < 200); the guard then aborts the transfer and the
+ * engine decides whether to retry.
  *
  * HEADERFUNCTION receives the response head line by line (a proxy's response to CONNECT is suppressed), WRITEFUNCTION
  * the body; the latter is set only if the options name a sink. Both pass the data to response.c. Field owners: see
@@ -123,8 +123,11 @@ static bool attempt_begin_first_leg(struct http_attempt *attempt)
 
 /* libcurl is about to repeat a leg that got no response. If the leg used a connection that existed before, that
  * connection died and the request may have run: evidence unknown. If libcurl made the connection for this leg, it
- * repeats only a refused stream, which the server did not process. In a multi, other calls may share the connection and
- * it counts as reused, so the refusal is assumed only where the connection is unshared. */
+ * repeats a refused stream, which the server did not process. In a multi, other calls may share the connection and it
+ * counts as reused, so the refusal is assumed only where the connection is unshared.
+ *
+ * Known weakness: libcurl also repeats after HTTP_1_1_REQUIRED, and while it still has the flag of a stream that was
+ * refused earlier on a reused connection. Neither proves that the request was not processed (RFC 9113 section 8.7). */
 static void attempt_note_replay(struct http_attempt *attempt)
 {
     bool refused_stream =
@@ -353,8 +356,8 @@ static void attempt_conclude(struct http_attempt *attempt, CURLcode code, int64_
         struct bide_outcome o = code == CURLE_OK ? success : http_outcome_from_failure(attempt, code);
         http_report_outcome(attempt, &o, now_ns);
         if (response->status >= 400 && attempt->call->verdict.action == BIDE_GIVE_UP)
-            (void)http_call_show_head(
-                attempt->call, &attempt->head); /* with FAILONERROR the callbacks never see the end of the head */
+            /* With FAILONERROR the callbacks never see the end of the head. */
+            (void)http_call_show_head(attempt->call, &attempt->head);
     }
     http_call_attempt_ended(attempt->call, attempt, attempt_return_code(attempt, code));
 }

@@ -39,29 +39,29 @@ struct bide_multi_call {
     struct bide_multi *multi;
     struct bide_multi_call *next;
     struct bide_multi_call *prev;
-    struct bide_multi_call *next_ready;
-    char *private_data; /* the caller's CURLOPT_PRIVATE */
+    struct bide_multi_call *next_ready; /* in the ready list of the multi */
+    char *private_data;                 /* the caller's CURLOPT_PRIVATE */
     void (*done)(void *context, const struct bide_multi_end *end);
     void *context;
-    bool is_ready;
-    bool start_due; /* START was received and not executed yet */
-    bool hedge_due; /* a hedge was due before the method was known */
-    bool cancel_requested;
+    bool is_ready;         /* it is in the ready list, or being processed */
+    bool start_due;        /* START was received and not executed yet */
+    bool hedge_due;        /* a hedge was due before the method was known */
+    bool cancel_requested; /* executed before anything else */
 };
 
 struct bide_multi {
     CURLM *curl;
     struct bide_timers timers;
-    struct bide_multi_call *first_call;
-    struct bide_multi_call *ready;
-    size_t running;
-    int64_t curl_due_ns; /* when libcurl wants to be called, for the caller's own event loop */
-    int64_t timer_set_ns;
+    struct bide_multi_call *first_call; /* all calls */
+    struct bide_multi_call *ready;      /* calls with a new verdict or a request to cancel */
+    size_t running;                     /* unfinished calls, waiting calls included */
+    int64_t curl_due_ns;                /* when libcurl wants to be called, for the caller's own event loop */
+    int64_t timer_set_ns;               /* the instant last passed to on_timer; BIDE_NEVER: no timer is set */
     void (*on_timer)(void *context, int64_t due_ns);
     void *timer_context;
     bool in_libcurl; /* libcurl is running: handles must not be added or removed */
-    bool processing;
-    bool draining;
+    bool processing; /* the ready list is being processed: nothing may recurse into it */
+    bool draining;   /* new calls are refused */
 };
 
 /* ---- attempt slots ---- */
@@ -256,8 +256,8 @@ static void multi_call_do_cancel(struct bide_multi_call *call)
 {
     call->cancel_requested = call->start_due = call->hedge_due = false;
     if (!http_call_cancel(&call->http, bide_now()))
-        call->http.code =
-            CURLE_ABORTED_BY_CALLBACK; /* over already: its final response was being streamed to the sink */
+        /* Over already: its final response was being streamed to the sink. */
+        call->http.code = CURLE_ABORTED_BY_CALLBACK;
     call->http.winner = NULL;
 }
 
@@ -401,8 +401,8 @@ static void multi_process_all(struct bide_multi *multi)
     int64_t now_ns = bide_now();
     for (struct bide_timer *timer; (timer = bide_timers_pop(&multi->timers, now_ns)) != NULL;) {
         struct bide_multi_call *call = multi_call_from_timer(timer);
-        bide_timers_set(&multi->timers, timer,
-                        DUE_PARKED); /* cannot fail: the queue has room, the timer was just removed */
+        /* Cannot fail: the queue has room, the timer was just removed. */
+        bide_timers_set(&multi->timers, timer, DUE_PARKED);
         multi_call_wake(call);
         multi_call_mark_ready(&call->http);
         multi_process_ready(multi);
@@ -453,8 +453,8 @@ size_t bide_multi_action(struct bide_multi *multi, curl_socket_t fd, int events)
     assert(!multi->in_libcurl && !multi->processing);
     if (multi->in_libcurl || multi->processing)
         return multi->running;
-    multi->timer_set_ns =
-        fd == CURL_SOCKET_TIMEOUT ? BIDE_NEVER : multi->timer_set_ns; /* it fired, so it is no longer set */
+    /* It fired, so it is no longer set. */
+    multi->timer_set_ns = fd == CURL_SOCKET_TIMEOUT ? BIDE_NEVER : multi->timer_set_ns;
     if (fd != CURL_SOCKET_TIMEOUT || multi->curl_due_ns <= bide_now()) {
         multi->in_libcurl = true;
         if (fd == CURL_SOCKET_TIMEOUT)

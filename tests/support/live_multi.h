@@ -34,8 +34,7 @@ struct live_multi_call {
 
 void live_multi_call_init(struct live_multi_call *call, const char *url, const struct bide_policy *policy);
 void live_multi_call_start(struct live_multi_call *call, struct bide_multi *multi, struct bide_target *target);
-void live_multi_call_restart(
-    struct live_multi_call *call); /* start it again with the same arguments, for `after_done` */
+void live_multi_call_restart(struct live_multi_call *call); /* with the same arguments; for `after_done` */
 void live_multi_call_free(struct live_multi_call *call);
 
 /* Makes the request a POST with this text as its body, from memory. */

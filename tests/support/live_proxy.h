@@ -24,9 +24,8 @@ enum live_proxy_action {
 
 struct live_proxy;
 
-struct live_proxy *live_proxy_new(const enum live_proxy_action *actions,
-                                  size_t count); /* the last action is repeated */
-void live_proxy_free(struct live_proxy *proxy);  /* accepts NULL */
+struct live_proxy *live_proxy_new(const enum live_proxy_action *actions, size_t count); /* the last one repeats */
+void live_proxy_free(struct live_proxy *proxy);                                         /* accepts NULL */
 const char *live_proxy_url(struct live_proxy *proxy);
 size_t live_proxy_requests(struct live_proxy *proxy); /* CONNECTs so far */
 

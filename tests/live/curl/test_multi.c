@@ -1021,8 +1021,8 @@ static void another_thread_can_end_a_poll(void **state)
     fixture_begin(&w, "/down 503", 3);
     w.policy = policy_with_long_waits();
     call_init_and_start(&w, &call, "/down");
-    assert_true(
-        live_multi_run_until(w.multi, handle_is_free, &call)); /* while the call waits, nothing else ends a poll */
+    /* While the call waits, nothing else ends a poll. */
+    assert_true(live_multi_run_until(w.multi, handle_is_free, &call));
     int64_t before_ns = bide_now();
     assert_int_equal(pthread_create(&thread, NULL, wake_multi, w.multi), 0);
     assert_int_equal(bide_multi_poll(w.multi, before_ns + 60 * BIDE_S), 1);

@@ -346,8 +346,8 @@ static void more_retries_than_the_share_are_overload(void **state)
     count_times(&ratio, &first, 90, 0);
     assert_false(count_times(&ratio, &second, 10, 0)); /* exactly a tenth */
     assert_true(bide_inbound_ratio_count(&ratio, &second, 0));
-    assert_true(bide_inbound_ratio_count(&ratio, &first,
-                                         0)); /* first attempts are refused a retry, too, while the overload lasts */
+    /* First attempts are refused a retry, too, while the overload lasts. */
+    assert_true(bide_inbound_ratio_count(&ratio, &first, 0));
     assert_false(count_times(&ratio, &first, 8, 0)); /* 11 of 110 */
     assert_true(count_times(&ratio, &second, 1, 0));
     assert_true(bide_inbound_ratio_get(&ratio, 9 * S).overloaded);

@@ -174,8 +174,7 @@ static void only_false_values_are_a_stop_hint(void **state)
             fail_msg("\"%s\" was taken for a stop", ignored_values[i]);
     assert_int_equal(bide_hint_should_retry((struct bide_text){NULL, 0}).kind, BIDE_HINT_NONE);
     assert_int_equal(bide_hint_should_retry((struct bide_text){"false", 4}).kind, BIDE_HINT_NONE);
-    assert_int_equal(bide_hint_should_retry((struct bide_text){"?0", 3}).kind,
-                     BIDE_HINT_NONE); /* with a NUL after it */
+    assert_int_equal(bide_hint_should_retry((struct bide_text){"?0", 3}).kind, BIDE_HINT_NONE); /* and a NUL */
 }
 
 static void a_written_field_is_understood_by_the_client(void **state)

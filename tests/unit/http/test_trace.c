@@ -248,8 +248,8 @@ static void an_absent_trace_has_no_child_and_is_not_written(void **state)
 static void the_header_name_is_traceparent(void **state)
 {
     (void)state;
-    assert_string_equal(BIDE_TRACE_HEADER,
-                        "traceparent"); /* header names are case-insensitive, but trace-parent would be another field */
+    /* Header names are case-insensitive, but trace-parent would be another field. */
+    assert_string_equal(BIDE_TRACE_HEADER, "traceparent");
 }
 
 int main(void)
