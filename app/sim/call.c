@@ -2,7 +2,7 @@
  *
  * START sends an attempt, WAIT sets the timer, DONE and GIVE_UP end it. The simulator decides nothing, but for one
  * thing that the engine does not have: Gaussian jitter moves the end of a wait that the policy decided. */
-#include "play.h"
+#include "state.h"
 
 /* ---- attempts ---- */
 

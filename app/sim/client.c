@@ -7,7 +7,7 @@
 
 #include "os/memory.h"
 
-#include "play.h"
+#include "state.h"
 
 /* ---- processes and their targets ---- */
 

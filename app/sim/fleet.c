@@ -21,7 +21,7 @@
 #include "fleet/protocol/member.h"
 #include "os/memory.h"
 
-#include "play.h"
+#include "state.h"
 
 #define EPOCH_MS     INT64_C(1000000000000) /* the bucket's clock is the wall's, far from 0 */
 #define OPEN_SHARE   500             /* per mille of instances whose open breakers open the others': the default */
@@ -35,7 +35,7 @@ struct sim_instance {
     struct lease_member lease;
     struct lease_reply reply; /* on its way */
     int64_t answer_ns;        /* the answer comes then; BIDE_NEVER: none will */
-    uint32_t bank;
+    uint32_t bucket;
     uint32_t asks, failures; /* so far; one after the other */
 };
 
@@ -52,7 +52,7 @@ static bool is_down(const struct sim_fleet *fleet, int64_t at_ns)
     return at_ns >= fleet->down_from_ns && at_ns < fleet->down_until_ns;
 }
 
-static void count(struct sim_play *play, const struct lease_request *ask, const struct lease_reply *answer)
+static void count(struct sim_play *play, const struct lease_request *request, const struct lease_reply *reply)
 {
     struct sim_fleet_play *fleet = &play->fleet;
     struct sim_result *result = play->result;
@@ -64,13 +64,13 @@ static void count(struct sim_play *play, const struct lease_request *ask, const 
     result->fleet_exchanges++;
     if (fleet->this_second > result->fleet_peak)
         result->fleet_peak = fleet->this_second;
-    result->fleet_leased_milli += answer->granted_milli - ask->returned_milli;
-    result->fleet_earned_milli += ask->earned_milli;
+    result->fleet_leased_milli += reply->granted_milli - request->returned_milli;
+    result->fleet_earned_milli += request->earned_milli;
 }
 
 static void arrive(struct sim_play *play, struct sim_instance *it, uint32_t id)
 {
-    lease_bucket_serve(&play->fleet.bank[it->bank], &it->lease.request, EPOCH_MS + play->now_ns / BIDE_MS, &it->reply);
+    lease_bucket_serve(&play->fleet.bucket[it->bucket], &it->lease.request, EPOCH_MS + play->now_ns / BIDE_MS, &it->reply);
     count(play, &it->lease.request, &it->reply);
     if (it->answer_ns != BIDE_NEVER)
         plan(play, it->answer_ns, id, ANSWER);
@@ -89,7 +89,7 @@ static void plan_look(struct sim_play *play, struct sim_instance *it, uint32_t i
     plan(play, at_ns > play->now_ns ? at_ns : play->now_ns + BIDE_MS, id, LOOK);
 }
 
-static void ask(struct sim_play *play, struct sim_instance *it, uint32_t id)
+static void request(struct sim_play *play, struct sim_instance *it, uint32_t id)
 {
     const struct sim_fleet *fleet = &play->world->fleet;
     int64_t over_ns = play->now_ns + fleet->timeout_ns;
@@ -108,7 +108,7 @@ static void ask(struct sim_play *play, struct sim_instance *it, uint32_t id)
 static void look(struct sim_play *play, struct sim_instance *it, uint32_t id)
 {
     if (lease_member_try_claim(&it->lease, play->now_ns))
-        ask(play, it, id);
+        request(play, it, id);
     else
         plan_look(play, it, id);
 }
@@ -140,7 +140,7 @@ static void nothing(struct sim_play *play, struct sim_instance *it, uint32_t id)
     plan_look(play, it, id);
 }
 
-static void answer(struct sim_play *play, struct sim_instance *it, uint32_t id)
+static void reply(struct sim_play *play, struct sim_instance *it, uint32_t id)
 {
     count_alone(play, it);
     uint64_t seed = sim_bits(name_of(play, it, SIM_FOR_NEXT_ASK));
@@ -158,7 +158,7 @@ void sim_fleet_event(struct sim_play *play, uint32_t id, uint32_t seq)
     switch ((enum step)seq) {
     case LOOK: look(play, it, id); break;
     case ARRIVE: arrive(play, it, id); break;
-    case ANSWER: answer(play, it, id); break;
+    case ANSWER: reply(play, it, id); break;
     case NOTHING: nothing(play, it, id); break;
     }
 }
@@ -173,10 +173,10 @@ static bool leases(const struct sim_play *play, uint32_t g)
 /* Of a service there is a bucket for those who see it as one, and one for each of its shards. */
 static uint32_t bank_of(const struct sim_play *play, const struct sim_caller *caller, uint32_t target)
 {
-    uint32_t bank = 0;
+    uint32_t bucket = 0;
     for (uint32_t s = 0; s < caller->service; s++)
-        bank += 1 + play->world->service[s].shards;
-    return caller->shards == 1 ? bank : bank + 1 + target % caller->shards;
+        bucket += 1 + play->world->service[s].shards;
+    return caller->shards == 1 ? bucket : bucket + 1 + target % caller->shards;
 }
 
 static bool join(struct sim_play *play, const struct sim_caller *caller, uint32_t target)
@@ -189,7 +189,7 @@ static bool join(struct sim_play *play, const struct sim_caller *caller, uint32_
                                 .open_permille = OPEN_SHARE,
                                 .timeout_ns = fleet->timeout_ns,
                                 .hold_off = true};
-    *it = (struct sim_instance){.bank = bank_of(play, caller, target)};
+    *it = (struct sim_instance){.bucket = bank_of(play, caller, target)};
     if (lease_member_join(&it->lease, &caller->target[target], &terms, i + 1, 0, NULL) != BIDE_OK)
         return false;
     plan(play, 0, SIM_ID_FLEET + i, LOOK);
@@ -198,19 +198,19 @@ static bool join(struct sim_play *play, const struct sim_caller *caller, uint32_
 
 bool sim_fleet_open(struct sim_play *play)
 {
-    uint32_t banks = 0;
+    uint32_t buckets = 0;
     uint64_t instances = 0;
     for (uint32_t s = 0; s < play->world->services; s++)
-        banks += 1 + play->world->service[s].shards;
+        buckets += 1 + play->world->service[s].shards;
     for (uint32_t g = 0; g < play->world->groups; g++)
         instances += leases(play, g) ? play->caller[g].targets : 0;
     if (instances == 0)
         return true;
     if (instances > SIM_ID_END - SIM_ID_FLEET)
         return false;
-    play->fleet.bank = os_memory(banks, sizeof *play->fleet.bank);
+    play->fleet.bucket = os_memory(buckets, sizeof *play->fleet.bucket);
     play->fleet.instance = os_memory(instances, sizeof *play->fleet.instance);
-    if (play->fleet.bank == NULL || play->fleet.instance == NULL)
+    if (play->fleet.bucket == NULL || play->fleet.instance == NULL)
         return false;
     for (uint32_t g = 0; g < play->world->groups; g++)
         for (uint32_t i = 0; leases(play, g) && i < play->caller[g].targets; i++)
@@ -227,6 +227,6 @@ void sim_fleet_finish(struct sim_play *play)
 
 void sim_fleet_close(struct sim_play *play)
 {
-    free(play->fleet.bank);
+    free(play->fleet.bucket);
     free(play->fleet.instance);
 }

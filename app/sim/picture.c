@@ -9,8 +9,8 @@
 #include "conf/unit.h"
 #include "number.h"
 #include "report.h"
+#include "report_common.h"
 #include "scale.h"
-#include "shown.h"
 
 #include <inttypes.h>
 #include <math.h>

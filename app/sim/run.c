@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "play.h"
+#include "state.h"
 
 #define EVENTS_MAX    UINT64_C(4000000000)
 #define TIME_MAX_NS   (INT64_C(366) * 24 * 60 * BIDE_MINUTE) /* a year: no scenario means that */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "build.h"
+#include "scenario_internal.h"
 
 /* ---- what is asked ---- */
 

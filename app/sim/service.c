@@ -6,7 +6,7 @@
  * with the request. An answer that nobody waits for is work wasted. */
 #include "core/saturate.h"
 
-#include "play.h"
+#include "state.h"
 
 /* ---- what the world says of a service now ---- */
 

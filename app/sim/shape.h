@@ -2,7 +2,7 @@
 #ifndef SIM_SHAPE_H
 #define SIM_SHAPE_H
 
-#include "draw.h"
+#include "random.h"
 
 #define SIM_SHAPE_MAX 256u /* room for any that is written, with its NUL */
 

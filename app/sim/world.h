@@ -12,7 +12,7 @@
 
 #include "conf/conf.h"
 
-#include "draw.h"
+#include "random.h"
 
 #define SIM_NAME_MAX     64u
 #define SIM_POLICY_MAX   256u /* FILE#NAME */

@@ -1,11 +1,11 @@
-/* pool.c - memory for many things of one size, by index: chunks that never move, so that pointers stay good. */
+/* slab.c - memory for many things of one size, by index: chunks that never move, so that pointers stay good. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "os/memory.h"
 
-#include "play.h"
+#include "state.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
 

@@ -1,9 +1,9 @@
-/* csv.c - tables for spreadsheets and scripts, as RFC 4180 has them, but with the line ends of Unix. */
+/* report_csv.c - tables for spreadsheets and scripts, as RFC 4180 has them, but with the line ends of Unix. */
 #include "report.h"
 
 #include "conf/unit.h"
 #include "number.h"
-#include "shown.h"
+#include "report_common.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* table.c - a batch on a terminal: what was run, a line per row with figures and a picture, then why calls gave up.
+/* report_table.c - a batch on a terminal: what was run, a line per row with figures and a picture, then why calls gave up.
  *
  * The scenario's own columns come first, with arrivals and served: they are the answer to its question. Then what is
  * of use beside them; of that, figures that are the same in every row are told in a sentence instead.
@@ -12,8 +12,8 @@
 #include "chart/chart.h"
 #include "conf/unit.h"
 #include "number.h"
+#include "report_common.h"
 #include "scale.h"
-#include "shown.h"
 
 #include <math.h>
 #include <string.h>

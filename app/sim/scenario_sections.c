@@ -1,4 +1,4 @@
-/* sections.c - from what a scenario file and the command line say to settings, cases and sweeps.
+/* scenario_sections.c - from what a scenario file and the command line say to settings, cases and sweeps.
  *
  * Sections are declared first, so that names can be used in any order. Then every key = value becomes a setting whose
  * value is checked at once, whether it will be used or not. What could not be understood is told and left out. */
@@ -8,7 +8,7 @@
 
 #include "conf/suggest.h"
 
-#include "build.h"
+#include "scenario_internal.h"
 
 static const char *const sections[] = {"scenario", "policy", "clients", "network", "fleet",
                                        "service",  "outage", "case",    "sweep",   NULL};

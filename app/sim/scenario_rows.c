@@ -1,4 +1,4 @@
-/* rows.c - from settings, cases and sweeps to the worlds that are to be run.
+/* scenario_rows.c - from settings, cases and sweeps to the worlds that are to be run.
  *
  * A row is the base world with a case's settings, a value of each key that is swept, and what the command line sets, in
  * this order; then it is checked as a whole. Keys of policies are set in copies of the policies that the row uses.
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "build.h"
+#include "scenario_internal.h"
 
 #define TOLD_MAX 64u
 

@@ -1,4 +1,4 @@
-/* shown.h - what all reports have in common: which figures are shown, and how what was run is told. */
+/* report_common.h - what all reports have in common: which figures are shown, and how what was run is told. */
 #ifndef SIM_SHOWN_H
 #define SIM_SHOWN_H
 

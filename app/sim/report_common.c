@@ -1,5 +1,5 @@
-/* shown.c - which figures a report shows, and the words for what was run. */
-#include "shown.h"
+/* report_common.c - which figures a report shows, and the words for what was run. */
+#include "report_common.h"
 
 #include "conf/unit.h"
 

@@ -1,4 +1,4 @@
-/* json.c - a batch as one JSON object, for programs. Members come in the order of the table of metrics; a member for
+/* report_json.c - a batch as one JSON object, for programs. Members come in the order of the table of metrics; a member for
  * each metric is in every row, null where it has no value.
  *
  * Written as it goes, not built as a tree: a series may be long. A flag is true, false or null with any number of
@@ -8,7 +8,7 @@
 #include "chart/chart.h"
 #include "conf/unit.h"
 #include "number.h"
-#include "shown.h"
+#include "report_common.h"
 
 #include <inttypes.h>
 #include <math.h>

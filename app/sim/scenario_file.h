@@ -1,4 +1,4 @@
-/* file.h - a scenario file cut into sections, keys and values: what it says, not yet what it means. */
+/* scenario_file.h - a scenario file cut into sections, keys and values: what it says, not yet what it means. */
 #ifndef SIM_FILE_H
 #define SIM_FILE_H
 

@@ -1,4 +1,4 @@
-/* build.h - a scenario in the making: what its file and the command line say, understood but not yet put together.
+/* scenario_internal.h - a scenario in the making: what its file and the command line say, understood but not yet put together.
  *
  *     sections.c   from the file and the command line to settings, cases and sweeps
  *     rows.c       from those to the worlds that are to be run
@@ -6,7 +6,7 @@
 #ifndef SIM_BUILD_H
 #define SIM_BUILD_H
 
-#include "file.h"
+#include "scenario_file.h"
 #include "setting.h"
 
 #define SIM_ELEMENTS_MAX 8u /* of any part */

@@ -1,7 +1,7 @@
-/* svg.c - the picture as a file of its own: title, question, charts below each other, and what was run. */
+/* report_svg.c - the picture as a file of its own: title, question, charts below each other, and what was run. */
 #include "picture.h"
 #include "report.h"
-#include "shown.h"
+#include "report_common.h"
 
 #include <string.h>
 

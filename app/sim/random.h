@@ -1,4 +1,4 @@
-/* draw.h - chance for the simulator: numbers named by (seed, stream, id, turn), and the shapes they are bent into.
+/* random.h - chance for the simulator: numbers named by (seed, stream, id, turn), and the shapes they are bent into.
  *
  * As in the engine, a random number is a function of its name and not the next of a stream: who asks first does not
  * matter, so a run does not depend on the order in which a queue gives out events of the same instant, on threads or on

@@ -1,4 +1,4 @@
-/* memory.c - how much memory this process can still have, before it starts what would need more.
+/* memory_available.c - how much memory this process can still have, before it starts what would need more.
  *
  * The least of: what the system can give without swapping (MemAvailable), what the limits of the process leave of its
  * address space and of its data (ulimit -v, -d), and what every control group that it is in, up to the root, leaves of

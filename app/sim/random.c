@@ -1,4 +1,4 @@
-/* draw.c - chance for the simulator: see draw.h.
+/* random.c - chance for the simulator: see draw.h.
  *
  * The logarithm is ln m + e ln 2 for x = m 2^e with m around 1, and ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 ...) for
  * s = (m - 1) / (m + 1), which is at most 0.172. The exponential takes the whole multiples of ln 2 out as a power of
@@ -17,7 +17,7 @@
 
 #include "core/random.h"
 
-#include "draw.h"
+#include "random.h"
 
 /* ---- bits ---- */
 

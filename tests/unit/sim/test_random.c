@@ -14,7 +14,7 @@
 
 #include <bide/base.h>
 
-#include "sim/draw.h"
+#include "sim/random.h"
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 #define MS           BIDE_MS

@@ -1,4 +1,4 @@
-/* bytes.c - how much memory a run may need, told before it begins.
+/* memory_estimate.c - how much memory a run may need, told before it begins.
  *
  * What is known is counted in full: the callers of a herd, closed clients, targets, points of the series. For open
  * groups Little's law tells how many calls there are at once: their rate times the time that a call may take. That time
@@ -8,7 +8,7 @@
  *
  * A weakness: a policy without a deadline and a timeout at a service near its capacity waits longer than the mean
  * suggests. Its calls are small in number all the same, compared with those of an overload. */
-#include "play.h"
+#include "state.h"
 
 #define GENEROUS       10.0   /* times the mean: what an attempt may take without a timeout */
 #define EVENT_BYTES    20.0   /* of 16, and what the queue needs beside them */

@@ -1,4 +1,4 @@
-/* gauge.c - counts what happens: totals, the fullest buckets of four widths, a series over time, recovery.
+/* stats.c - counts what happens: totals, the fullest buckets of four widths, a series over time, recovery.
  *
  * Peaks need no memory: time only goes forward, so the present bucket of the least width is enough, and a width is
  * filled from the one below it, of which it is a multiple. */
@@ -7,7 +7,7 @@
 
 #include "os/memory.h"
 
-#include "play.h"
+#include "state.h"
 
 #define SAMPLES_MAX   1024u             /* targets looked at for a point of the series */
 #define POINTS_MAX    ((size_t)1 << 20) /* as many as a duration may have: only a long drain brings more */

@@ -1,4 +1,4 @@
-/* page.c - a batch as one HTML page: the question, the picture, figures in groups, what was set, and how to repeat it.
+/* report_html.c - a batch as one HTML page: the question, the picture, figures in groups, what was set, and how to repeat it.
  *
  * Nothing is loaded from anywhere. Light and dark are the reader's choice (prefers-color-scheme). Wide tables are moved
  * sideways in a box of their own; the page itself never is. */
@@ -6,7 +6,7 @@
 #include "report.h"
 
 #include "number.h"
-#include "shown.h"
+#include "report_common.h"
 
 #include <inttypes.h>
 #include <math.h>

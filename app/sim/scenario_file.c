@@ -1,10 +1,10 @@
-/* file.c - cuts a scenario file into sections, keys and values.
+/* scenario_file.c - cuts a scenario file into sections, keys and values.
  *
  * The same rules as in bide.conf, but for three: only = stands between key and value (a tail has colons in it), a line
  * may be as long as it likes, and any value may go on in the next line if that one is indented and has no = in it.
  * What belongs to a [policy NAME] is not cut but copied, so that app/conf reads it and tells what is wrong with it in
  * its own words, with the right line. */
-#include "file.h"
+#include "scenario_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* play.h - the state of one run, and what its parts do for each other.
+/* state.h - the state of one run, and what its parts do for each other.
  *
  *     run.c      the loop: takes the next event, gives it to its owner
  *     client.c   when calls begin; users, closed loops, processes and their targets
@@ -174,7 +174,7 @@ struct sim_gauge {
 
 /* Accounts of leased budgets: fleet.c. */
 struct sim_fleet_play {
-    struct lease_bucket *bank;
+    struct lease_bucket *bucket;
     struct sim_instance *instance;
     uint32_t instances;
     uint32_t events; /* in the queue */
