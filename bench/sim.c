@@ -38,7 +38,7 @@ static struct storm storm_of(uint32_t callers)
     char count[64], errors[CONF_ERROR_MAX];
     snprintf(count, sizeof count, "clients.herd.count=%u", (unsigned)callers);
     const char *const set[] = {count, NULL};
-    struct sim_choice choice = {.set = set};
+    struct sim_overrides choice = {.set = set};
     struct storm storm = {.scenario = sim_scenario_read("storm_herd", &choice, errors)};
     if (!storm.scenario) {
         fprintf(stderr, "sim: %s\n", errors);
@@ -68,7 +68,7 @@ static uint64_t with_engine(const void *context, uint32_t callers)
 {
     static struct sim_result result; /* too large for some stacks */
     const struct storm *storm = context;
-    if (sim_run(storm->world, &(struct sim_how){.seed = 1}, &result) != SIM_END_DONE) {
+    if (sim_run(storm->world, &(struct sim_run_options){.seed = 1}, &result) != SIM_END_DONE) {
         fprintf(stderr, "sim: the storm of %u callers was not run to its end\n", (unsigned)callers);
         exit(EXIT_FAILURE);
     }
@@ -82,8 +82,8 @@ static uint64_t with_engine(const void *context, uint32_t callers)
 /* When the next attempt after a failed one is due: full jitter. */
 static int64_t retry_at(const struct sim_event *event)
 {
-    struct sim_name name = {.seed = 1, .stream = SIM_FOR_CALL, .id = event->id, .turn = event->seq};
-    return event->at_ns + (int64_t)sim_uniform(name, (uint64_t)BASE_NS << event->seq);
+    struct sim_random_key name = {.seed = 1, .stream = SIM_FOR_CALL, .id = event->id, .turn = event->seq};
+    return event->at_ns + (int64_t)sim_random_range(name, (uint64_t)BASE_NS << event->seq);
 }
 
 static bool fails(const struct sim_event *event)
@@ -183,7 +183,7 @@ static double seconds(struct timeval time)
 static void measure_largest(void)
 {
     struct storm storm = storm_of(MOST);
-    uint64_t needs = sim_world_bytes(storm.world), left = sim_memory_left();
+    uint64_t needs = sim_world_bytes(storm.world), left = sim_memory_available();
     if (left < needs) {
         fprintf(stderr, "sim: the storm of 25 million callers is left out: it needs %.1f GB, and there are %.1f\n",
                 (double)needs / 1e9, (double)left / 1e9);

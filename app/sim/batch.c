@@ -18,33 +18,33 @@
 
 #include <bide/clock.h>
 
-#define LOOK_NS     (100 * BIDE_MS) /* between two calls of the plan's progress */
+#define PROGRESS_NS (100 * BIDE_MS) /* between two calls of the plan's progress */
 #define THREADS_MAX 256u
 #define WHOLE_PPM   1000000u
 #define STACK_BYTES 8388608u
 
-struct pool {
+struct batch_pool {
     struct sim_batch *batch;
     size_t metrics;
     size_t tasks;
-    double **value;    /* by row, then seed and metric; NULL: not begun, or its figures are made */
-    uint32_t *lacking; /* by row: tasks that have not ended */
+    double **value;       /* by row, then seed and metric; NULL: not begun, or its figures are made */
+    uint32_t *tasks_left; /* by row: tasks that have not ended */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* under the lock */
-    size_t next;    /* the task to be handed out */
-    size_t ended;   /* tasks */
-    size_t working; /* threads */
+    size_t next;            /* the task to be handed out */
+    size_t ended;           /* tasks */
+    size_t workers_running; /* threads */
     enum sim_end end;
     size_t failed; /* the task that `end` is about, if that is not DONE */
     _Atomic bool stop;
     /* the calling thread's own */
-    bool alone; /* it works itself */
-    int64_t looked_ns;
+    bool is_single; /* it works itself */
+    int64_t progress_ns;
 };
 
 struct worker {
-    struct pool *pool;
+    struct batch_pool *pool;
     pthread_t thread;
     _Atomic uint32_t done_ppm; /* of the task it is at */
 };
@@ -52,7 +52,7 @@ struct worker {
 /* ---- figures ---- */
 
 /* Student's t for 95 %, two-sided: a table where the series below is not good to 1e-5 yet. */
-static double student(uint32_t freedom)
+static double student_t_95(uint32_t freedom)
 {
     static const double exact[] = {
         0,       12.7062, 4.30265, 3.18245, 2.77645, 2.57058, 2.44691, 2.36462, 2.30600, 2.26216, 2.22814,
@@ -67,7 +67,7 @@ static double student(uint32_t freedom)
 }
 
 /* Of what lies `stride` apart, one for each seed. */
-static struct sim_figure figure_of(const double *value, uint32_t seeds, size_t stride)
+static struct sim_figure figure_over_seeds(const double *value, uint32_t seeds, size_t stride)
 {
     struct sim_figure f = {.mean = NAN, .least = NAN, .most = NAN};
     double sum = 0, squares = 0;
@@ -84,26 +84,26 @@ static struct sim_figure figure_of(const double *value, uint32_t seeds, size_t s
         return f;
     f.mean = f.least == f.most ? f.least : sum / f.count;
     for (uint32_t s = 0; s < seeds; s++) {
-        double off = value[s * stride] - f.mean;
-        squares += isnan(off) ? 0 : off * off;
+        double deviation = value[s * stride] - f.mean;
+        squares += isnan(deviation) ? 0 : deviation * deviation;
     }
     if (f.count > 1)
-        f.half = student(f.count - 1) * sqrt(squares / (f.count - 1) / f.count);
+        f.half = student_t_95(f.count - 1) * sqrt(squares / (f.count - 1) / f.count);
     return f;
 }
 
-static void make_figures(struct pool *pool, size_t row)
+static void pool_make_figures(struct batch_pool *pool, size_t row)
 {
-    struct sim_outcome *outcome = &pool->batch->row[row];
+    struct sim_row_result *outcome = &pool->batch->row[row];
     for (size_t m = 0; m < pool->metrics; m++)
-        outcome->figure[m] = figure_of(pool->value[row] + m, pool->batch->plan.seeds, pool->metrics);
+        outcome->figure[m] = figure_over_seeds(pool->value[row] + m, pool->batch->plan.seeds, pool->metrics);
     free(pool->value[row]);
     pool->value[row] = NULL;
 }
 
 /* ---- progress ---- */
 
-static double share_done(struct pool *pool, const struct worker *worker, size_t workers)
+static double pool_share_done(struct batch_pool *pool, const struct worker *worker, size_t workers)
 {
     pthread_mutex_lock(&pool->lock);
     double done = (double)pool->ended;
@@ -114,22 +114,22 @@ static double share_done(struct pool *pool, const struct worker *worker, size_t 
     return done < 1 ? done : 1; /* a worker's last share may be counted with its task for a moment */
 }
 
-static void look(struct pool *pool, const struct worker *worker, size_t workers)
+static void pool_report_progress(struct batch_pool *pool, const struct worker *worker, size_t workers)
 {
     const struct sim_plan *plan = &pool->batch->plan;
-    if (plan->progress != NULL && !plan->progress(plan->context, share_done(pool, worker, workers)))
+    if (plan->progress != NULL && !plan->progress(plan->context, pool_share_done(pool, worker, workers)))
         atomic_store(&pool->stop, true);
 }
 
 /* A run's own progress. */
-static bool at_work(void *context, double done)
+static bool worker_on_progress(void *context, double done)
 {
     struct worker *worker = context;
-    struct pool *pool = worker->pool;
+    struct batch_pool *pool = worker->pool;
     atomic_store_explicit(&worker->done_ppm, (uint32_t)(done * WHOLE_PPM), memory_order_relaxed);
-    if (pool->alone && bide_now() - pool->looked_ns >= LOOK_NS) {
-        look(pool, worker, 1);
-        pool->looked_ns = bide_now();
+    if (pool->is_single && bide_now() - pool->progress_ns >= PROGRESS_NS) {
+        pool_report_progress(pool, worker, 1);
+        pool->progress_ns = bide_now();
     }
     return !atomic_load(&pool->stop);
 }
@@ -137,7 +137,7 @@ static bool at_work(void *context, double done)
 /* ---- a task ---- */
 
 /* What it came to goes where it belongs. */
-static void keep(struct pool *pool, size_t row, uint32_t seed, struct sim_result *result)
+static void task_store_result(struct batch_pool *pool, size_t row, uint32_t seed, struct sim_result *result)
 {
     double *value = pool->value[row] + seed * pool->metrics;
     for (size_t m = 0; m < pool->metrics; m++)
@@ -149,25 +149,25 @@ static void keep(struct pool *pool, size_t row, uint32_t seed, struct sim_result
     sim_result_free(result);
 }
 
-static enum sim_end perform(struct worker *worker, size_t task)
+static enum sim_end task_run(struct worker *worker, size_t task)
 {
-    struct pool *pool = worker->pool;
+    struct batch_pool *pool = worker->pool;
     const struct sim_plan *plan = &pool->batch->plan;
     size_t row = task / plan->seeds;
     uint32_t seed = (uint32_t)(task % plan->seeds);
-    struct sim_how how = {plan->seed + seed, plan->plain_queue, at_work, worker};
+    struct sim_run_options options = {plan->seed + seed, plan->plain_queue, worker_on_progress, worker};
     struct sim_result *result = calloc(1, sizeof *result); /* too large for a thread's stack */
     if (result == NULL)
         return SIM_END_NO_MEMORY;
-    enum sim_end end = sim_run(&sim_scenario_row(pool->batch->scenario, row)->world, &how, result);
+    enum sim_end end = sim_run(&sim_scenario_row(pool->batch->scenario, row)->world, &options, result);
     if (end == SIM_END_DONE)
-        keep(pool, row, seed, result);
+        task_store_result(pool, row, seed, result);
     free(result);
     return end;
 }
 
 /* The next task, with room for what its row comes to; false: there is none. Under the lock. */
-static bool take(struct pool *pool, size_t *task)
+static bool pool_take_task(struct batch_pool *pool, size_t *task)
 {
     const struct sim_plan *plan = &pool->batch->plan;
     if (pool->next == pool->tasks || atomic_load(&pool->stop))
@@ -185,7 +185,7 @@ static bool take(struct pool *pool, size_t *task)
 }
 
 /* Of several that failed, the first in order is told; that it was stopped, only if nothing else was wrong. */
-static bool is_worse(const struct pool *pool, size_t task, enum sim_end end)
+static bool pool_failure_precedes(const struct batch_pool *pool, size_t task, enum sim_end end)
 {
     if (pool->end == SIM_END_DONE || (pool->end == SIM_END_STOPPED) != (end == SIM_END_STOPPED))
         return end != SIM_END_STOPPED || pool->end == SIM_END_DONE;
@@ -193,36 +193,36 @@ static bool is_worse(const struct pool *pool, size_t task, enum sim_end end)
 }
 
 /* Under the lock. */
-static void put_back(struct pool *pool, size_t task, enum sim_end end)
+static void pool_finish_task(struct batch_pool *pool, size_t task, enum sim_end end)
 {
     size_t row = task / pool->batch->plan.seeds;
     if (end == SIM_END_DONE) {
         pool->ended++;
-        if (--pool->lacking[row] == 0)
-            make_figures(pool, row);
+        if (--pool->tasks_left[row] == 0)
+            pool_make_figures(pool, row);
         return;
     }
     atomic_store(&pool->stop, true);
-    if (is_worse(pool, task, end)) {
+    if (pool_failure_precedes(pool, task, end)) {
         pool->end = end;
         pool->failed = task;
     }
 }
 
-static void *work(void *context)
+static void *worker_main(void *context)
 {
     struct worker *worker = context;
-    struct pool *pool = worker->pool;
+    struct batch_pool *pool = worker->pool;
     size_t task;
     pthread_mutex_lock(&pool->lock);
-    while (take(pool, &task)) {
+    while (pool_take_task(pool, &task)) {
         pthread_mutex_unlock(&pool->lock);
-        enum sim_end end = perform(worker, task);
+        enum sim_end end = task_run(worker, task);
         pthread_mutex_lock(&pool->lock);
         atomic_store_explicit(&worker->done_ppm, 0, memory_order_relaxed);
-        put_back(pool, task, end);
+        pool_finish_task(pool, task, end);
     }
-    pool->working--;
+    pool->workers_running--;
     pthread_cond_signal(&pool->changed);
     pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -230,10 +230,10 @@ static void *work(void *context)
 
 /* ---- the pool ---- */
 
-static bool pool_open(struct pool *pool, struct sim_batch *batch)
+static bool pool_open(struct batch_pool *pool, struct sim_batch *batch)
 {
     pthread_condattr_t monotonic;
-    *pool = (struct pool){.batch = batch, .tasks = batch->rows * batch->plan.seeds, .looked_ns = bide_now()};
+    *pool = (struct batch_pool){.batch = batch, .tasks = batch->rows * batch->plan.seeds, .progress_ns = bide_now()};
     while (sim_metric(pool->metrics) != NULL)
         pool->metrics++;
     pthread_mutex_init(&pool->lock, NULL);
@@ -242,62 +242,62 @@ static bool pool_open(struct pool *pool, struct sim_batch *batch)
     pthread_cond_init(&pool->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     pool->value = calloc(batch->rows, sizeof *pool->value);
-    pool->lacking = calloc(batch->rows, sizeof *pool->lacking);
+    pool->tasks_left = calloc(batch->rows, sizeof *pool->tasks_left);
     batch->row = calloc(batch->rows, sizeof *batch->row);
-    bool whole = pool->value != NULL && pool->lacking != NULL && batch->row != NULL;
+    bool whole = pool->value != NULL && pool->tasks_left != NULL && batch->row != NULL;
     for (size_t r = 0; whole && r < batch->rows; r++) {
-        pool->lacking[r] = batch->plan.seeds;
+        pool->tasks_left[r] = batch->plan.seeds;
         batch->row[r].figure = calloc(pool->metrics, sizeof(struct sim_figure));
         whole = batch->row[r].figure != NULL;
     }
     return whole;
 }
 
-static void pool_close(struct pool *pool)
+static void pool_close(struct batch_pool *pool)
 {
     for (size_t r = 0; pool->value != NULL && r < pool->batch->rows; r++)
         free(pool->value[r]);
     free(pool->value);
-    free(pool->lacking);
+    free(pool->tasks_left);
     pthread_cond_destroy(&pool->changed);
     pthread_mutex_destroy(&pool->lock);
 }
 
 /* Waits until all have ended, and looks up now and then. */
-static void oversee(struct pool *pool, const struct worker *worker, size_t workers)
+static void pool_wait(struct batch_pool *pool, const struct worker *worker, size_t workers)
 {
     pthread_mutex_lock(&pool->lock);
-    while (pool->working > 0) {
-        int64_t until_ns = bide_now() + LOOK_NS;
+    while (pool->workers_running > 0) {
+        int64_t until_ns = bide_now() + PROGRESS_NS;
         struct timespec until = {(time_t)(until_ns / BIDE_S), (long)(until_ns % BIDE_S)};
         if (pthread_cond_timedwait(&pool->changed, &pool->lock, &until) == 0)
             continue;
         pthread_mutex_unlock(&pool->lock);
-        look(pool, worker, workers);
+        pool_report_progress(pool, worker, workers);
         pthread_mutex_lock(&pool->lock);
     }
     pthread_mutex_unlock(&pool->lock);
 }
 
 /* With as many threads as can be had; with none, this one. */
-static void perform_all(struct pool *pool, struct worker *worker, size_t workers)
+static void pool_run(struct batch_pool *pool, struct worker *worker, size_t workers)
 {
     size_t started = 0;
     for (size_t i = 0; i < workers; i++)
         worker[i].pool = pool;
-    pool->working = workers;
+    pool->workers_running = workers;
     while (workers > 1 && started < workers &&
-           pthread_create(&worker[started].thread, NULL, work, &worker[started]) == 0)
+           pthread_create(&worker[started].thread, NULL, worker_main, &worker[started]) == 0)
         started++;
     pthread_mutex_lock(&pool->lock);
-    pool->working -= workers - started;
+    pool->workers_running -= workers - started;
     pthread_mutex_unlock(&pool->lock);
     if (started == 0) {
-        pool->alone = true;
-        pool->working = 1;
-        work(&worker[0]);
+        pool->is_single = true;
+        pool->workers_running = 1;
+        worker_main(&worker[0]);
     } else {
-        oversee(pool, worker, started);
+        pool_wait(pool, worker, started);
     }
     for (size_t i = 0; i < started; i++)
         pthread_join(worker[i].thread, NULL);
@@ -314,20 +314,20 @@ uint32_t sim_batch_threads(const struct sim_scenario *scenario, const struct sim
 }
 
 enum sim_end sim_batch_run(struct sim_batch *batch, const struct sim_scenario *scenario, const struct sim_plan *plan,
-                           const char **at)
+                           const char **failed_row)
 {
     struct worker *worker = NULL;
-    struct pool pool;
+    struct batch_pool pool;
     *batch = (struct sim_batch){scenario, *plan, NULL, sim_scenario_rows(scenario)};
     size_t threads = sim_batch_threads(scenario, plan);
     if (!pool_open(&pool, batch) || (worker = calloc(threads, sizeof *worker)) == NULL)
         pool.end = SIM_END_NO_MEMORY;
     else
-        perform_all(&pool, worker, threads);
+        pool_run(&pool, worker, threads);
     if (pool.end == SIM_END_DONE && pool.ended < pool.tasks)
         pool.end = SIM_END_STOPPED; /* between two tasks */
     if (pool.end != SIM_END_DONE) {
-        *at = batch->rows > 0 ? sim_scenario_row(scenario, pool.failed / plan->seeds)->label : "";
+        *failed_row = batch->rows > 0 ? sim_scenario_row(scenario, pool.failed / plan->seeds)->label : "";
         sim_batch_free(batch);
     }
     pool_close(&pool);
@@ -349,26 +349,26 @@ void sim_batch_free(struct sim_batch *batch)
 
 /* ---- memory ---- */
 
-static uint64_t plus(uint64_t a, uint64_t b)
+static uint64_t add_saturated(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static int most_first(const void *left, const void *right)
+static int compare_descending(const void *left, const void *right)
 {
     uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
 /* What stays of a row until the end. */
-static uint64_t kept_bytes(const struct sim_world *world)
+static uint64_t row_kept_bytes(const struct sim_world *world)
 {
-    uint64_t points = world->bucket_ns > 0 ? (uint64_t)(world->duration_ns / world->bucket_ns) + 1 : 1;
-    return plus(sizeof(struct sim_outcome), points * sizeof(struct sim_point));
+    uint64_t points = world->bin_ns > 0 ? (uint64_t)(world->duration_ns / world->bin_ns) + 1 : 1;
+    return add_saturated(sizeof(struct sim_row_result), points * sizeof(struct sim_point));
 }
 
 /* Of one row: a number for each seed and metric, until its figures are made. */
-static uint64_t value_bytes(const struct sim_plan *plan)
+static uint64_t row_value_bytes(const struct sim_plan *plan)
 {
     uint64_t metrics = 0;
     while (sim_metric(metrics) != NULL)
@@ -380,24 +380,24 @@ static uint64_t value_bytes(const struct sim_plan *plan)
 static uint64_t run_bytes(const struct sim_world *world)
 {
     uint64_t bytes = sim_world_bytes(world);
-    return plus(plus(bytes, bytes / 8), STACK_BYTES);
+    return add_saturated(add_saturated(bytes, bytes / 8), STACK_BYTES);
 }
 
 /* All that is kept, and the largest rows that may be at work at once: each with as many seeds as there are. */
 uint64_t sim_batch_bytes(const struct sim_scenario *scenario, const struct sim_plan *plan)
 {
     uint32_t threads = sim_batch_threads(scenario, plan);
-    uint64_t need[SIM_ROWS_MAX], bytes = threads * value_bytes(plan);
+    uint64_t need[SIM_ROWS_MAX], bytes = threads * row_value_bytes(plan);
     size_t rows = sim_scenario_rows(scenario);
     rows = rows < SIM_ROWS_MAX ? rows : SIM_ROWS_MAX;
     for (size_t r = 0; r < rows; r++) {
         const struct sim_world *world = &sim_scenario_row(scenario, r)->world;
         need[r] = run_bytes(world);
-        bytes = plus(bytes, kept_bytes(world));
+        bytes = add_saturated(bytes, row_kept_bytes(world));
     }
-    qsort(need, rows, sizeof *need, most_first);
+    qsort(need, rows, sizeof *need, compare_descending);
     for (size_t r = 0; r < rows && threads > 0; r++)
         for (uint32_t s = 0; s < plan->seeds && threads > 0; s++, threads--)
-            bytes = plus(bytes, need[r]);
+            bytes = add_saturated(bytes, need[r]);
     return bytes;
 }

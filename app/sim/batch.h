@@ -17,7 +17,7 @@ struct sim_figure {
     uint32_t count; /* seeds that have a value */
 };
 
-struct sim_outcome {
+struct sim_row_result {
     struct sim_result result;  /* of the first seed, with its series */
     struct sim_figure *figure; /* by metric; owned */
 };
@@ -31,19 +31,20 @@ struct sim_plan {
      * stops everything. May be NULL. */
     bool (*progress)(void *context, double done);
     void *context;
-    const char *typed; /* scenario and options (but those of seeds) as a shell reads them back; NULL: the name alone */
+    const char
+        *command_line; /* scenario and options (but those of seeds) as a shell reads them back; NULL: the name alone */
 };
 
 struct sim_batch {
     const struct sim_scenario *scenario;
     struct sim_plan plan;
-    struct sim_outcome *row; /* owned; one per row of the scenario */
+    struct sim_row_result *row; /* owned; one per row of the scenario */
     size_t rows;
 };
 
 /* DONE, or what stopped it: then `at` names the row, and nothing needs to be freed. */
 enum sim_end sim_batch_run(struct sim_batch *batch, const struct sim_scenario *scenario, const struct sim_plan *plan,
-                           const char **at);
+                           const char **failed_row);
 void sim_batch_free(struct sim_batch *batch);
 
 /* How many threads it will use: not more than there are runs. */
@@ -52,7 +53,7 @@ uint32_t sim_batch_threads(const struct sim_scenario *scenario, const struct sim
 /* Bytes that it needs at once with so many threads, and those the system can still give (MemAvailable, and the limits
  * of the process and its control groups; UINT64_MAX: not known). `root` has /proc and /sys: "" but in tests. */
 uint64_t sim_batch_bytes(const struct sim_scenario *scenario, const struct sim_plan *plan);
-uint64_t sim_memory_left(void);
-uint64_t sim_memory_left_under(const char *root);
+uint64_t sim_memory_available(void);
+uint64_t sim_memory_available_under(const char *root);
 
 #endif

@@ -21,15 +21,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define EXIT_UNMET   1 /* an expectation does not hold */
-#define SETS_MAX     64u
-#define EXPECTS_MAX  64u
-#define POLICIES_MAX SIM_CASES_MAX
-#define SEEDS_MAX    100000
-#define THREADS_MAX  256
-#define PATIENCE_NS  (500 * BIDE_MS) /* no bar for what takes less */
-#define BAR_CELLS    30u
-#define WORDS_MAX    128u
+#define EXIT_UNMET      1 /* an expectation does not hold */
+#define SETS_MAX        64u
+#define EXPECTS_MAX     64u
+#define POLICIES_MAX    SIM_CASES_MAX
+#define SEEDS_MAX       100000
+#define THREADS_MAX     256
+#define BAR_DELAY_NS    (500 * BIDE_MS) /* no bar for what takes less */
+#define BAR_CELLS       30u
+#define COMPLETIONS_MAX 128u
 
 struct settings {
     const char *set[SETS_MAX + 1];
@@ -45,7 +45,7 @@ struct settings {
 
 /* ---- options ---- */
 
-static struct settings *run_of(void *settings)
+static struct settings *settings_for_run(void *settings)
 {
     struct settings *s = settings;
     s->has_run_option = true;
@@ -63,7 +63,7 @@ static const char *read_count(const char *value, int64_t most, uint32_t *count, 
 
 static const char *read_set(void *settings, const char *value)
 {
-    struct settings *s = run_of(settings);
+    struct settings *s = settings_for_run(settings);
     const char *equals = strchr(value, '=');
     if (equals == NULL || equals == value)
         return "KEY=VALUE, such as clients.rate=300/s or policy.attempts=3; bide sim keys lists the keys";
@@ -75,7 +75,7 @@ static const char *read_set(void *settings, const char *value)
 
 static const char *read_policy(void *settings, const char *value)
 {
-    struct settings *s = run_of(settings);
+    struct settings *s = settings_for_run(settings);
     if (s->policies == POLICIES_MAX)
         return "no more than 32 of them";
     for (size_t i = 0; i < s->policies; i++)
@@ -87,7 +87,7 @@ static const char *read_policy(void *settings, const char *value)
 
 static const char *read_config(void *settings, const char *value)
 {
-    run_of(settings)->config = value;
+    settings_for_run(settings)->config = value;
     return NULL;
 }
 
@@ -98,24 +98,24 @@ static const char *read_seed(void *settings, const char *value)
     unsigned long long seed = strtoull(value, &end, 10);
     if (strspn(value, "0123456789") != strlen(value) || errno != 0)
         return "a number from 0 to 18446744073709551615";
-    run_of(settings)->plan.seed = seed;
-    run_of(settings)->has_seed = true;
+    settings_for_run(settings)->plan.seed = seed;
+    settings_for_run(settings)->has_seed = true;
     return NULL;
 }
 
 static const char *read_seeds(void *settings, const char *value)
 {
-    return read_count(value, SEEDS_MAX, &run_of(settings)->plan.seeds, "a number from 1 to 100000");
+    return read_count(value, SEEDS_MAX, &settings_for_run(settings)->plan.seeds, "a number from 1 to 100000");
 }
 
 static const char *read_threads(void *settings, const char *value)
 {
-    return read_count(value, THREADS_MAX, &run_of(settings)->plan.threads, "a number from 1 to 256");
+    return read_count(value, THREADS_MAX, &settings_for_run(settings)->plan.threads, "a number from 1 to 256");
 }
 
 static const char *read_expect(void *settings, const char *value)
 {
-    struct settings *s = run_of(settings);
+    struct settings *s = settings_for_run(settings);
     return s->expects < EXPECTS_MAX ? sim_expect_read(&s->expect[s->expects++], value) : "no more than 64 of them";
 }
 
@@ -129,21 +129,21 @@ static const char *read_json(void *settings, const char *value)
 static const char *read_csv(void *settings, const char *value)
 {
     (void)value;
-    run_of(settings)->outputs.csv = true;
+    settings_for_run(settings)->outputs.csv = true;
     return NULL;
 }
 
 #define READ_FILE(name, output)                                                                                        \
     static const char *read_##name(void *settings, const char *value)                                                  \
     {                                                                                                                  \
-        run_of(settings)->outputs.file[output] = value;                                                                \
+        settings_for_run(settings)->outputs.file[output] = value;                                                      \
         return NULL;                                                                                                   \
     }
 READ_FILE(series, CLI_SIM_SERIES)
 READ_FILE(svg, CLI_SIM_SVG)
 READ_FILE(html, CLI_SIM_HTML)
 
-static void init(void *settings)
+static void settings_init(void *settings)
 {
     struct settings *s = settings;
     s->plan = (struct sim_plan){.seed = 1, .seeds = 1};
@@ -246,8 +246,8 @@ static const struct cli_section sections[] = {
              "      --expect recovers --expect 'amplification<1.2'"},
 };
 
-static int run(void *settings, char **operands);
-static const char *word_at(size_t i);
+static int sim_main(void *settings, char **operands);
+static const char *completion_word(size_t i);
 
 const struct cli_command cli_sim = {
     .name = "sim",
@@ -263,65 +263,65 @@ const struct cli_command cli_sim = {
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
     .completion = CLI_COMPLETE_FILE,
-    .operand_word = word_at,
+    .operand_word = completion_word,
     .settings_size = sizeof(struct settings),
-    .init = init,
-    .run = run,
+    .init = settings_init,
+    .run = sim_main,
 };
 
 /* ---- words ---- */
 
-static int finish(int status)
+static int flush_and_return(int status)
 {
     return cli_flush(&cli_sim) ? status : CLI_EXIT_BIDE_FAILED;
 }
 
-static int list(const struct settings *s, char **operands)
+static int run_list(const struct settings *s, char **operands)
 {
     (void)operands;
     return cli_sim_list(s->outputs.json);
 }
 
-static int list_keys(const struct settings *s, char **operands)
+static int run_keys(const struct settings *s, char **operands)
 {
     (void)operands;
     return cli_sim_keys(s->outputs.json);
 }
 
-static int list_metrics(const struct settings *s, char **operands)
+static int run_metrics(const struct settings *s, char **operands)
 {
     (void)operands;
     return cli_sim_metrics(s->outputs.json);
 }
 
-static int show(const struct settings *s, char **operands);
-static int assert_all(const struct settings *s, char **operands);
+static int run_show(const struct settings *s, char **operands);
+static int run_assert(const struct settings *s, char **operands);
 
 /* What may stand where a scenario's name is expected. */
-static const struct word {
+static const struct subcommand {
     const char *name;
     size_t operands;
     int (*run)(const struct settings *settings, char **operands);
     bool runs; /* a scenario: all options mean something */
     bool has_json;
-} words[] = {
-    {"list", 0, list, false, true},         {"show", 1, show, false, false},
-    {"keys", 0, list_keys, false, true},    {"metrics", 0, list_metrics, false, true},
-    {"assert", 1, assert_all, true, false},
+} subcommands[] = {
+    {"list", 0, run_list, false, true},     {"show", 1, run_show, false, false},
+    {"keys", 0, run_keys, false, true},     {"metrics", 0, run_metrics, false, true},
+    {"assert", 1, run_assert, true, false},
 };
-#define WORDS (sizeof words / sizeof *words)
+#define SUBCOMMANDS (sizeof subcommands / sizeof *subcommands)
 
-static const char *word_at(size_t i)
+static const char *completion_word(size_t i)
 {
-    if (i < WORDS)
-        return words[i].name;
-    const struct sim_entry *entry = sim_catalogue(i - WORDS);
+    if (i < SUBCOMMANDS)
+        return subcommands[i].name;
+    const struct sim_entry *entry = sim_catalogue(i - SUBCOMMANDS);
     return entry != NULL ? entry->name : NULL;
 }
 
 /* ---- scenarios by name ---- */
 
-static const struct sim_entry *find_entry(const char *name)
+static const struct sim_entry *catalogue_find(const char *name)
 {
     const struct sim_entry *entry = NULL;
     for (size_t i = 0; (entry = sim_catalogue(i)) != NULL && strcmp(entry->name, name) != 0; i++)
@@ -329,17 +329,17 @@ static const struct sim_entry *find_entry(const char *name)
     return entry;
 }
 
-static bool is_file(const char *name)
+static bool name_is_file(const char *name)
 {
     return strcmp(name, "-") == 0 || strpbrk(name, "./") != NULL;
 }
 
 /* There is no scenario of that name. `from`: 0 if a word might have been meant, else those are left out. */
-static int unknown(const char *name, size_t from)
+static int report_unknown_scenario(const char *name, size_t from)
 {
-    const char *all[WORDS_MAX + 1] = {NULL}, *word;
+    const char *all[COMPLETIONS_MAX + 1] = {NULL}, *word;
     struct stat found;
-    for (size_t i = 0; i < WORDS_MAX && (word = word_at(from + i)) != NULL; i++)
+    for (size_t i = 0; i < COMPLETIONS_MAX && (word = completion_word(from + i)) != NULL; i++)
         all[i] = word;
     const char *near = conf_suggest(name, strlen(name), all);
     if (stat(name, &found) == 0 && S_ISREG(found.st_mode))
@@ -349,17 +349,17 @@ static int unknown(const char *name, size_t from)
     return cli_fail(&cli_sim, "%s: want a scenario of bide sim list, or a file: its name has a . or a / in it", name);
 }
 
-static int show(const struct settings *s, char **operands)
+static int run_show(const struct settings *s, char **operands)
 {
-    const struct sim_entry *entry = find_entry(operands[0]);
+    const struct sim_entry *entry = catalogue_find(operands[0]);
     (void)s;
-    if (entry == NULL && is_file(operands[0]))
+    if (entry == NULL && name_is_file(operands[0]))
         return cli_fail(&cli_sim, "show %s: want a scenario of bide sim list; files can be read by anything",
                         operands[0]);
     if (entry == NULL)
-        return unknown(operands[0], WORDS);
+        return report_unknown_scenario(operands[0], SUBCOMMANDS);
     fwrite(entry->text, 1, entry->length, stdout);
-    return finish(EXIT_SUCCESS);
+    return flush_and_return(EXIT_SUCCESS);
 }
 
 /* ---- signals ---- */
@@ -375,7 +375,7 @@ static void on_signal(int number)
     _exit(128 + number);
 }
 
-static void watch_signals(void)
+static void install_signal_handlers(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     struct sigaction action = {.sa_handler = on_signal}, ignore = {.sa_handler = SIG_IGN}, before;
@@ -397,7 +397,7 @@ static bool show_progress(void *context, double done)
     const struct bar *bar = context;
     char cells[4 * BAR_CELLS + 1], left[CONF_VALUE_SIZE] = "", line[256];
     int64_t since_ns = bide_now() - bar->start_ns;
-    if (!bar->term.live || since_ns < PATIENCE_NS)
+    if (!bar->term.live || since_ns < BAR_DELAY_NS)
         return true;
     if (done > 0.01)
         conf_duration_format_short(left, (int64_t)((double)since_ns * (1 - done) / done) / BIDE_S * BIDE_S + BIDE_S);
@@ -409,7 +409,7 @@ static bool show_progress(void *context, double done)
     return true;
 }
 
-static void wipe_progress(const struct bar *bar)
+static void clear_progress(const struct bar *bar)
 {
     if (bar_is_shown)
         cli_rewrite_line(&bar->term, "");
@@ -427,7 +427,7 @@ static const char *bytes_text(char text[32], uint64_t bytes)
 }
 
 /* The keys that make the largest row so large. */
-static const char *keys_of_size(const struct sim_scenario *scenario)
+static const char *largest_row_keys(const struct sim_scenario *scenario)
 {
     const struct sim_world *largest = &sim_scenario_row(scenario, 0)->world;
     for (size_t r = 1; r < sim_scenario_rows(scenario); r++) {
@@ -441,10 +441,10 @@ static const char *keys_of_size(const struct sim_scenario *scenario)
 }
 
 /* As many threads as there is memory for; false if it is not enough for one. */
-static bool fit_memory(struct sim_plan *plan, const struct sim_scenario *scenario)
+static bool plan_fit_memory(struct sim_plan *plan, const struct sim_scenario *scenario)
 {
     char needed[32], there[32];
-    uint64_t left = sim_memory_left(), need = sim_batch_bytes(scenario, plan);
+    uint64_t left = sim_memory_available(), need = sim_batch_bytes(scenario, plan);
     uint32_t wanted = sim_batch_threads(scenario, plan);
     plan->threads = wanted;
     bytes_text(needed, need);
@@ -453,7 +453,7 @@ static bool fit_memory(struct sim_plan *plan, const struct sim_scenario *scenari
         plan->threads--;
     if (sim_batch_bytes(scenario, plan) > left) {
         cli_fail(&cli_sim, "needs about %s at once, and %s are left: use a smaller %s",
-                 bytes_text(needed, sim_batch_bytes(scenario, plan)), there, keys_of_size(scenario));
+                 bytes_text(needed, sim_batch_bytes(scenario, plan)), there, largest_row_keys(scenario));
         return false;
     }
     if (plan->threads < wanted)
@@ -465,7 +465,7 @@ static bool fit_memory(struct sim_plan *plan, const struct sim_scenario *scenari
 /* ---- expectations ---- */
 
 /* Those that name a row, name one that there is. */
-static bool expectations_fit(const struct settings *s, const struct sim_scenario *scenario)
+static bool expectations_check_rows(const struct settings *s, const struct sim_scenario *scenario)
 {
     for (size_t i = 0; i < s->expects; i++) {
         const char *row = s->expect[i].row, *names[SIM_ROWS_MAX + 1] = {NULL};
@@ -482,23 +482,24 @@ static bool expectations_fit(const struct settings *s, const struct sim_scenario
 }
 
 /* A line each, behind the table; beside data only what does not hold, on stderr. */
-static bool tell_expectations(const struct settings *s, const struct sim_batch *batch, enum cli_sim_shown shown)
+static bool print_expectations(const struct settings *s, const struct sim_batch *batch,
+                               enum cli_sim_stdout stdout_content)
 {
     struct cli_term term = cli_term_detect(stdout);
     bool all = true;
-    char said[256];
-    if (s->expects > 0 && shown == CLI_SIM_TABLE)
+    char text[256];
+    if (s->expects > 0 && stdout_content == CLI_SIM_STDOUT_TABLE)
         putchar('\n'); /* below the table */
     for (size_t i = 0; i < s->expects; i++) {
-        bool holds = sim_expect_holds(&s->expect[i], batch, said);
+        bool holds = sim_expect_holds(&s->expect[i], batch, text);
         all = all && holds;
-        if (shown == CLI_SIM_DATA && !holds)
-            cli_report(&cli_sim, "%s", said);
-        if (shown == CLI_SIM_DATA)
+        if (stdout_content == CLI_SIM_STDOUT_DATA && !holds)
+            cli_report(&cli_sim, "%s", text);
+        if (stdout_content == CLI_SIM_STDOUT_DATA)
             continue;
         printf("%s%s%s  ", cli_colour(&term, holds ? CLI_GREEN : CLI_RED), holds ? "ok    " : "FAILED",
                cli_colour(&term, CLI_PLAIN));
-        cli_print_sanitized(stdout, said);
+        cli_print_sanitized(stdout, text);
         putchar('\n');
     }
     return all;
@@ -506,7 +507,7 @@ static bool tell_expectations(const struct settings *s, const struct sim_batch *
 
 /* ---- a run ---- */
 
-static int fail_run(enum sim_end end, const char *row)
+static int report_failed_run(enum sim_end end, const char *row)
 {
     if (end == SIM_END_ENDLESS)
         return cli_fail(&cli_sim,
@@ -517,7 +518,7 @@ static int fail_run(enum sim_end end, const char *row)
 }
 
 /* What the environment asks for, if it is right. */
-static bool read_queue(struct sim_plan *plan)
+static bool plan_read_queue(struct sim_plan *plan)
 {
     const char *queue = getenv("BIDE_SIM_QUEUE");
     plan->plain_queue = queue != NULL && strcmp(queue, "plain") == 0;
@@ -537,13 +538,13 @@ static const char *config_of(const struct settings *s)
 static struct sim_scenario *read_scenario(const struct settings *s, const char *name)
 {
     char errors[CONF_ERROR_MAX] = "";
-    struct sim_choice choice = {s->sets > 0 ? s->set : NULL, s->policies > 0 ? s->policy : NULL, config_of(s)};
+    struct sim_overrides choice = {s->sets > 0 ? s->set : NULL, s->policies > 0 ? s->policy : NULL, config_of(s)};
     if (s->config != NULL && access(s->config, R_OK) != 0) { /* it may be that no policy of it is asked for */
         cli_fail(&cli_sim, "--config %s: cannot be read: %s", s->config, strerror(errno));
         return NULL;
     }
-    if (find_entry(name) == NULL && !is_file(name)) {
-        unknown(name, 0);
+    if (catalogue_find(name) == NULL && !name_is_file(name)) {
+        report_unknown_scenario(name, 0);
         return NULL;
     }
     struct sim_scenario *scenario = sim_scenario_read(name, &choice, errors);
@@ -553,38 +554,38 @@ static struct sim_scenario *read_scenario(const struct settings *s, const char *
 }
 
 /* FILE of FILE#NAME is not written to; a name alone is of bide.conf, which the caller knows. */
-static bool spares_policy(const struct cli_sim_outputs *outputs, const char *policy)
+static bool outputs_check_policy(const struct cli_sim_outputs *outputs, const char *policy)
 {
     char file[CONF_PATH_MAX];
     const char *mark = strrchr(policy, '#');
     if (mark == NULL)
         return true;
     snprintf(file, sizeof file, "%.*s", (int)(mark - policy), policy);
-    return cli_sim_outputs_spare(outputs, file);
+    return cli_sim_outputs_check_input(outputs, file);
 }
 
 /* No output takes the place of what the run is read from: the scenario, bide.conf, files of policies. */
-static bool spares_inputs(const struct cli_sim_outputs *outputs, const struct settings *s, const char *name,
-                          const struct sim_scenario *scenario)
+static bool outputs_check_inputs(const struct cli_sim_outputs *outputs, const struct settings *s, const char *name,
+                                 const struct sim_scenario *scenario)
 {
     char path[CONF_PATH_MAX];
     const char *config = config_of(s) != NULL ? config_of(s) : conf_default_path(path) ? path : NULL;
-    bool spared = (!is_file(name) || cli_sim_outputs_spare(outputs, name)) &&
-                  (config == NULL || cli_sim_outputs_spare(outputs, config));
-    for (size_t i = 0; i < s->policies && spared; i++)
-        spared = spares_policy(outputs, s->policy[i]);
-    for (size_t r = 0; r < sim_scenario_rows(scenario) && spared; r++) {
+    bool ok = (!name_is_file(name) || cli_sim_outputs_check_input(outputs, name)) &&
+              (config == NULL || cli_sim_outputs_check_input(outputs, config));
+    for (size_t i = 0; i < s->policies && ok; i++)
+        ok = outputs_check_policy(outputs, s->policy[i]);
+    for (size_t r = 0; r < sim_scenario_rows(scenario) && ok; r++) {
         const struct sim_world *world = &sim_scenario_row(scenario, r)->world;
-        for (uint32_t i = 0; i < world->groups && spared; i++)
-            spared = spares_policy(outputs, world->clients[i].policy);
-        for (uint32_t i = 0; i < world->services && spared; i++)
-            spared = spares_policy(outputs, world->service[i].policy);
+        for (uint32_t i = 0; i < world->groups && ok; i++)
+            ok = outputs_check_policy(outputs, world->clients[i].policy);
+        for (uint32_t i = 0; i < world->services && ok; i++)
+            ok = outputs_check_policy(outputs, world->service[i].policy);
     }
-    return spared;
+    return ok;
 }
 
 /* What makes it the same run again, beside the seeds; NULL: no memory. */
-static char *repetition(const struct settings *s, const char *name)
+static char *command_line_text(const struct settings *s, const char *name)
 {
     char *text = NULL;
     size_t length = 0;
@@ -604,78 +605,78 @@ static char *repetition(const struct settings *s, const char *name)
     return text;
 }
 
-static int simulate(const struct settings *s, const char *name, bool asserts)
+static int run_scenario(const struct settings *s, const char *name, bool asserts)
 {
     struct cli_sim_outputs outputs = s->outputs;
     struct sim_batch batch = {0};
     struct sim_plan plan = s->plan;
     struct bar bar = {cli_term_detect(stderr), bide_now()};
-    char *typed = repetition(s, name);
+    char *command_line = command_line_text(s, name);
     const char *at = "";
     int status = CLI_EXIT_BIDE_FAILED;
-    bool agree = cli_sim_outputs_agree(&outputs, asserts) && read_queue(&plan);
+    bool agree = cli_sim_outputs_check(&outputs, asserts) && plan_read_queue(&plan);
     struct sim_scenario *scenario = agree ? read_scenario(s, name) : NULL;
-    if (scenario == NULL || !expectations_fit(s, scenario) || !spares_inputs(&outputs, s, name, scenario) ||
-        !fit_memory(&plan, scenario))
+    if (scenario == NULL || !expectations_check_rows(s, scenario) ||
+        !outputs_check_inputs(&outputs, s, name, scenario) || !plan_fit_memory(&plan, scenario))
         goto out;
-    watch_signals();
+    install_signal_handlers();
     if (!cli_sim_outputs_open(&outputs))
         goto out;
     plan.seed = s->has_seed ? s->plan.seed : sim_scenario_seed(scenario);
     plan.progress = show_progress;
     plan.context = &bar;
-    plan.typed = typed;
+    plan.command_line = command_line;
     enum sim_end end = sim_batch_run(&batch, scenario, &plan, &at);
-    wipe_progress(&bar);
+    clear_progress(&bar);
     if (end != SIM_END_DONE) {
-        fail_run(end, at);
+        report_failed_run(end, at);
         goto out;
     }
     bool written = cli_sim_outputs_write(&outputs, &batch);
-    bool holds = tell_expectations(s, &batch, outputs.shown);
-    status = finish(!written ? CLI_EXIT_BIDE_FAILED : holds ? EXIT_SUCCESS : EXIT_UNMET);
+    bool holds = print_expectations(s, &batch, outputs.stdout_content);
+    status = flush_and_return(!written ? CLI_EXIT_BIDE_FAILED : holds ? EXIT_SUCCESS : EXIT_UNMET);
 out:
     cli_sim_outputs_close(&outputs);
     sim_batch_free(&batch);
     sim_scenario_free(scenario);
-    free(typed);
+    free(command_line);
     return status;
 }
 
-static int assert_all(const struct settings *s, char **operands)
+static int run_assert(const struct settings *s, char **operands)
 {
     if (s->expects == 0)
         return cli_fail(&cli_sim, "assert %s: want what is expected: --expect 'amplification<1.2'", operands[0]);
-    return simulate(s, operands[0], true);
+    return run_scenario(s, operands[0], true);
 }
 
 /* ---- the command ---- */
 
-static int run_word(const struct word *word, const struct settings *s, char **operands)
+static int subcommand_run(const struct subcommand *subcommand, const struct settings *s, char **operands)
 {
     size_t count = 0;
     while (operands[count] != NULL)
         count++;
-    if (count < word->operands)
-        return cli_fail(&cli_sim, "%s: want a scenario after it; bide sim list names them", word->name);
-    if (count > word->operands)
-        return cli_fail(&cli_sim, "%s: want %s after %s", operands[word->operands],
-                        word->operands > 0 ? "one scenario" : "nothing", word->name);
-    if ((s->has_run_option && !word->runs) || (s->outputs.json && !word->has_json && !word->runs))
-        return cli_fail(&cli_sim, "%s: want no option%s", word->name, word->has_json ? " but --json" : "");
-    return word->run(s, operands);
+    if (count < subcommand->operands)
+        return cli_fail(&cli_sim, "%s: want a scenario after it; bide sim list names them", subcommand->name);
+    if (count > subcommand->operands)
+        return cli_fail(&cli_sim, "%s: want %s after %s", operands[subcommand->operands],
+                        subcommand->operands > 0 ? "one scenario" : "nothing", subcommand->name);
+    if ((s->has_run_option && !subcommand->runs) || (s->outputs.json && !subcommand->has_json && !subcommand->runs))
+        return cli_fail(&cli_sim, "%s: want no option%s", subcommand->name, subcommand->has_json ? " but --json" : "");
+    return subcommand->run(s, operands);
 }
 
-static int run(void *settings, char **operands)
+static int sim_main(void *settings, char **operands)
 {
     const struct settings *s = settings;
     if (operands[0] == NULL)
         return cli_fail(&cli_sim, "want a scenario, such as storm_herd; bide sim list names them");
-    for (size_t i = 0; i < WORDS; i++)
-        if (strcmp(operands[0], words[i].name) == 0)
-            return run_word(&words[i], s, operands + 1);
+    for (size_t i = 0; i < SUBCOMMANDS; i++)
+        if (strcmp(operands[0], subcommands[i].name) == 0)
+            return subcommand_run(&subcommands[i], s, operands + 1);
     if (operands[1] != NULL)
         return cli_fail(&cli_sim, "%s: want one scenario at a time, %s is another; a policy stands behind --policy",
                         operands[1], operands[0]);
-    return simulate(s, operands[0], false);
+    return run_scenario(s, operands[0], false);
 }

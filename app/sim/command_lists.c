@@ -14,14 +14,14 @@
 #define KEY_COLUMN 26u
 #define TEXT_MAX   512u
 
-static int finish(void)
+static int flush_and_return(void)
 {
     return cli_flush(&cli_sim) ? EXIT_SUCCESS : CLI_EXIT_BIDE_FAILED;
 }
 
 static int print_json(bool (*list_json)(FILE *out))
 {
-    return list_json(stdout) || ferror(stdout) ? finish() : cli_fail(&cli_sim, "no memory");
+    return list_json(stdout) || ferror(stdout) ? flush_and_return() : cli_fail(&cli_sim, "no memory");
 }
 
 /* Two columns: a name and what it is. */
@@ -40,10 +40,10 @@ int cli_sim_list(bool json)
         return print_json(sim_catalogue_json);
     for (size_t i = 0; sim_catalogue(i) != NULL; i++)
         print_row(sim_catalogue(i)->name, sim_catalogue_title(i, title));
-    return finish();
+    return flush_and_return();
 }
 
-static void describe_key(char text[TEXT_MAX], const struct sim_key *key)
+static void key_description(char text[TEXT_MAX], const struct sim_key *key)
 {
     bool has_default = key->standard != NULL && key->standard[0] != '\0';
     snprintf(text, TEXT_MAX, "%s: %s%s%s", key->about, key->want, has_default ? "; default " : "",
@@ -60,12 +60,12 @@ int cli_sim_keys(bool json)
     for (size_t i = 0; (key = sim_key(i)) != NULL; i++) {
         if (strcmp(section, key->section) != 0)
             printf("%s[%s]\n", i > 0 ? "\n" : "", section = key->section);
-        describe_key(text, key);
+        key_description(text, key);
         print_row(key->key, text);
     }
     printf("\n[policy NAME]\n");
     print_row("...", "the keys of bide.conf: see bide help policy-file");
-    return finish();
+    return flush_and_return();
 }
 
 int cli_sim_metrics(bool json)
@@ -79,5 +79,5 @@ int cli_sim_metrics(bool json)
         snprintf(text, sizeof text, "%s%s%s%s", metric->about, has_unit ? " [" : "", metric->unit, has_unit ? "]" : "");
         print_row(metric->name, text);
     }
-    return finish();
+    return flush_and_return();
 }

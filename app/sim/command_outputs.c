@@ -10,9 +10,9 @@
 
 #define WIDTH_MAX 120u
 
-static bool write_series(FILE *out, const struct sim_batch *batch)
+static bool output_write_series(FILE *out, const struct sim_batch *batch)
 {
-    sim_csv_series(out, batch);
+    sim_report_csv_series(out, batch);
     return true;
 }
 
@@ -20,7 +20,7 @@ static bool write_series(FILE *out, const struct sim_batch *batch)
 static const struct {
     const char *option;
     bool (*write)(FILE *out, const struct sim_batch *batch);
-} kinds[CLI_SIM_FILES] = {{"--series", write_series}, {"--svg", sim_svg}, {"--html", sim_html}};
+} kinds[CLI_SIM_FILES] = {{"--series", output_write_series}, {"--svg", sim_report_svg}, {"--html", sim_report_html}};
 
 static bool is_stdout(const char *file)
 {
@@ -29,18 +29,20 @@ static bool is_stdout(const char *file)
 
 /* ---- before the run ---- */
 
-static bool tell_same(const struct cli_sim_outputs *outputs, size_t i, size_t k)
+static bool report_same_file(const struct cli_sim_outputs *outputs, size_t i, size_t k)
 {
     cli_fail(&cli_sim, "%s %s: want another file than that of %s", kinds[i].option, outputs->file[i], kinds[k].option);
     return false;
 }
 
-bool cli_sim_outputs_agree(struct cli_sim_outputs *outputs, bool asserts)
+bool cli_sim_outputs_check(struct cli_sim_outputs *outputs, bool asserts)
 {
     unsigned on_stdout = outputs->json + outputs->csv;
     for (size_t i = 0; i < CLI_SIM_FILES; i++)
         on_stdout += is_stdout(outputs->file[i]);
-    outputs->shown = asserts ? CLI_SIM_LINES : on_stdout > 0 ? CLI_SIM_DATA : CLI_SIM_TABLE;
+    outputs->stdout_content = asserts         ? CLI_SIM_STDOUT_LINES
+                              : on_stdout > 0 ? CLI_SIM_STDOUT_DATA
+                                              : CLI_SIM_STDOUT_TABLE;
     if (on_stdout > 1)
         cli_fail(&cli_sim, "want one of --json, --csv and a file named - at a time: all of them go to standard output");
     else if (on_stdout > 0 && asserts)
@@ -49,7 +51,7 @@ bool cli_sim_outputs_agree(struct cli_sim_outputs *outputs, bool asserts)
     return on_stdout <= (asserts ? 0 : 1);
 }
 
-bool cli_sim_outputs_spare(const struct cli_sim_outputs *outputs, const char *input)
+bool cli_sim_outputs_check_input(const struct cli_sim_outputs *outputs, const char *input)
 {
     struct stat in, out;
     if ((strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, &in) : stat(input, &in)) != 0 || !S_ISREG(in.st_mode))
@@ -66,12 +68,12 @@ bool cli_sim_outputs_spare(const struct cli_sim_outputs *outputs, const char *in
 }
 
 /* Whatever their names look like: a draft knows the real one. Devices have none. */
-static bool differs_from_others(const struct cli_sim_outputs *outputs, size_t i)
+static bool output_is_unique(const struct cli_sim_outputs *outputs, size_t i)
 {
     for (size_t k = 0; k < i; k++)
         if (outputs->draft[i].path != NULL && outputs->draft[k].path != NULL &&
             strcmp(outputs->draft[i].path, outputs->draft[k].path) == 0)
-            return tell_same(outputs, i, k);
+            return report_same_file(outputs, i, k);
     return true;
 }
 
@@ -80,12 +82,12 @@ bool cli_sim_outputs_open(struct cli_sim_outputs *outputs)
     for (size_t i = 0; i < CLI_SIM_FILES; i++) {
         if (outputs->file[i] == NULL || is_stdout(outputs->file[i]))
             continue;
-        const char *reason = cli_atomic_file_open(&outputs->draft[i], outputs->file[i]);
-        if (reason != NULL) {
-            cli_fail(&cli_sim, "%s %s: %s", kinds[i].option, outputs->file[i], reason);
+        const char *problem = cli_atomic_file_open(&outputs->draft[i], outputs->file[i]);
+        if (problem != NULL) {
+            cli_fail(&cli_sim, "%s %s: %s", kinds[i].option, outputs->file[i], problem);
             return false;
         }
-        if (!differs_from_others(outputs, i))
+        if (!output_is_unique(outputs, i))
             return false;
     }
     return true;
@@ -93,38 +95,38 @@ bool cli_sim_outputs_open(struct cli_sim_outputs *outputs)
 
 /* ---- behind it ---- */
 
-static bool write_file(struct cli_sim_outputs *outputs, size_t i, const struct sim_batch *batch)
+static bool output_write(struct cli_sim_outputs *outputs, size_t i, const struct sim_batch *batch)
 {
     bool to_stdout = is_stdout(outputs->file[i]);
-    const char *reason = NULL;
+    const char *problem = NULL;
     if (!kinds[i].write(to_stdout ? stdout : outputs->draft[i].file, batch))
-        reason = "no memory";
+        problem = "no memory";
     else if (!to_stdout)
-        reason = cli_atomic_file_commit(&outputs->draft[i]);
-    if (reason != NULL)
-        cli_fail(&cli_sim, "%s %s: %s; it was not written", kinds[i].option, outputs->file[i], reason);
-    return reason == NULL;
+        problem = cli_atomic_file_commit(&outputs->draft[i]);
+    if (problem != NULL)
+        cli_fail(&cli_sim, "%s %s: %s; it was not written", kinds[i].option, outputs->file[i], problem);
+    return problem == NULL;
 }
 
 static void print_table(const struct sim_batch *batch)
 {
     struct cli_term term = cli_term_detect(stdout);
-    struct sim_looks looks = {term.width < WIDTH_MAX ? term.width : WIDTH_MAX, term.colour, term.utf8};
-    sim_table(stdout, batch, &looks);
+    struct sim_table_style looks = {term.width < WIDTH_MAX ? term.width : WIDTH_MAX, term.colour, term.utf8};
+    sim_report_table(stdout, batch, &looks);
 }
 
 bool cli_sim_outputs_write(struct cli_sim_outputs *outputs, const struct sim_batch *batch)
 {
     bool written = true;
     if (outputs->json)
-        sim_json(stdout, batch);
+        sim_report_json(stdout, batch);
     else if (outputs->csv)
-        sim_csv(stdout, batch);
-    else if (outputs->shown == CLI_SIM_TABLE)
+        sim_report_csv(stdout, batch);
+    else if (outputs->stdout_content == CLI_SIM_STDOUT_TABLE)
         print_table(batch);
     for (size_t i = 0; i < CLI_SIM_FILES; i++)
         if (outputs->file[i] != NULL)
-            written = write_file(outputs, i, batch) && written;
+            written = output_write(outputs, i, batch) && written;
     return written;
 }
 

@@ -13,26 +13,26 @@
 enum cli_sim_file { CLI_SIM_SERIES, CLI_SIM_SVG, CLI_SIM_HTML, CLI_SIM_FILES };
 
 /* What standard output has. */
-enum cli_sim_shown {
-    CLI_SIM_TABLE = 0,
-    CLI_SIM_DATA,  /* JSON, CSV, or a file named "-" */
-    CLI_SIM_LINES, /* one per expectation, and no more */
+enum cli_sim_stdout {
+    CLI_SIM_STDOUT_TABLE = 0,
+    CLI_SIM_STDOUT_DATA,  /* JSON, CSV, or a file named "-" */
+    CLI_SIM_STDOUT_LINES, /* one per expectation, and no more */
 };
 
 struct cli_sim_outputs {
     bool json, csv;
     const char *file[CLI_SIM_FILES]; /* NULL: not wanted; "-": stdout */
-    enum cli_sim_shown shown;
+    enum cli_sim_stdout stdout_content;
     struct cli_atomic_file draft[CLI_SIM_FILES];
 };
 
 /* The others return false when they have told what is wrong. */
 
 /* No two of them to one place; settles what is shown. `asserts`: only the lines of expectations. */
-bool cli_sim_outputs_agree(struct cli_sim_outputs *outputs, bool asserts);
+bool cli_sim_outputs_check(struct cli_sim_outputs *outputs, bool asserts);
 
 /* None is this file, which is read; "-" is standard input. */
-bool cli_sim_outputs_spare(const struct cli_sim_outputs *outputs, const char *input);
+bool cli_sim_outputs_check_input(const struct cli_sim_outputs *outputs, const char *input);
 
 bool cli_sim_outputs_open(struct cli_sim_outputs *outputs);
 bool cli_sim_outputs_write(struct cli_sim_outputs *outputs, const struct sim_batch *batch);

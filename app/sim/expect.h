@@ -14,21 +14,21 @@
 
 #include "batch.h"
 
-enum sim_question {
-    SIM_IS,
-    SIM_IS_NOT,
-    SIM_LESS,
-    SIM_LESS_EQUAL,
-    SIM_MORE,
-    SIM_MORE_EQUAL,
-    SIM_EQUAL,
-    SIM_UNEQUAL,
+enum sim_operator {
+    SIM_OP_IS_YES,
+    SIM_OP_IS_NO,
+    SIM_OP_LESS,
+    SIM_OP_LESS_EQUAL,
+    SIM_OP_MORE,
+    SIM_OP_MORE_EQUAL,
+    SIM_OP_EQUAL,
+    SIM_OP_UNEQUAL,
 };
 
 struct sim_expect {
     char row[SIM_LABEL_MAX]; /* empty: every row */
     size_t metric;
-    enum sim_question how;
+    enum sim_operator op;
     double number;
 };
 
@@ -41,6 +41,6 @@ size_t sim_expect_rows(const struct sim_expect *expect, const struct sim_scenari
 /* True if it holds. `said` names the row, the metric, its value and what was expected:
  * "fifo: amplification is 2.01; expected < 1.2", of the first row where it does not hold and how many others there are;
  * or, if it holds, of the row that comes nearest to the limit. No row of that name is a failure too. */
-bool sim_expect_holds(const struct sim_expect *expect, const struct sim_batch *batch, char said[256]);
+bool sim_expect_holds(const struct sim_expect *expect, const struct sim_batch *batch, char text[256]);
 
 #endif

@@ -23,210 +23,219 @@
 
 #include "state.h"
 
-#define EPOCH_MS     INT64_C(1000000000000) /* the bucket's clock is the wall's, far from 0 */
-#define OPEN_SHARE   500             /* per mille of instances whose open breakers open the others': the default */
-#define RETURN_BASE  (500 * BIDE_MS) /* waits after exchanges that fail: as in lib/fleet */
-#define RETURN_CAP   (30 * BIDE_S)
-#define RETURN_LEAST (50 * BIDE_MS)
+#define EPOCH_MS      INT64_C(1000000000000) /* the bucket's clock is the wall's, far from 0 */
+#define OPEN_PERMILLE 500             /* per mille of instances whose open breakers open the others': the default */
+#define RETRY_BASE    (500 * BIDE_MS) /* waits after exchanges that fail: as in lib/fleet */
+#define RETRY_CAP     (30 * BIDE_S)
+#define RETRY_FLOOR   (50 * BIDE_MS)
 
-enum step { LOOK = 0, ARRIVE, ANSWER, NOTHING };
+enum fleet_step { FLEET_POLL = 0, FLEET_REQUEST_ARRIVES, FLEET_REPLY_ARRIVES, FLEET_TIMEOUT };
 
 struct sim_instance {
     struct lease_member lease;
     struct lease_reply reply; /* on its way */
-    int64_t answer_ns;        /* the answer comes then; BIDE_NEVER: none will */
+    int64_t reply_ns;         /* the answer comes then; BIDE_NEVER: none will */
     uint32_t bucket;
-    uint32_t asks, failures; /* so far; one after the other */
+    uint32_t requests, failures; /* so far; one after the other */
 };
 
-static void plan(struct sim_play *play, int64_t at_ns, uint32_t id, enum step step)
+static void instance_schedule(struct sim_state *state, int64_t at_ns, uint32_t id, enum fleet_step step)
 {
-    play->fleet.events++;
-    sim_play_at(play, at_ns, id, step);
+    state->fleet.events++;
+    sim_schedule(state, at_ns, id, step);
 }
 
 /* ---- the bucket ---- */
 
-static bool is_down(const struct sim_fleet *fleet, int64_t at_ns)
+static bool bucket_is_down(const struct sim_fleet *fleet, int64_t at_ns)
 {
     return at_ns >= fleet->down_from_ns && at_ns < fleet->down_until_ns;
 }
 
-static void count(struct sim_play *play, const struct lease_request *request, const struct lease_reply *reply)
+static void bucket_count_exchange(struct sim_state *state, const struct lease_request *request,
+                                  const struct lease_reply *reply)
 {
-    struct sim_fleet_play *fleet = &play->fleet;
-    struct sim_result *result = play->result;
-    if (play->now_ns / BIDE_S != fleet->second) {
-        fleet->second = play->now_ns / BIDE_S;
-        fleet->this_second = 0;
+    struct sim_fleet_state *fleet = &state->fleet;
+    struct sim_result *result = state->result;
+    if (state->now_ns / BIDE_S != fleet->second) {
+        fleet->second = state->now_ns / BIDE_S;
+        fleet->second_exchanges = 0;
     }
-    fleet->this_second++;
+    fleet->second_exchanges++;
     result->fleet_exchanges++;
-    if (fleet->this_second > result->fleet_peak)
-        result->fleet_peak = fleet->this_second;
+    if (fleet->second_exchanges > result->fleet_peak)
+        result->fleet_peak = fleet->second_exchanges;
     result->fleet_leased_milli += reply->granted_milli - request->returned_milli;
     result->fleet_earned_milli += request->earned_milli;
 }
 
-static void arrive(struct sim_play *play, struct sim_instance *it, uint32_t id)
+static void bucket_exchange(struct sim_state *state, struct sim_instance *instance, uint32_t id)
 {
-    lease_bucket_serve(&play->fleet.bucket[it->bucket], &it->lease.request, EPOCH_MS + play->now_ns / BIDE_MS, &it->reply);
-    count(play, &it->lease.request, &it->reply);
-    if (it->answer_ns != BIDE_NEVER)
-        plan(play, it->answer_ns, id, ANSWER);
+    lease_bucket_serve(&state->fleet.bucket[instance->bucket], &instance->lease.request,
+                       EPOCH_MS + state->now_ns / BIDE_MS, &instance->reply);
+    bucket_count_exchange(state, &instance->lease.request, &instance->reply);
+    if (instance->reply_ns != BIDE_NEVER)
+        instance_schedule(state, instance->reply_ns, id, FLEET_REPLY_ARRIVES);
 }
 
 /* ---- an instance ---- */
 
-static struct sim_name name_of(const struct sim_play *play, const struct sim_instance *it, enum sim_stream stream)
+static struct sim_random_key instance_random_key(const struct sim_state *state, const struct sim_instance *instance,
+                                                 enum sim_stream stream)
 {
-    return (struct sim_name){play->how->seed, stream, (uint64_t)(it - play->fleet.instance), it->asks};
+    return (struct sim_random_key){state->options->seed, stream, (uint64_t)(instance - state->fleet.instance),
+                                   instance->requests};
 }
 
-static void plan_look(struct sim_play *play, struct sim_instance *it, uint32_t id)
+static void instance_schedule_poll(struct sim_state *state, struct sim_instance *instance, uint32_t id)
 {
-    int64_t at_ns = lease_member_next_check_ns(&it->lease, play->now_ns);
-    plan(play, at_ns > play->now_ns ? at_ns : play->now_ns + BIDE_MS, id, LOOK);
+    int64_t at_ns = lease_member_next_check_ns(&instance->lease, state->now_ns);
+    instance_schedule(state, at_ns > state->now_ns ? at_ns : state->now_ns + BIDE_MS, id, FLEET_POLL);
 }
 
-static void request(struct sim_play *play, struct sim_instance *it, uint32_t id)
+static void instance_send_request(struct sim_state *state, struct sim_instance *instance, uint32_t id)
 {
-    const struct sim_fleet *fleet = &play->world->fleet;
-    int64_t over_ns = play->now_ns + fleet->timeout_ns;
-    it->asks++;
-    int64_t there_ns = play->now_ns + sim_time_draw(&fleet->delay, name_of(play, it, SIM_FOR_ASK_DELAY));
-    int64_t back_ns = there_ns + sim_time_draw(&fleet->delay, name_of(play, it, SIM_FOR_ANSWER_DELAY));
-    bool arrives = there_ns <= over_ns && !is_down(fleet, there_ns);
-    it->answer_ns = arrives && back_ns <= over_ns ? back_ns : BIDE_NEVER;
-    lease_member_make_request(&it->lease, play->now_ns);
+    const struct sim_fleet *fleet = &state->world->fleet;
+    int64_t timeout_ns = state->now_ns + fleet->timeout_ns;
+    instance->requests++;
+    int64_t arrival_ns =
+        state->now_ns +
+        sim_distribution_draw(&fleet->delay, instance_random_key(state, instance, SIM_FOR_FLEET_REQUEST_DELAY));
+    int64_t reply_ns = arrival_ns + sim_distribution_draw(
+                                        &fleet->delay, instance_random_key(state, instance, SIM_FOR_FLEET_REPLY_DELAY));
+    bool arrives = arrival_ns <= timeout_ns && !bucket_is_down(fleet, arrival_ns);
+    instance->reply_ns = arrives && reply_ns <= timeout_ns ? reply_ns : BIDE_NEVER;
+    lease_member_make_request(&instance->lease, state->now_ns);
     if (arrives)
-        plan(play, there_ns, id, ARRIVE);
-    if (it->answer_ns == BIDE_NEVER)
-        plan(play, over_ns, id, NOTHING);
+        instance_schedule(state, arrival_ns, id, FLEET_REQUEST_ARRIVES);
+    if (instance->reply_ns == BIDE_NEVER)
+        instance_schedule(state, timeout_ns, id, FLEET_TIMEOUT);
 }
 
-static void look(struct sim_play *play, struct sim_instance *it, uint32_t id)
+static void instance_poll(struct sim_state *state, struct sim_instance *instance, uint32_t id)
 {
-    if (lease_member_try_claim(&it->lease, play->now_ns))
-        request(play, it, id);
+    if (lease_member_try_claim(&instance->lease, state->now_ns))
+        instance_send_request(state, instance, id);
     else
-        plan_look(play, it, id);
+        instance_schedule_poll(state, instance, id);
 }
 
 /* From the end of its lease on it has been going on alone. */
-static void count_alone(struct sim_play *play, const struct sim_instance *it)
+static void instance_count_disconnected(struct sim_state *state, const struct sim_instance *instance)
 {
-    int64_t until_ns = bide_lease_until(it->lease.target);
-    if (until_ns < play->now_ns)
-        play->result->fleet_alone_ns += play->now_ns - until_ns;
+    int64_t until_ns = bide_lease_until(instance->lease.target);
+    if (until_ns < state->now_ns)
+        state->result->fleet_disconnected_ns += state->now_ns - until_ns;
 }
 
-static int64_t return_ns(const struct sim_play *play, const struct sim_instance *it)
+static int64_t instance_retry_ns(const struct sim_state *state, const struct sim_instance *instance)
 {
     struct bide_policy policy;
     bide_policy_init(&policy, BIDE_PRESET_SERVICE);
-    policy.base_ns = RETURN_BASE;
-    policy.cap_ns = RETURN_CAP;
-    policy.floor_ns = RETURN_LEAST;
-    struct bide_step step = {.step = it->failures};
-    return play->now_ns + bide_backoff_wait(&policy, step, sim_bits(name_of(play, it, SIM_FOR_RETURN)), 0);
+    policy.base_ns = RETRY_BASE;
+    policy.cap_ns = RETRY_CAP;
+    policy.floor_ns = RETRY_FLOOR;
+    struct bide_step step = {.step = instance->failures};
+    return state->now_ns + bide_backoff_wait(&policy, step,
+                                             sim_random_bits(instance_random_key(state, instance, SIM_FOR_FLEET_RETRY)),
+                                             0);
 }
 
-static void nothing(struct sim_play *play, struct sim_instance *it, uint32_t id)
+static void instance_on_timeout(struct sim_state *state, struct sim_instance *instance, uint32_t id)
 {
-    lease_member_request_failed(&it->lease, return_ns(play, it), play->now_ns);
-    it->failures++;
-    play->result->fleet_lost++;
-    plan_look(play, it, id);
+    lease_member_request_failed(&instance->lease, instance_retry_ns(state, instance), state->now_ns);
+    instance->failures++;
+    state->result->fleet_lost++;
+    instance_schedule_poll(state, instance, id);
 }
 
-static void reply(struct sim_play *play, struct sim_instance *it, uint32_t id)
+static void instance_on_reply(struct sim_state *state, struct sim_instance *instance, uint32_t id)
 {
-    count_alone(play, it);
-    uint64_t seed = sim_bits(name_of(play, it, SIM_FOR_NEXT_ASK));
-    const char *wrong = lease_member_accept_reply(&it->lease, &it->reply, seed, play->now_ns);
+    instance_count_disconnected(state, instance);
+    uint64_t seed = sim_random_bits(instance_random_key(state, instance, SIM_FOR_NEXT_FLEET_REQUEST));
+    const char *wrong = lease_member_accept_reply(&instance->lease, &instance->reply, seed, state->now_ns);
     assert(wrong == NULL); /* the bucket is ours, and in its right mind */
     (void)wrong;
-    it->failures = 0;
-    plan_look(play, it, id);
+    instance->failures = 0;
+    instance_schedule_poll(state, instance, id);
 }
 
-void sim_fleet_event(struct sim_play *play, uint32_t id, uint32_t seq)
+void sim_fleet_event(struct sim_state *state, uint32_t id, uint32_t seq)
 {
-    struct sim_instance *it = &play->fleet.instance[id - SIM_ID_FLEET];
-    play->fleet.events--;
-    switch ((enum step)seq) {
-    case LOOK: look(play, it, id); break;
-    case ARRIVE: arrive(play, it, id); break;
-    case ANSWER: reply(play, it, id); break;
-    case NOTHING: nothing(play, it, id); break;
+    struct sim_instance *instance = &state->fleet.instance[id - SIM_ID_FLEET];
+    state->fleet.events--;
+    switch ((enum fleet_step)seq) {
+    case FLEET_POLL: instance_poll(state, instance, id); break;
+    case FLEET_REQUEST_ARRIVES: bucket_exchange(state, instance, id); break;
+    case FLEET_REPLY_ARRIVES: instance_on_reply(state, instance, id); break;
+    case FLEET_TIMEOUT: instance_on_timeout(state, instance, id); break;
     }
 }
 
 /* ---- the whole ---- */
 
-static bool leases(const struct sim_play *play, uint32_t g)
+static bool group_leases(const struct sim_state *state, uint32_t g)
 {
-    return play->world->clients[g].fleet && play->caller[g].target != NULL;
+    return state->world->clients[g].fleet && state->caller[g].target != NULL;
 }
 
 /* Of a service there is a bucket for those who see it as one, and one for each of its shards. */
-static uint32_t bank_of(const struct sim_play *play, const struct sim_caller *caller, uint32_t target)
+static uint32_t bucket_index(const struct sim_state *state, const struct sim_caller *caller, uint32_t target)
 {
     uint32_t bucket = 0;
     for (uint32_t s = 0; s < caller->service; s++)
-        bucket += 1 + play->world->service[s].shards;
+        bucket += 1 + state->world->service[s].shards;
     return caller->shards == 1 ? bucket : bucket + 1 + target % caller->shards;
 }
 
-static bool join(struct sim_play *play, const struct sim_caller *caller, uint32_t target)
+static bool instance_join(struct sim_state *state, const struct sim_caller *caller, uint32_t target)
 {
-    const struct sim_fleet *fleet = &play->world->fleet;
-    uint32_t i = play->fleet.instances++;
-    struct sim_instance *it = &play->fleet.instance[i];
+    const struct sim_fleet *fleet = &state->world->fleet;
+    uint32_t i = state->fleet.instances++;
+    struct sim_instance *instance = &state->fleet.instance[i];
     struct lease_terms terms = {.capacity_milli = fleet->capacity_milli,
                                 .per_minute_milli = fleet->per_minute_milli,
-                                .open_permille = OPEN_SHARE,
+                                .open_permille = OPEN_PERMILLE,
                                 .timeout_ns = fleet->timeout_ns,
                                 .hold_off = true};
-    *it = (struct sim_instance){.bucket = bank_of(play, caller, target)};
-    if (lease_member_join(&it->lease, &caller->target[target], &terms, i + 1, 0, NULL) != BIDE_OK)
+    *instance = (struct sim_instance){.bucket = bucket_index(state, caller, target)};
+    if (lease_member_join(&instance->lease, &caller->target[target], &terms, i + 1, 0, NULL) != BIDE_OK)
         return false;
-    plan(play, 0, SIM_ID_FLEET + i, LOOK);
+    instance_schedule(state, 0, SIM_ID_FLEET + i, FLEET_POLL);
     return true;
 }
 
-bool sim_fleet_open(struct sim_play *play)
+bool sim_fleet_open(struct sim_state *state)
 {
     uint32_t buckets = 0;
     uint64_t instances = 0;
-    for (uint32_t s = 0; s < play->world->services; s++)
-        buckets += 1 + play->world->service[s].shards;
-    for (uint32_t g = 0; g < play->world->groups; g++)
-        instances += leases(play, g) ? play->caller[g].targets : 0;
+    for (uint32_t s = 0; s < state->world->services; s++)
+        buckets += 1 + state->world->service[s].shards;
+    for (uint32_t g = 0; g < state->world->groups; g++)
+        instances += group_leases(state, g) ? state->caller[g].targets : 0;
     if (instances == 0)
         return true;
     if (instances > SIM_ID_END - SIM_ID_FLEET)
         return false;
-    play->fleet.bucket = os_memory(buckets, sizeof *play->fleet.bucket);
-    play->fleet.instance = os_memory(instances, sizeof *play->fleet.instance);
-    if (play->fleet.bucket == NULL || play->fleet.instance == NULL)
+    state->fleet.bucket = os_memory(buckets, sizeof *state->fleet.bucket);
+    state->fleet.instance = os_memory(instances, sizeof *state->fleet.instance);
+    if (state->fleet.bucket == NULL || state->fleet.instance == NULL)
         return false;
-    for (uint32_t g = 0; g < play->world->groups; g++)
-        for (uint32_t i = 0; leases(play, g) && i < play->caller[g].targets; i++)
-            if (!join(play, &play->caller[g], i))
+    for (uint32_t g = 0; g < state->world->groups; g++)
+        for (uint32_t i = 0; group_leases(state, g) && i < state->caller[g].targets; i++)
+            if (!instance_join(state, &state->caller[g], i))
                 return false;
     return true;
 }
 
-void sim_fleet_finish(struct sim_play *play)
+void sim_fleet_finish(struct sim_state *state)
 {
-    for (uint32_t i = 0; i < play->fleet.instances; i++)
-        count_alone(play, &play->fleet.instance[i]);
+    for (uint32_t i = 0; i < state->fleet.instances; i++)
+        instance_count_disconnected(state, &state->fleet.instance[i]);
 }
 
-void sim_fleet_close(struct sim_play *play)
+void sim_fleet_close(struct sim_state *state)
 {
-    free(play->fleet.bucket);
-    free(play->fleet.instance);
+    free(state->fleet.bucket);
+    free(state->fleet.instance);
 }

@@ -10,13 +10,13 @@
 #define FINE (UINT64_C(1) << SIM_HISTOGRAM_BITS) /* slots of one doubling */
 
 /* By how many bits durations of this slot are coarser than a nanosecond. */
-static uint32_t coarseness(size_t slot)
+static uint32_t bin_coarseness(size_t bin)
 {
-    uint32_t doubling = (uint32_t)(slot >> SIM_HISTOGRAM_BITS);
+    uint32_t doubling = (uint32_t)(bin >> SIM_HISTOGRAM_BITS);
     return doubling < 2 ? 0 : doubling - 1;
 }
 
-static size_t slot_of(uint64_t ns)
+static size_t bin_of(uint64_t ns)
 {
     if (ns < FINE)
         return (size_t)ns;
@@ -25,10 +25,10 @@ static size_t slot_of(uint64_t ns)
 }
 
 /* The longest duration of a slot. */
-static int64_t most_of(size_t slot)
+static int64_t bin_longest(size_t bin)
 {
-    uint32_t coarse = coarseness(slot);
-    uint64_t first = (slot - coarse * FINE) << coarse;
+    uint32_t coarse = bin_coarseness(bin);
+    uint64_t first = (bin - coarse * FINE) << coarse;
     return (int64_t)(first + ((UINT64_C(1) << coarse) - 1));
 }
 
@@ -41,11 +41,11 @@ void sim_histogram_add(struct sim_histogram *histogram, int64_t ns)
         histogram->most_ns = ns;
     histogram->total++;
     histogram->sum_ns += (uint64_t)ns;
-    histogram->count[slot_of((uint64_t)ns)]++;
+    histogram->count[bin_of((uint64_t)ns)]++;
 }
 
 /* The rank from 1 of the quantile: the least r with r / total >= ppm / 1000000. */
-static uint64_t rank_of(const struct sim_histogram *histogram, uint32_t ppm)
+static uint64_t quantile_rank(const struct sim_histogram *histogram, uint32_t ppm)
 {
     unsigned __int128 parts = (unsigned __int128)histogram->total * ppm;
     return (uint64_t)((parts + 999999) / 1000000);
@@ -56,11 +56,11 @@ int64_t sim_histogram_quantile(const struct sim_histogram *histogram, uint32_t p
     assert(ppm <= 1000000);
     if (histogram->total == 0 || ppm == 0)
         return histogram->least_ns;
-    uint64_t rank = rank_of(histogram, ppm), seen = 0;
-    size_t slot = 0;
-    while ((seen += histogram->count[slot]) < rank)
-        slot++;
-    int64_t most = most_of(slot);
+    uint64_t rank = quantile_rank(histogram, ppm), seen = 0;
+    size_t bin = 0;
+    while ((seen += histogram->count[bin]) < rank)
+        bin++;
+    int64_t most = bin_longest(bin);
     return most < histogram->most_ns ? most : histogram->most_ns;
 }
 

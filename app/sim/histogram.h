@@ -4,14 +4,14 @@
 
 #include <stdint.h>
 
-#define SIM_HISTOGRAM_BITS  8u
-#define SIM_HISTOGRAM_SLOTS ((64u - SIM_HISTOGRAM_BITS) << SIM_HISTOGRAM_BITS)
+#define SIM_HISTOGRAM_BITS 8u
+#define SIM_HISTOGRAM_BINS ((64u - SIM_HISTOGRAM_BITS) << SIM_HISTOGRAM_BITS)
 
 struct sim_histogram {
     uint64_t total;
     int64_t least_ns, most_ns; /* exact */
     unsigned __int128 sum_ns;  /* exact, for the mean */
-    uint64_t count[SIM_HISTOGRAM_SLOTS];
+    uint64_t count[SIM_HISTOGRAM_BINS];
 };
 
 void sim_histogram_add(struct sim_histogram *histogram, int64_t ns);

@@ -73,7 +73,7 @@ static const struct sim_field fields[] = {
     HEAD("question", SIM_FORM_TEXT, question, "a line of text", "", "what the scenario answers"),
     WORLD("duration", SIM_FORM_TIME, duration_ns, WANT_TIME, "1m", "calls begin within this time, from 0"),
     WORLD("drain", SIM_FORM_FLAG, drain, WANT_FLAG, "yes", "then go on until all calls are over; else stop"),
-    WORLD("bucket", SIM_FORM_TIME, bucket_ns, WANT_TIME, "1s", "the width of a point in pictures over time"),
+    WORLD("bucket", SIM_FORM_TIME, bin_ns, WANT_TIME, "1s", "the width of a point in pictures over time"),
     WORLD("recover_from", SIM_FORM_TIME, recover_from_ns, WANT_NEVER, "never",
           "recovery is looked for from here; never: the end of the last outage or peak"),
     HEAD("columns", SIM_FORM_METRICS, columns, WANT_METRICS, "", "figures that the table shows"),
@@ -201,7 +201,7 @@ const struct sim_field *sim_field_of(enum sim_part part, const char *key)
     return NULL;
 }
 
-const char *sim_field_near(const char *section, const char *key, size_t length)
+const char *sim_field_suggest(const char *section, const char *key, size_t length)
 {
     struct conf_suggestion nearest = {key, length, NULL, 0};
     for (size_t i = 0; i < FIELDS; i++)
@@ -259,26 +259,26 @@ const char *sim_part_name(const struct sim_world *world, enum sim_part part, uin
 /* ---- reading ---- */
 
 /* 25M, 10k, 3: the number behind which a letter may stand. */
-static bool scaled(const char *text, size_t length, int64_t scale, int64_t *value)
+static bool read_scaled(const char *text, size_t length, int64_t scale, int64_t *value)
 {
     bool thousands = length > 0 && text[length - 1] == 'k', millions = length > 0 && text[length - 1] == 'M';
     int64_t times = thousands ? 1000 : millions ? 1000000 : 1;
     return conf_decimal_parse(text, times > 1 ? length - 1 : length, scale * times, value);
 }
 
-static const char *count_64(const char *text, void *into)
+static const char *read_count_64(const char *text, void *into)
 {
     int64_t value;
-    if (!scaled(text, strlen(text), 1, &value))
+    if (!read_scaled(text, strlen(text), 1, &value))
         return WANT_COUNT " or 25M";
     memcpy(into, &(uint64_t){(uint64_t)value}, sizeof(uint64_t));
     return NULL;
 }
 
-static const char *count(const char *text, void *into)
+static const char *read_count(const char *text, void *into)
 {
     int64_t value;
-    if (!scaled(text, strlen(text), 1, &value))
+    if (!read_scaled(text, strlen(text), 1, &value))
         return WANT_COUNT;
     if (value >= UINT32_MAX)
         return "4294967294 at most";
@@ -286,16 +286,16 @@ static const char *count(const char *text, void *into)
     return NULL;
 }
 
-static const char *count_never(const char *text, void *into)
+static const char *read_count_never(const char *text, void *into)
 {
     if (strcmp(text, "never") != 0)
-        return count(text, into) == NULL ? NULL : WANT_UNBOUND;
+        return read_count(text, into) == NULL ? NULL : WANT_UNBOUND;
     memcpy(into, &(uint32_t){UINT32_MAX}, sizeof(uint32_t));
     return NULL;
 }
 
 /* In millionths a second. */
-static const char *rate(const char *text, void *into)
+static const char *read_rate(const char *text, void *into)
 {
     static const struct {
         const char *per;
@@ -308,7 +308,7 @@ static const char *rate(const char *text, void *into)
     for (size_t i = 0; i < sizeof units / sizeof *units && !well; i++) {
         if (strcmp(text + length, units[i].per) != 0)
             continue;
-        if (!scaled(text, length, 1000000, &value) || value % units[i].divided != 0)
+        if (!read_scaled(text, length, 1000000, &value) || value % units[i].divided != 0)
             return want;
         value /= units[i].divided;
         well = true;
@@ -321,7 +321,7 @@ static const char *rate(const char *text, void *into)
 }
 
 /* A share in units of which `whole` make 100 %. */
-static const char *share(const char *text, int64_t whole, void *into)
+static const char *read_share(const char *text, int64_t whole, void *into)
 {
     size_t length = strlen(text);
     int64_t value;
@@ -334,15 +334,15 @@ static const char *share(const char *text, int64_t whole, void *into)
     return NULL;
 }
 
-static const char *share_usual(const char *text, void *into)
+static const char *read_share_usual(const char *text, void *into)
 {
     if (strcmp(text, "usual") != 0)
-        return share(text, 1000000, into);
+        return read_share(text, 1000000, into);
     memcpy(into, &(uint32_t){SIM_USUAL}, sizeof(uint32_t));
     return NULL;
 }
 
-static const char *milli(const char *text, void *into)
+static const char *read_milli(const char *text, void *into)
 {
     int64_t value;
     if (!conf_decimal_parse(text, strlen(text), 1000, &value) || value > UINT32_MAX)
@@ -351,7 +351,7 @@ static const char *milli(const char *text, void *into)
     return NULL;
 }
 
-static const char *duration(const struct sim_field *field, const char *text, void *into)
+static const char *read_duration(const struct sim_field *field, const char *text, void *into)
 {
     int64_t ns;
     bool may_be_never = strcmp(field->key.standard, "never") == 0;
@@ -364,7 +364,7 @@ static const char *duration(const struct sim_field *field, const char *text, voi
 }
 
 /* Capitals and the kind of dash do not matter. */
-static bool is_word(const char *text, const char *word)
+static bool is_same_word(const char *text, const char *word)
 {
     for (; *text != '\0' && *word != '\0'; text++, word++)
         if (tolower((unsigned char)*text) != *word && !(*text == '-' && *word == '_'))
@@ -372,17 +372,17 @@ static bool is_word(const char *text, const char *word)
     return *text == *word;
 }
 
-static int word_number(const char *const *words, const char *text)
+static int find_word(const char *const *words, const char *text)
 {
     for (int i = 0; words[i] != NULL; i++)
-        if (is_word(text, words[i]))
+        if (is_same_word(text, words[i]))
             return i;
     return -1;
 }
 
-static const char *word_of(const struct sim_field *field, const char *text, void *into)
+static const char *read_word(const struct sim_field *field, const char *text, void *into)
 {
-    int number = word_number(field->words, text);
+    int number = find_word(field->words, text);
     _Static_assert(sizeof(enum sim_arrival) == sizeof number, "an enum is as wide as an int");
     if (number < 0)
         return field->key.want;
@@ -390,16 +390,17 @@ static const char *word_of(const struct sim_field *field, const char *text, void
     return NULL;
 }
 
-static const char *flag(const char *text, void *into)
+static const char *read_flag(const char *text, void *into)
 {
     static const char *const words[] = {"no", "yes", "false", "true", "off", "on", NULL};
-    int number = word_number(words, text);
+    int number = find_word(words, text);
     if (number >= 0)
         memcpy(into, &(bool){number % 2 == 1}, sizeof(bool));
     return number >= 0 ? NULL : WANT_FLAG;
 }
 
-static const char *service(const struct sim_field *field, const struct sim_world *world, const char *text, void *into)
+static const char *read_service(const struct sim_field *field, const struct sim_world *world, const char *text,
+                                void *into)
 {
     bool none = field->form == SIM_FORM_CALLS && strcmp(text, "none") == 0;
     int32_t found = -1;
@@ -413,7 +414,7 @@ static const char *service(const struct sim_field *field, const struct sim_world
 }
 
 /* A text that would not fit is refused, not cut. */
-static const char *text_of(const struct sim_field *field, const char *text, void *into)
+static const char *read_text(const struct sim_field *field, const char *text, void *into)
 {
     if (strlen(text) >= field->size)
         return field->form == SIM_FORM_POLICY ? "255 bytes at most" : "a shorter text";
@@ -425,7 +426,7 @@ static const char *text_of(const struct sim_field *field, const char *text, void
 }
 
 /* "amplification, goodput": every name is one of a metric, and no more than one if there may be one only. */
-static const char *metrics(const struct sim_field *field, const char *text, void *into)
+static const char *read_metrics(const struct sim_field *field, const char *text, void *into)
 {
     const char *at = text;
     bool several = field->form == SIM_FORM_METRICS;
@@ -441,30 +442,31 @@ static const char *metrics(const struct sim_field *field, const char *text, void
             return field->key.want;
         at += more;
     }
-    return text_of(field, text, into);
+    return read_text(field, text, into);
 }
 
-static const char *assign(const struct sim_field *field, void *into, const struct sim_world *world, const char *value)
+static const char *read_value(const struct sim_field *field, void *into, const struct sim_world *world,
+                              const char *value)
 {
     switch (field->form) {
-    case SIM_FORM_TIME: return duration(field, value, into);
+    case SIM_FORM_TIME: return read_duration(field, value, into);
     case SIM_FORM_SHAPE: return sim_shape_read(into, value);
-    case SIM_FORM_RATE: return rate(value, into);
-    case SIM_FORM_COUNT: return count(value, into);
-    case SIM_FORM_COUNT_64: return count_64(value, into);
-    case SIM_FORM_COUNT_NEVER: return count_never(value, into);
-    case SIM_FORM_MILLI: return milli(value, into);
-    case SIM_FORM_PERMILLE: return share(value, 1000, into);
-    case SIM_FORM_PPM: return share(value, 1000000, into);
-    case SIM_FORM_PPM_USUAL: return share_usual(value, into);
-    case SIM_FORM_WORD: return word_of(field, value, into);
-    case SIM_FORM_FLAG: return flag(value, into);
+    case SIM_FORM_RATE: return read_rate(value, into);
+    case SIM_FORM_COUNT: return read_count(value, into);
+    case SIM_FORM_COUNT_64: return read_count_64(value, into);
+    case SIM_FORM_COUNT_NEVER: return read_count_never(value, into);
+    case SIM_FORM_MILLI: return read_milli(value, into);
+    case SIM_FORM_PERMILLE: return read_share(value, 1000, into);
+    case SIM_FORM_PPM: return read_share(value, 1000000, into);
+    case SIM_FORM_PPM_USUAL: return read_share_usual(value, into);
+    case SIM_FORM_WORD: return read_word(field, value, into);
+    case SIM_FORM_FLAG: return read_flag(value, into);
     case SIM_FORM_SERVICE:
-    case SIM_FORM_CALLS: return service(field, world, value, into);
+    case SIM_FORM_CALLS: return read_service(field, world, value, into);
     case SIM_FORM_POLICY:
-    case SIM_FORM_TEXT: return text_of(field, value, into);
+    case SIM_FORM_TEXT: return read_text(field, value, into);
     case SIM_FORM_METRIC:
-    case SIM_FORM_METRICS: return metrics(field, value, into);
+    case SIM_FORM_METRICS: return read_metrics(field, value, into);
     }
     return field->key.want;
 }
@@ -472,7 +474,7 @@ static const char *assign(const struct sim_field *field, void *into, const struc
 const char *sim_field_read(const struct sim_field *field, void *element, const struct sim_world *world,
                            const char *value)
 {
-    return assign(field, (char *)element + field->offset, world, value);
+    return read_value(field, (char *)element + field->offset, world, value);
 }
 
 /* ---- defaults ---- */
@@ -499,14 +501,14 @@ void sim_element_init(enum sim_part part, void *element)
 
 /* ---- writing ---- */
 
-static uint32_t narrow_in(const void *member)
+static uint32_t load_u32(const void *member)
 {
     uint32_t value;
     memcpy(&value, member, sizeof value);
     return value;
 }
 
-static int64_t wide_in(const void *member)
+static int64_t load_i64(const void *member)
 {
     int64_t value;
     memcpy(&value, member, sizeof value);
@@ -514,7 +516,7 @@ static int64_t wide_in(const void *member)
 }
 
 /* value / scale, with the letter M where that is whole, and a unit. */
-static void number(char text[SIM_VALUE_MAX], int64_t value, int64_t scale, const char *unit)
+static void write_number(char text[SIM_VALUE_MAX], int64_t value, int64_t scale, const char *unit)
 {
     char digits[CONF_VALUE_SIZE];
     bool millions = value > 0 && scale <= 1000000 && value % (scale * 1000000) == 0;
@@ -522,7 +524,7 @@ static void number(char text[SIM_VALUE_MAX], int64_t value, int64_t scale, const
     snprintf(text, SIM_VALUE_MAX, "%s%s%s", digits, millions ? "M" : "", unit);
 }
 
-static const char *service_text(const struct sim_world *world, uint32_t index)
+static const char *service_name(const struct sim_world *world, uint32_t index)
 {
     if (index == UINT32_MAX)
         return "none";
@@ -536,28 +538,28 @@ const char *sim_field_text(char text[SIM_VALUE_MAX], const struct sim_field *fie
     const char *word = NULL;
     _Static_assert(SIM_VALUE_MAX >= SIM_SHAPE_MAX && SIM_VALUE_MAX >= SIM_POLICY_MAX, "what is written fits");
     switch (field->form) {
-    case SIM_FORM_TIME: conf_duration_format(text, wide_in(member)); break;
+    case SIM_FORM_TIME: conf_duration_format(text, load_i64(member)); break;
     case SIM_FORM_SHAPE: sim_shape_text(text, member); break;
-    case SIM_FORM_RATE: number(text, wide_in(member), 1000000, "/s"); break;
-    case SIM_FORM_COUNT_64: number(text, wide_in(member), 1, ""); break;
+    case SIM_FORM_RATE: write_number(text, load_i64(member), 1000000, "/s"); break;
+    case SIM_FORM_COUNT_64: write_number(text, load_i64(member), 1, ""); break;
     case SIM_FORM_COUNT:
-    case SIM_FORM_COUNT_NEVER: number(text, narrow_in(member), 1, ""); break;
-    case SIM_FORM_MILLI: conf_decimal_format(text, narrow_in(member), 1000); break;
-    case SIM_FORM_PERMILLE: number(text, narrow_in(member), 10, "%"); break;
+    case SIM_FORM_COUNT_NEVER: write_number(text, load_u32(member), 1, ""); break;
+    case SIM_FORM_MILLI: conf_decimal_format(text, load_u32(member), 1000); break;
+    case SIM_FORM_PERMILLE: write_number(text, load_u32(member), 10, "%"); break;
     case SIM_FORM_PPM:
-    case SIM_FORM_PPM_USUAL: number(text, narrow_in(member), 10000, "%"); break;
-    case SIM_FORM_WORD: word = field->words[narrow_in(member)]; break;
+    case SIM_FORM_PPM_USUAL: write_number(text, load_u32(member), 10000, "%"); break;
+    case SIM_FORM_WORD: word = field->words[load_u32(member)]; break;
     case SIM_FORM_FLAG: word = *(const bool *)member ? "yes" : "no"; break;
     case SIM_FORM_SERVICE:
-    case SIM_FORM_CALLS: word = service_text(world, narrow_in(member)); break;
+    case SIM_FORM_CALLS: word = service_name(world, load_u32(member)); break;
     case SIM_FORM_POLICY: word = member; break;
     case SIM_FORM_TEXT:
     case SIM_FORM_METRIC:
     case SIM_FORM_METRICS: word = ""; break;
     }
-    if (field->form == SIM_FORM_COUNT_NEVER && narrow_in(member) == UINT32_MAX)
+    if (field->form == SIM_FORM_COUNT_NEVER && load_u32(member) == UINT32_MAX)
         word = "never";
-    if (field->form == SIM_FORM_PPM_USUAL && narrow_in(member) == SIM_USUAL)
+    if (field->form == SIM_FORM_PPM_USUAL && load_u32(member) == SIM_USUAL)
         word = "usual";
     if (word != NULL)
         snprintf(text, SIM_VALUE_MAX, "%s", word);
@@ -579,7 +581,7 @@ static const struct {
 bool sim_field_number(const struct sim_field *field, const void *element, double *number)
 {
     const void *member = (const char *)element + field->offset;
-    const struct sim_time *time = member;
+    const struct sim_distribution *time = member;
     if (field->form == SIM_FORM_SHAPE) {
         *number = (double)time->a_ns / 1e9;
         return time->shape == SIM_FIXED || time->shape == SIM_EXPONENTIAL;
@@ -587,7 +589,7 @@ bool sim_field_number(const struct sim_field *field, const void *element, double
     double scale = scales[field->form].scale;
     if (scale <= 0)
         return false;
-    bool word = scales[field->form].wide ? wide_in(member) == INT64_MAX : narrow_in(member) == UINT32_MAX;
-    *number = (scales[field->form].wide ? (double)wide_in(member) : (double)narrow_in(member)) / scale;
+    bool word = scales[field->form].wide ? load_i64(member) == INT64_MAX : load_u32(member) == UINT32_MAX;
+    *number = (scales[field->form].wide ? (double)load_i64(member) : (double)load_u32(member)) / scale;
     return !word;
 }

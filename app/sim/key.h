@@ -71,7 +71,7 @@ const struct sim_field *sim_field_find(const char *section, const char *key, siz
 const struct sim_field *sim_field_of(enum sim_part part, const char *key);
 
 /* The key of a section that is nearest to a misspelt one; NULL: none is near enough. */
-const char *sim_field_near(const char *section, const char *key, size_t length);
+const char *sim_field_suggest(const char *section, const char *key, size_t length);
 
 /* How many elements of a part a world has, and the i-th of them. The head is none of the world's. */
 uint32_t sim_part_count(const struct sim_world *world, enum sim_part part);

@@ -7,23 +7,23 @@
 #include "result.h"
 
 /* The catalogue has been read by the tests: what is wrong with it is not for users. */
-static struct sim_scenario *read_entry(size_t i)
+static struct sim_scenario *entry_read(size_t i)
 {
-    const struct sim_choice nothing = {0};
+    const struct sim_overrides no_overrides = {0};
     char errors[CONF_ERROR_MAX];
-    return sim_scenario_read(sim_catalogue(i)->name, &nothing, errors);
+    return sim_scenario_read(sim_catalogue(i)->name, &no_overrides, errors);
 }
 
 const char *sim_catalogue_title(size_t i, char title[SIM_TITLE_MAX])
 {
-    struct sim_scenario *scenario = read_entry(i);
+    struct sim_scenario *scenario = entry_read(i);
     snprintf(title, SIM_TITLE_MAX, "%s", scenario != NULL ? sim_scenario_title(scenario) : "");
     sim_scenario_free(scenario);
     return title;
 }
 
 /* Takes the tree. */
-static bool print(FILE *out, json_t *tree)
+static bool print_json(FILE *out, json_t *tree)
 {
     bool written = tree != NULL && json_dumpf(tree, out, JSON_INDENT(2)) == 0;
     json_decref(tree);
@@ -31,9 +31,9 @@ static bool print(FILE *out, json_t *tree)
     return written;
 }
 
-static json_t *entry_of(size_t i)
+static json_t *entry_json(size_t i)
 {
-    struct sim_scenario *scenario = read_entry(i);
+    struct sim_scenario *scenario = entry_read(i);
     if (scenario == NULL)
         return NULL;
     json_t *entry =
@@ -48,8 +48,8 @@ bool sim_catalogue_json(FILE *out)
     json_t *all = json_array();
     bool whole = true;
     for (size_t i = 0; sim_catalogue(i) != NULL; i++)
-        whole = json_array_append_new(all, entry_of(i)) == 0 && whole;
-    return print(out, all) && whole;
+        whole = json_array_append_new(all, entry_json(i)) == 0 && whole;
+    return print_json(out, all) && whole;
 }
 
 bool sim_keys_json(FILE *out)
@@ -62,7 +62,7 @@ bool sim_keys_json(FILE *out)
                                                      key->key, "default", key->standard, "want", key->want, "about",
                                                      key->about)) == 0 &&
                 whole;
-    return print(out, all) && whole;
+    return print_json(out, all) && whole;
 }
 
 bool sim_metrics_json(FILE *out)
@@ -74,5 +74,5 @@ bool sim_metrics_json(FILE *out)
         whole = json_array_append_new(all, json_pack("{s:s, s:s, s:b, s:s}", "name", metric->name, "unit", metric->unit,
                                                      "flag", (int)metric->flag, "about", metric->about)) == 0 &&
                 whole;
-    return print(out, all) && whole;
+    return print_json(out, all) && whole;
 }

@@ -13,19 +13,19 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static uint64_t lesser(uint64_t a, uint64_t b)
+static uint64_t min_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-static uint64_t without(uint64_t all, uint64_t used)
+static uint64_t subtract_saturated(uint64_t all, uint64_t used)
 {
     return all > used ? all - used : 0;
 }
 
 /* ---- files of /proc and /sys ---- */
 
-static FILE *open_at(const char *root, const char *directory, const char *name)
+static FILE *file_open(const char *root, const char *directory, const char *name)
 {
     char path[PATH_MAX];
     int length = snprintf(path, sizeof path, "%s%s%s", root, directory, name);
@@ -33,7 +33,7 @@ static FILE *open_at(const char *root, const char *directory, const char *name)
 }
 
 /* Digits, with blanks before them. */
-static bool read_number(const char *text, uint64_t *number)
+static bool parse_number(const char *text, uint64_t *number)
 {
     char *end;
     text += strspn(text, " \t");
@@ -42,55 +42,57 @@ static bool read_number(const char *text, uint64_t *number)
 }
 
 /* The number behind a word at the beginning of a line; without a word, the one that the file begins with. */
-static bool number_in(FILE *file, const char *word, uint64_t *number)
+static bool file_find_number(FILE *file, const char *word, uint64_t *number)
 {
     char line[256];
     bool found = false;
     if (file == NULL)
         return false;
     while (!found && fgets(line, sizeof line, file) != NULL)
-        found = strncmp(line, word, strlen(word)) == 0 && read_number(line + strlen(word), number);
+        found = strncmp(line, word, strlen(word)) == 0 && parse_number(line + strlen(word), number);
     fclose(file);
     return found;
 }
 
-static uint64_t system_left(const char *root)
+static uint64_t system_available(const char *root)
 {
     uint64_t kib;
-    return number_in(open_at(root, "/proc", "/meminfo"), "MemAvailable:", &kib) ? kib * 1024 : UINT64_MAX;
+    return file_find_number(file_open(root, "/proc", "/meminfo"), "MemAvailable:", &kib) ? kib * 1024 : UINT64_MAX;
 }
 
 /* ---- limits of the process ---- */
 
-static uint64_t limit_left(const struct rlimit *limit, uint64_t used)
+static uint64_t rlimit_available(const struct rlimit *limit, uint64_t used)
 {
-    return limit->rlim_cur == RLIM_INFINITY ? UINT64_MAX : without(limit->rlim_cur, used);
+    return limit->rlim_cur == RLIM_INFINITY ? UINT64_MAX : subtract_saturated(limit->rlim_cur, used);
 }
 
 /* Addresses are used up faster than memory: by what lies between aligned chunks, and by heaps that threads reserve. */
-static uint64_t of_addresses(uint64_t left)
+static uint64_t address_space_usable(uint64_t available)
 {
-    return left == UINT64_MAX ? left : left / 4 * 3;
+    return available == UINT64_MAX ? available : available / 4 * 3;
 }
 
-static uint64_t process_left(const char *root)
+static uint64_t process_available(const char *root)
 {
     struct rlimit limit;
-    uint64_t kib, left = UINT64_MAX;
-    if (number_in(open_at(root, "/proc", "/self/status"), "VmSize:", &kib) && getrlimit(RLIMIT_AS, &limit) == 0)
-        left = of_addresses(limit_left(&limit, kib * 1024));
-    if (number_in(open_at(root, "/proc", "/self/status"), "VmData:", &kib) && getrlimit(RLIMIT_DATA, &limit) == 0)
-        left = lesser(left, limit_left(&limit, kib * 1024));
-    return left;
+    uint64_t kib, available = UINT64_MAX;
+    if (file_find_number(file_open(root, "/proc", "/self/status"), "VmSize:", &kib) &&
+        getrlimit(RLIMIT_AS, &limit) == 0)
+        available = address_space_usable(rlimit_available(&limit, kib * 1024));
+    if (file_find_number(file_open(root, "/proc", "/self/status"), "VmData:", &kib) &&
+        getrlimit(RLIMIT_DATA, &limit) == 0)
+        available = min_u64(available, rlimit_available(&limit, kib * 1024));
+    return available;
 }
 
 /* ---- control groups ---- */
 
 /* Where the two generations keep it; the first has a hierarchy for memory alone. */
 struct generation {
-    const char *mark; /* in a line of /proc/self/cgroup */
+    const char *prefix; /* in a line of /proc/self/cgroup */
     const char *mount;
-    const char *most, *used, *idle;
+    const char *max_file, *used, *idle;
 };
 
 static const struct generation generations[] = {
@@ -98,58 +100,58 @@ static const struct generation generations[] = {
     {":memory:", "/sys/fs/cgroup/memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file"},
 };
 
-static uint64_t group_left(const char *root, const struct generation *g, const char *group)
+static uint64_t cgroup_available(const char *root, const struct generation *g, const char *group)
 {
     char directory[PATH_MAX];
-    uint64_t most, used, idle = 0;
+    uint64_t max_file, used, idle = 0;
     int length = snprintf(directory, sizeof directory, "%s%s", g->mount, group);
     if (length < 0 || (size_t)length >= sizeof directory)
         return UINT64_MAX;
-    if (!number_in(open_at(root, directory, g->most), "", &most) ||
-        !number_in(open_at(root, directory, g->used), "", &used))
+    if (!file_find_number(file_open(root, directory, g->max_file), "", &max_file) ||
+        !file_find_number(file_open(root, directory, g->used), "", &used))
         return UINT64_MAX;
-    (void)number_in(open_at(root, directory, "/memory.stat"), g->idle, &idle);
-    return without(most, without(used, idle));
+    (void)file_find_number(file_open(root, directory, "/memory.stat"), g->idle, &idle);
+    return subtract_saturated(max_file, subtract_saturated(used, idle));
 }
 
 /* The group and all that it lies in. */
-static uint64_t groups_left(const char *root, const struct generation *g, char *group)
+static uint64_t cgroup_path_available(const char *root, const struct generation *g, char *group)
 {
-    uint64_t left = UINT64_MAX;
+    uint64_t available = UINT64_MAX;
     group[strcspn(group, "\n")] = '\0';
     for (char *end = group + strlen(group); end != NULL; end = strrchr(group, '/')) {
         *end = '\0';
-        left = lesser(left, group_left(root, g, group));
+        available = min_u64(available, cgroup_available(root, g, group));
     }
-    return left;
+    return available;
 }
 
-static uint64_t cgroup_left(const char *root)
+static uint64_t cgroups_available(const char *root)
 {
     char line[PATH_MAX];
-    uint64_t left = UINT64_MAX;
-    FILE *file = open_at(root, "/proc", "/self/cgroup");
+    uint64_t available = UINT64_MAX;
+    FILE *file = file_open(root, "/proc", "/self/cgroup");
     if (file == NULL)
-        return left;
+        return available;
     while (fgets(line, sizeof line, file) != NULL)
         for (size_t i = 0; i < sizeof generations / sizeof *generations; i++) {
             const struct generation *g = &generations[i];
-            char *mark = strstr(line, g->mark);
-            if (mark != NULL && (g->mark[0] == ':' || mark == line))
-                left = lesser(left, groups_left(root, g, mark + strlen(g->mark)));
+            char *prefix = strstr(line, g->prefix);
+            if (prefix != NULL && (g->prefix[0] == ':' || prefix == line))
+                available = min_u64(available, cgroup_path_available(root, g, prefix + strlen(g->prefix)));
         }
     fclose(file);
-    return left;
+    return available;
 }
 
 /* ---- together ---- */
 
-uint64_t sim_memory_left_under(const char *root)
+uint64_t sim_memory_available_under(const char *root)
 {
-    return lesser(system_left(root), lesser(process_left(root), cgroup_left(root)));
+    return min_u64(system_available(root), min_u64(process_available(root), cgroups_available(root)));
 }
 
-uint64_t sim_memory_left(void)
+uint64_t sim_memory_available(void)
 {
-    return sim_memory_left_under("");
+    return sim_memory_available_under("");
 }

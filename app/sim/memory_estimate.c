@@ -10,22 +10,22 @@
  * suggests. Its calls are small in number all the same, compared with those of an overload. */
 #include "state.h"
 
-#define GENEROUS       10.0   /* times the mean: what an attempt may take without a timeout */
+#define ATTEMPT_FACTOR 10.0   /* times the mean: what an attempt may take without a timeout */
 #define EVENT_BYTES    20.0   /* of 16, and what the queue needs beside them */
 #define INSTANCE_BYTES 1024.0 /* of a leased budget's account: fleet.c, more or less */
-#define CHUNKS_BYTES   16e6   /* pools grow by chunks, and the result has a histogram */
+#define FIXED_BYTES    16e6   /* pools grow by chunks, and the result has a histogram */
 
 struct load {
-    double rate;     /* calls a second at most */
-    double total;    /* calls in the whole run at most */
-    double at_once;  /* calls in progress */
-    double seconds;  /* that a call may take */
-    double attempts; /* of one call */
-    double tried_s;  /* that one attempt may take */
-    bool has_limit;  /* an attempt is cut at some time: its request goes on without it */
+    double rate;        /* calls a second at most */
+    double total;       /* calls in the whole run at most */
+    double in_progress; /* calls in progress */
+    double seconds;     /* that a call may take */
+    double attempts;    /* of one call */
+    double attempt_s;   /* that one attempt may take */
+    bool has_limit;     /* an attempt is cut at some time: its request goes on without it */
 };
 
-static double lesser(double a, double b)
+static double min_double(double a, double b)
 {
     return a < b ? a : b;
 }
@@ -38,12 +38,13 @@ static double seconds(int64_t ns)
 /* ---- one attempt ---- */
 
 /* There and back, and what the service and those behind it take on average. */
-static double mean_s(const struct sim_world *world, uint32_t s)
+static double attempt_mean_s(const struct sim_world *world, uint32_t s)
 {
     double mean = 0;
     for (uint32_t depth = 0; depth < world->services; depth++) {
         const struct sim_service *service = &world->service[s];
-        mean += (2 * seconds(sim_time_mean(&world->delay)) + seconds(sim_time_mean(&service->time))) * service->fan;
+        mean += (2 * seconds(sim_distribution_mean(&world->delay)) + seconds(sim_distribution_mean(&service->time))) *
+                service->fan;
         if (service->calls < 0)
             break;
         s = (uint32_t)service->calls;
@@ -51,19 +52,19 @@ static double mean_s(const struct sim_world *world, uint32_t s)
     return mean;
 }
 
-static struct load load_of(const struct sim_world *world, uint32_t s, const struct bide_policy *policy)
+static struct load policy_load(const struct sim_world *world, uint32_t s, const struct bide_policy *policy)
 {
     struct load load = {.attempts = policy->attempts_max};
     load.has_limit = policy->attempt_timeout_ns != BIDE_NEVER || policy->deadline_ns != BIDE_NEVER;
-    load.tried_s = lesser(seconds(policy->attempt_timeout_ns), GENEROUS * mean_s(world, s));
-    double waits_s = (load.attempts - 1) * (seconds(policy->cap_ns) + load.tried_s);
-    load.seconds = lesser(seconds(policy->deadline_ns), load.tried_s + waits_s);
+    load.attempt_s = min_double(seconds(policy->attempt_timeout_ns), ATTEMPT_FACTOR * attempt_mean_s(world, s));
+    double waits_s = (load.attempts - 1) * (seconds(policy->cap_ns) + load.attempt_s);
+    load.seconds = min_double(seconds(policy->deadline_ns), load.attempt_s + waits_s);
     return load;
 }
 
 /* ---- clients ---- */
 
-static double most_rate(const struct sim_clients *c)
+static double clients_rate_max(const struct sim_clients *c)
 {
     double rate = (double)c->rate_micro;
     if (c->arrival == SIM_RAMP || c->arrival == SIM_SPIKE)
@@ -73,58 +74,58 @@ static double most_rate(const struct sim_clients *c)
     return rate / 1e6 * c->fanout;
 }
 
-static struct load load_of_group(const struct sim_world *world, uint32_t g)
+static struct load group_load(const struct sim_world *world, uint32_t g)
 {
     const struct sim_clients *c = &world->clients[g];
     int64_t end_ns = c->until_ns < world->duration_ns ? c->until_ns : world->duration_ns;
-    struct load load = load_of(world, c->service, &world->policy_of_clients[g]->pair.policy);
+    struct load load = policy_load(world, c->service, &world->policy_of_clients[g]->pair.policy);
     if (c->arrival == SIM_HERD || c->arrival == SIM_CLOSED) {
-        load.at_once = load.total = (double)c->count * c->fanout;
-        load.rate = c->arrival == SIM_HERD ? 0 : load.at_once / (seconds(sim_time_mean(&c->think)) + 1e-9);
-        load.rate = lesser(load.rate, load.at_once / (load.tried_s + 1e-9));
+        load.in_progress = load.total = (double)c->count * c->fanout;
+        load.rate = c->arrival == SIM_HERD ? 0 : load.in_progress / (seconds(sim_distribution_mean(&c->think)) + 1e-9);
+        load.rate = min_double(load.rate, load.in_progress / (load.attempt_s + 1e-9));
         return load;
     }
-    load.rate = most_rate(c);
+    load.rate = clients_rate_max(c);
     load.total = end_ns > c->from_ns ? load.rate * seconds(end_ns - c->from_ns) : 0;
     if (c->calls > 0)
-        load.total = lesser(load.total, (double)c->calls * c->fanout);
-    load.at_once = lesser(load.total, load.rate * load.seconds + 16.0 * c->fanout);
+        load.total = min_double(load.total, (double)c->calls * c->fanout);
+    load.in_progress = min_double(load.total, load.rate * load.seconds + 16.0 * c->fanout);
     return load;
 }
 
 /* ---- what piles up ---- */
 
 /* Requests that a service gets more of than it can do, and those that outages keep. */
-static double backlog(const struct sim_world *world, uint32_t s, double rate)
+static double service_backlog(const struct sim_world *world, uint32_t s, double rate)
 {
     const struct sim_service *service = &world->service[s];
-    double capacity = 1e18, most = 1e18, more = 0, mean = seconds(sim_time_mean(&service->time));
+    double capacity = 1e18, most = 1e18, more = 0, mean = seconds(sim_distribution_mean(&service->time));
     for (uint32_t i = 0; i < world->outages; i++)
         if (world->outage[i].service == s && world->outage[i].kind >= SIM_OUTAGE_SILENCE)
-            more += rate * lesser(seconds(world->outage[i].until_ns), seconds(world->duration_ns));
+            more += rate * min_double(seconds(world->outage[i].until_ns), seconds(world->duration_ns));
     if (service->kind == SIM_QUEUEING && mean > 0)
         capacity = service->servers / mean;
     if (service->kind == SIM_QUEUEING && service->queue_max != UINT32_MAX)
         most = service->queue_max;
     if (rate > capacity)
-        more += lesser(most, (rate - capacity) * seconds(world->duration_ns));
+        more += min_double(most, (rate - capacity) * seconds(world->duration_ns));
     return more;
 }
 
 /* Requests at a service and all behind it that these calls make, and the calls that those services make in turn. */
-static double deeper_bytes(const struct sim_world *world, uint32_t s, const struct load *load, double request_bytes)
+static double downstream_bytes(const struct sim_world *world, uint32_t s, const struct load *load, double request_bytes)
 {
     double rate = load->rate * load->attempts, bytes = 0;
-    double there = load->at_once * (load->has_limit ? lesser(load->attempts, 16) : 1);
+    double pending = load->in_progress * (load->has_limit ? min_double(load->attempts, 16) : 1);
     for (uint32_t depth = 0; depth < world->services; depth++) {
         const struct sim_service *service = &world->service[s];
-        there += lesser(backlog(world, s, rate), load->total * load->attempts);
-        bytes += there * request_bytes;
+        pending += min_double(service_backlog(world, s, rate), load->total * load->attempts);
+        bytes += pending * request_bytes;
         if (service->calls < 0)
             break;
         const struct bide_policy *policy = &world->policy_of_service[s]->pair.policy;
-        there = service->kind == SIM_QUEUEING ? lesser(there, service->servers) : there;
-        bytes += there * (sizeof(struct sim_call) + EVENT_BYTES);
+        pending = service->kind == SIM_QUEUEING ? min_double(pending, service->servers) : pending;
+        bytes += pending * (sizeof(struct sim_call) + EVENT_BYTES);
         rate *= (double)policy->attempts_max * service->fan;
         s = (uint32_t)service->calls;
     }
@@ -142,30 +143,32 @@ static double group_bytes(const struct sim_world *world, uint32_t g)
 {
     const struct sim_clients *c = &world->clients[g];
     const struct conf_policy *policy = world->policy_of_clients[g];
-    struct load load = load_of_group(world, g);
+    struct load load = group_load(world, g);
     double processes = c->processes > 0 ? c->processes : c->count > 0 ? (double)c->count : 1;
     double shards = c->scope == SIM_SCOPE_SHARD ? world->service[c->service].shards : 1;
     double owners = c->hosts > 0 ? c->hosts : processes;
     double bytes = target_bytes(world, policy, c->service, owners * shards);
     bytes += c->fleet ? owners * shards * (INSTANCE_BYTES + EVENT_BYTES) : 0;
-    bytes += c->pool > 0 ? processes * sizeof(struct sim_desk) : 0;
-    bool at_once = sim_service_is_instant(world, c->service) && world->delay.shape == SIM_FIXED &&
-                   world->delay.a_ns == 0 && world->loss_ppm == 0 && c->pool == 0;
-    load.at_once += lesser(load.total, load.has_limit ? 0 : backlog(world, c->service, load.rate * load.attempts));
-    bytes += load.at_once * (sizeof(struct sim_call) + EVENT_BYTES);
-    bytes += c->fanout > 1 ? load.at_once / c->fanout * sizeof(struct sim_user) : 0;
+    bytes += c->pool > 0 ? processes * sizeof(struct sim_conn_pool) : 0;
+    bool is_instant = sim_service_is_instant(world, c->service) && world->delay.shape == SIM_FIXED &&
+                      world->delay.a_ns == 0 && world->loss_ppm == 0 && c->pool == 0;
+    load.in_progress +=
+        min_double(load.total, load.has_limit ? 0 : service_backlog(world, c->service, load.rate * load.attempts));
+    bytes += load.in_progress * (sizeof(struct sim_call) + EVENT_BYTES);
+    bytes += c->fanout > 1 ? load.in_progress / c->fanout * sizeof(struct sim_user) : 0;
     bytes += c->arrival == SIM_CLOSED ? (double)c->count * (sizeof(struct sim_closed_client) + EVENT_BYTES) : 0;
-    if (!at_once)
-        bytes += deeper_bytes(world, c->service, &load,
-                              (1.0 + policy->pair.policy.hedges_max) * (sizeof(struct sim_request) + 2 * EVENT_BYTES));
+    if (!is_instant)
+        bytes +=
+            downstream_bytes(world, c->service, &load,
+                             (1.0 + policy->pair.policy.hedges_max) * (sizeof(struct sim_request) + 2 * EVENT_BYTES));
     return bytes;
 }
 
 uint64_t sim_world_bytes(const struct sim_world *world)
 {
     double span_s = seconds(world->duration_ns) * (world->drain ? 2 : 1); /* until all calls are over, too */
-    double bytes = CHUNKS_BYTES + sizeof(struct sim_result);
-    bytes += (span_s / seconds(world->bucket_ns) + 2) * sizeof(struct sim_point);
+    double bytes = FIXED_BYTES + sizeof(struct sim_result);
+    bytes += (span_s / seconds(world->bin_ns) + 2) * sizeof(struct sim_point);
     bytes += (span_s + 2) * sizeof(struct sim_second);
     for (uint32_t i = 0; i < world->groups; i++)
         bytes += group_bytes(world, i);

@@ -13,13 +13,13 @@
 
 /* ---- values ---- */
 
-struct row {
+struct metric_row {
     struct sim_metric metric;
-    double (*value)(const struct sim_result *result, size_t which);
-    size_t which; /* an offset into the result, an index, millionths: as `value` takes it */
+    double (*value)(const struct sim_result *result, size_t argument);
+    size_t argument; /* an offset into the result, an index, millionths: as `value` takes it */
 };
 
-static double share(uint64_t part, uint64_t whole)
+static double ratio(uint64_t part, uint64_t whole)
 {
     return whole > 0 ? (double)part / (double)whole : NAN;
 }
@@ -45,57 +45,57 @@ static double rate(const struct sim_result *r, size_t offset)
 }
 
 /* Per call of the clients, so first tries that a gate kept at home count below the line and not above it. */
-static double amplification(const struct sim_result *r, size_t which)
+static double amplification(const struct sim_result *r, size_t argument)
 {
-    (void)which;
-    return share(r->arrivals, r->calls);
+    (void)argument;
+    return ratio(r->arrivals, r->calls);
 }
 
-static double success(const struct sim_result *r, size_t which)
+static double success(const struct sim_result *r, size_t argument)
 {
-    (void)which;
-    return share(r->succeeded, r->calls);
+    (void)argument;
+    return ratio(r->succeeded, r->calls);
 }
 
-static double error(const struct sim_result *r, size_t which)
+static double error(const struct sim_result *r, size_t argument)
 {
-    (void)which;
-    return share(r->gave_up, r->calls);
+    (void)argument;
+    return ratio(r->gave_up, r->calls);
 }
 
-static double users_success(const struct sim_result *r, size_t which)
+static double users_success(const struct sim_result *r, size_t argument)
 {
-    (void)which;
-    return share(r->users_well, r->users);
+    (void)argument;
+    return ratio(r->users_succeeded, r->users);
 }
 
-static double hedge_share(const struct sim_result *r, size_t which)
+static double hedge_share(const struct sim_result *r, size_t argument)
 {
-    (void)which;
-    return share(r->hedges, r->calls);
+    (void)argument;
+    return ratio(r->hedges, r->calls);
 }
 
-static double recovers(const struct sim_result *r, size_t which)
+static double recovers(const struct sim_result *r, size_t argument)
 {
-    (void)which;
+    (void)argument;
     return !r->disturbed ? NAN : r->recovers ? 1 : 0;
 }
 
-static double recover_s(const struct sim_result *r, size_t which)
+static double recover_s(const struct sim_result *r, size_t argument)
 {
-    (void)which;
+    (void)argument;
     return r->disturbed && r->recovers ? seconds(r->recover_ns) : NAN;
 }
 
-static double duration_s(const struct sim_result *r, size_t which)
+static double duration_s(const struct sim_result *r, size_t argument)
 {
-    (void)which;
+    (void)argument;
     return seconds(r->ended_ns);
 }
 
-static double latency_mean(const struct sim_result *r, size_t which)
+static double latency_mean(const struct sim_result *r, size_t argument)
 {
-    (void)which;
+    (void)argument;
     return r->latency.total > 0 ? milliseconds(sim_histogram_mean(&r->latency)) : NAN;
 }
 
@@ -130,13 +130,13 @@ static double tokens(const struct sim_result *r, size_t offset)
     return (double)*(const int64_t *)(const void *)((const char *)r + offset) / 1000;
 }
 
-static double fleet_alone_s(const struct sim_result *r, size_t which)
+static double fleet_alone_s(const struct sim_result *r, size_t argument)
 {
-    (void)which;
-    return seconds(r->fleet_alone_ns);
+    (void)argument;
+    return seconds(r->fleet_disconnected_ns);
 }
 
-static double gave_up_why(const struct sim_result *r, size_t reason)
+static double gave_up_for(const struct sim_result *r, size_t reason)
 {
     return (double)r->reason[reason];
 }
@@ -177,7 +177,7 @@ static double refused_by(const struct sim_result *r, size_t gate)
 #define PEAKS(what, about)                                                                                             \
     PEAK(what, 0, "1ms", about), PEAK(what, 1, "10ms", about), PEAK(what, 2, "50ms", about), PEAK(what, 3, "1s", about)
 
-static const struct row rows[] = {
+static const struct metric_row fixed_rows[] = {
     COUNT(calls, "calls begun by clients: first tries"),
     COUNT(attempts, "attempts started by clients: first tries, retries and hedges"),
     COUNT(retries, "retries started by clients"),
@@ -246,28 +246,28 @@ static const struct row rows[] = {
     COUNT(gave_up, "calls that gave up, for whatever reason"),
 };
 
-static const struct row whys[] = {
-#define WHY(NAME, label, sentence)                                                                                     \
-    {{"gave_up_" label, "", "calls that gave up: " sentence, false}, gave_up_why, BIDE_REASON_##NAME},
-    BIDE_REASON_LIST(WHY)
-#undef WHY
+static const struct metric_row reason_rows[] = {
+#define REASON_ROW(NAME, label, sentence)                                                                              \
+    {{"gave_up_" label, "", "calls that gave up: " sentence, false}, gave_up_for, BIDE_REASON_##NAME},
+    BIDE_REASON_LIST(REASON_ROW)
+#undef REASON_ROW
 };
 
-#define ROWS    (sizeof rows / sizeof *rows)
-#define WHYS    (sizeof whys / sizeof *whys)
-#define NO_ENDS ((size_t)BIDE_REASON_SUCCEEDED + 1) /* the first reasons of the list, which end no call in failure */
+#define FIXED_ROWS  (sizeof fixed_rows / sizeof *fixed_rows)
+#define REASON_ROWS (sizeof reason_rows / sizeof *reason_rows)
+#define FIRST_END   ((size_t)BIDE_REASON_SUCCEEDED + 1) /* the first reasons of the list, which end no call in failure */
 
-static const struct row *row_at(size_t i)
+static const struct metric_row *metric_row_at(size_t i)
 {
-    if (i < ROWS)
-        return &rows[i];
-    return i - ROWS < WHYS - NO_ENDS ? &whys[i - ROWS + NO_ENDS] : NULL;
+    if (i < FIXED_ROWS)
+        return &fixed_rows[i];
+    return i - FIXED_ROWS < REASON_ROWS - FIRST_END ? &reason_rows[i - FIXED_ROWS + FIRST_END] : NULL;
 }
 
 const struct sim_metric *sim_metric(size_t i)
 {
-    const struct row *row = row_at(i);
-    return row != NULL ? &row->metric : NULL;
+    const struct metric_row *metric_row = metric_row_at(i);
+    return metric_row != NULL ? &metric_row->metric : NULL;
 }
 
 size_t sim_metric_find(const char *name, size_t length)
@@ -279,7 +279,7 @@ size_t sim_metric_find(const char *name, size_t length)
     return SIZE_MAX;
 }
 
-const char *sim_metric_near(const char *name, size_t length)
+const char *sim_metric_suggest(const char *name, size_t length)
 {
     struct conf_suggestion nearest = {name, length, NULL, 0};
     const struct sim_metric *metric;
@@ -290,8 +290,8 @@ const char *sim_metric_near(const char *name, size_t length)
 
 double sim_metric_value(const struct sim_result *result, size_t metric)
 {
-    const struct row *row = row_at(metric);
-    return row != NULL ? row->value(result, row->which) : NAN;
+    const struct metric_row *metric_row = metric_row_at(metric);
+    return metric_row != NULL ? metric_row->value(result, metric_row->argument) : NAN;
 }
 
 /* ---- the result itself ---- */

@@ -54,14 +54,14 @@ static const char *const dashed[COLOURS] = {"c0 dash", "c1 dash", "c2 dash", "c3
                                             "c4 dash", "c5 dash", "c6 dash", "c7 dash"};
 
 /* The n-th line's: first all colours, then all of them dashed. */
-static const char *style_of(size_t n)
+static const char *line_style(size_t n)
 {
     return n / COLOURS % 2 == 0 ? colours[n % COLOURS] : dashed[n % COLOURS];
 }
 
 /* ---- which picture ---- */
 
-static const struct sim_row *row_at(const struct sim_batch *batch, size_t row)
+static const struct sim_row *batch_row(const struct sim_batch *batch, size_t row)
 {
     return sim_scenario_row(batch->scenario, row);
 }
@@ -72,7 +72,7 @@ enum sim_picture sim_picture_kind(const struct sim_batch *batch)
     if (kind != SIM_PICTURE_CURVE)
         return kind;
     for (size_t i = 0; i < batch->rows; i++)
-        if (row_at(batch, i)->swept[0] == '\0')
+        if (batch_row(batch, i)->swept[0] == '\0')
             return SIM_PICTURE_BARS;
     return SIM_PICTURE_CURVE;
 }
@@ -93,12 +93,12 @@ struct axis {
     int64_t length_ns;
 };
 
-static struct axis axis_of(const struct sim_batch *batch)
+static struct axis time_axis(const struct sim_batch *batch)
 {
     struct axis axis = {.length_ns = 1};
     for (size_t i = 0; i < batch->rows; i++) {
         const struct sim_result *r = &batch->row[i].result;
-        int64_t ns = (int64_t)r->points * r->bucket_ns;
+        int64_t ns = (int64_t)r->points * r->bin_ns;
         axis.length_ns = ns > axis.length_ns ? ns : axis.length_ns;
     }
     bool is_short = axis.length_ns < 2 * BIDE_S;
@@ -108,45 +108,45 @@ static struct axis axis_of(const struct sim_batch *batch)
 }
 
 /* Buckets in one step of the chart. */
-static size_t buckets_in_step(const struct axis *axis, const struct sim_result *r)
+static size_t bins_in_step(const struct axis *axis, const struct sim_result *r)
 {
-    size_t buckets = (size_t)(axis->length_ns / r->bucket_ns);
+    size_t buckets = (size_t)(axis->length_ns / r->bin_ns);
     return buckets > STEPS_MAX ? (buckets + STEPS_MAX - 1) / STEPS_MAX : 1;
 }
 
-static double arrivals_at(const struct sim_point *p)
+static double point_arrivals(const struct sim_point *p)
 {
     return (double)p->arrivals;
 }
 
-static double served_at(const struct sim_point *p)
+static double point_served(const struct sim_point *p)
 {
     return (double)p->served;
 }
 
-static double succeeded_at(const struct sim_point *p)
+static double point_succeeded(const struct sim_point *p)
 {
     return (double)p->succeeded;
 }
 
-static double budget_at(const struct sim_point *p)
+static double point_budget(const struct sim_point *p)
 {
     return p->budget_milli >= 0 ? (double)p->budget_milli / 1000 : 0;
 }
 
-static double open_at(const struct sim_point *p)
+static double point_open(const struct sim_point *p)
 {
     return p->open;
 }
 
-static double queue_at(const struct sim_point *p)
+static double point_queue(const struct sim_point *p)
 {
     return p->queue;
 }
 
 /* The highest (or lowest) of every `step` buckets. Returns how many steps there are. */
-static size_t fill(double *value, const struct sim_result *r, size_t step, double (*at)(const struct sim_point *),
-                   bool lowest)
+static size_t series_fill(double *value, const struct sim_result *r, size_t step,
+                          double (*at)(const struct sim_point *), bool lowest)
 {
     size_t count = 0;
     for (size_t i = 0; i < r->points; i += step, count++) {
@@ -172,14 +172,14 @@ static const char *outage_name(enum sim_outage_kind kind)
     return "outage";
 }
 
-static int by_begin(const void *a, const void *b)
+static int compare_band_begin(const void *a, const void *b)
 {
     const struct chart_band *x = a, *y = b;
     return (x->from > y->from) - (x->from < y->from);
 }
 
 /* What disturbs this world: outages, and the peaks of its clients. */
-static size_t bands_of(struct chart_band bands[BANDS_MAX], const struct sim_world *w, const struct axis *axis)
+static size_t world_bands(struct chart_band bands[BANDS_MAX], const struct sim_world *w, const struct axis *axis)
 {
     size_t count = 0;
     for (uint32_t i = 0; i < w->outages; i++)
@@ -190,12 +190,12 @@ static size_t bands_of(struct chart_band bands[BANDS_MAX], const struct sim_worl
         if (w->clients[i].arrival == SIM_RAMP || w->clients[i].arrival == SIM_SPIKE)
             bands[count++] = (struct chart_band){(double)w->clients[i].peak_from_ns / axis->unit_ns,
                                                  (double)w->clients[i].peak_until_ns / axis->unit_ns, "peak"};
-    qsort(bands, count, sizeof *bands, by_begin);
+    qsort(bands, count, sizeof *bands, compare_band_begin);
     return count;
 }
 
 /* Is much of the work done for callers who have left? Then what is served says little about what they got. */
-static bool has_waste(const struct sim_batch *batch)
+static bool batch_has_waste(const struct sim_batch *batch)
 {
     for (size_t i = 0; i < batch->rows; i++)
         if (batch->row[i].result.wasted * WASTE_PART > batch->row[i].result.served)
@@ -206,22 +206,22 @@ static bool has_waste(const struct sim_batch *batch)
 static void draw_series(FILE *out, const struct sim_batch *batch, size_t row, const struct chart_place *place)
 {
     const struct sim_result *r = &batch->row[row].result;
-    struct axis axis = axis_of(batch);
+    struct axis axis = time_axis(batch);
     struct sim_scale scale = sim_scale_of_series(batch);
-    size_t step = buckets_in_step(&axis, r);
-    bool waste = has_waste(batch), is_cut = false;
+    size_t step = bins_in_step(&axis, r);
+    bool waste = batch_has_waste(batch), is_cut = false;
     double arrivals[STEPS_MAX + 1], served[STEPS_MAX + 1], succeeded[STEPS_MAX + 1];
     struct chart_band bands[BANDS_MAX];
-    char id[32], y_name[SIM_SHOWN_TEXT], about[256], bucket[CONF_VALUE_SIZE], peak[SIM_NUMBER_SIZE];
+    char id[32], y_name[SIM_REPORT_TEXT_MAX], about[256], bin[CONF_VALUE_SIZE], peak[SIM_NUMBER_SIZE];
     struct chart_series series[] = {
         {.name = "arrivals", .style = "c0", .value = arrivals, .filled = true},
         {.name = "served", .style = "c1", .value = served, .stepped = true},
         {.name = "succeeded", .style = "c2 dash", .value = succeeded, .stepped = true},
     };
-    series[0].count = fill(arrivals, r, step, arrivals_at, false);
-    series[1].count = fill(served, r, step, served_at, false);
-    series[2].count = fill(succeeded, r, step, succeeded_at, false);
-    conf_duration_format(bucket, r->bucket_ns);
+    series[0].count = series_fill(arrivals, r, step, point_arrivals, false);
+    series[1].count = series_fill(served, r, step, point_served, false);
+    series[2].count = series_fill(succeeded, r, step, point_succeeded, false);
+    conf_duration_format(bin, r->bin_ns);
     snprintf(id, sizeof id, "series-%zu", row);
     for (size_t i = 0; i < series[0].count; i++)
         is_cut = is_cut || arrivals[i] > scale.most || served[i] > scale.most;
@@ -229,25 +229,25 @@ static void draw_series(FILE *out, const struct sim_batch *batch, size_t row, co
     if (step > 1)
         snprintf(every, sizeof every, ", the highest of every %zu", step);
     snprintf(y_name, sizeof y_name, "%s per %.20s%s%s%s",
-             waste ? "arrivals, served, and calls that succeeded," : "arrivals and served", bucket, every,
+             waste ? "arrivals, served, and calls that succeeded," : "arrivals and served", bin, every,
              scale.root ? ", square-root scale" : "", is_cut ? "; what is higher is cut: ↑" : "");
     snprintf(about, sizeof about, "Attempts that arrived and that were served, per %.20s over time; %s arrived in all.",
-             bucket, sim_number(peak, (double)r->arrivals));
+             bin, sim_number(peak, (double)r->arrivals));
     chart_lines(out, &(struct chart_lines){.id = id,
-                                           .title = row_at(batch, row)->label,
+                                           .title = batch_row(batch, row)->label,
                                            .about = about,
-                                           .heading = row_at(batch, row)->label,
+                                           .heading = batch_row(batch, row)->label,
                                            .y_name = y_name,
                                            .x_unit = axis.unit,
                                            .width = SIM_PICTURE_WIDTH,
                                            .height = PANEL_HEIGHT,
                                            .place = place,
-                                           .x_step = (double)r->bucket_ns * (double)step / axis.unit_ns,
+                                           .x_step = (double)r->bin_ns * (double)step / axis.unit_ns,
                                            .x_most = (double)axis.length_ns / axis.unit_ns,
                                            .y_most = scale.most,
                                            .y_root = scale.root,
                                            .bands = bands,
-                                           .band_count = bands_of(bands, &row_at(batch, row)->world, &axis),
+                                           .band_count = world_bands(bands, &batch_row(batch, row)->world, &axis),
                                            .series = series,
                                            .series_count = waste ? 3 : 2});
 }
@@ -260,12 +260,13 @@ static const struct {
     bool lowest;
 } levels[] = {
     [SIM_LEVEL_BUDGET] = {"budget", "Retry budget", "mean level of the retry budgets, at the end of a bucket of",
-                          budget_at, true},
-    [SIM_LEVEL_OPEN] = {"breakers", "Breakers", "breakers not closed, at the end of a bucket of", open_at, false},
-    [SIM_LEVEL_QUEUE] = {"queue", "Queue", "waiting at the last service, at the end of a bucket of", queue_at, false},
+                          point_budget, true},
+    [SIM_LEVEL_OPEN] = {"breakers", "Breakers", "breakers not closed, at the end of a bucket of", point_open, false},
+    [SIM_LEVEL_QUEUE] = {"queue", "Queue", "waiting at the last service, at the end of a bucket of", point_queue,
+                         false},
 };
 
-static bool row_has(const struct sim_result *r, enum sim_level level)
+static bool result_has_level(const struct sim_result *r, enum sim_level level)
 {
     for (size_t i = 0; i < r->points; i++)
         if (level == SIM_LEVEL_BUDGET ? r->point[i].budget_milli >= 0 : levels[level].at(&r->point[i]) > 0)
@@ -276,38 +277,38 @@ static bool row_has(const struct sim_result *r, enum sim_level level)
 bool sim_picture_has_level(const struct sim_batch *batch, enum sim_level level)
 {
     for (size_t i = 0; i < batch->rows; i++)
-        if (row_has(&batch->row[i].result, level))
+        if (result_has_level(&batch->row[i].result, level))
             return true;
     return false;
 }
 
 bool sim_picture_level(FILE *out, const struct sim_batch *batch, enum sim_level level)
 {
-    struct axis axis = axis_of(batch);
+    struct axis axis = time_axis(batch);
     struct chart_series series[SIM_PANELS_MAX];
     size_t count = 0, first = 0, step = 1, left_out = 0;
-    char y_name[128], bucket[CONF_VALUE_SIZE];
+    char y_name[128], bin[CONF_VALUE_SIZE];
     double *room = calloc((size_t)SIM_PANELS_MAX * (STEPS_MAX + 1), sizeof *room);
     if (room == NULL)
         return false;
     for (size_t i = 0; i < batch->rows; i++) {
         const struct sim_result *r = &batch->row[i].result;
-        if (!row_has(r, level))
+        if (!result_has_level(r, level))
             continue;
-        if (count == SIM_PANELS_MAX || (count > 0 && r->bucket_ns != batch->row[first].result.bucket_ns)) {
+        if (count == SIM_PANELS_MAX || (count > 0 && r->bin_ns != batch->row[first].result.bin_ns)) {
             left_out++;
             continue;
         }
         first = count == 0 ? i : first;
-        step = buckets_in_step(&axis, r);
+        step = bins_in_step(&axis, r);
         double *value = room + count * (STEPS_MAX + 1);
-        series[count] = (struct chart_series){.name = row_at(batch, i)->label, .style = style_of(i), .value = value};
-        series[count++].count = fill(value, r, step, levels[level].at, levels[level].lowest);
+        series[count] =
+            (struct chart_series){.name = batch_row(batch, i)->label, .style = line_style(i), .value = value};
+        series[count++].count = series_fill(value, r, step, levels[level].at, levels[level].lowest);
     }
-    int64_t bucket_ns = batch->row[first].result.bucket_ns;
+    int64_t bin_ns = batch->row[first].result.bin_ns;
     struct chart_band bands[BANDS_MAX];
-    int used =
-        snprintf(y_name, sizeof y_name, "%s %.20s", levels[level].y_name, conf_duration_format(bucket, bucket_ns));
+    int used = snprintf(y_name, sizeof y_name, "%s %.20s", levels[level].y_name, conf_duration_format(bin, bin_ns));
     if (left_out > 0)
         snprintf(y_name + used, sizeof y_name - (size_t)used, "; %zu more rows are not drawn", left_out);
     chart_lines(out, &(struct chart_lines){.id = levels[level].id,
@@ -317,10 +318,10 @@ bool sim_picture_level(FILE *out, const struct sim_batch *batch, enum sim_level 
                                            .x_unit = axis.unit,
                                            .width = SIM_PICTURE_WIDTH,
                                            .height = PANEL_HEIGHT + 40,
-                                           .x_step = (double)bucket_ns * (double)step / axis.unit_ns,
+                                           .x_step = (double)bin_ns * (double)step / axis.unit_ns,
                                            .x_most = (double)axis.length_ns / axis.unit_ns,
                                            .bands = bands,
-                                           .band_count = bands_of(bands, &row_at(batch, first)->world, &axis),
+                                           .band_count = world_bands(bands, &batch_row(batch, first)->world, &axis),
                                            .series = series,
                                            .series_count = count});
     free(room);
@@ -330,35 +331,35 @@ bool sim_picture_level(FILE *out, const struct sim_batch *batch, enum sim_level 
 /* ---- bars ---- */
 
 /* The metric, what it is, and what its interval is. Returns text. */
-static const char *metric_name(char text[SIM_SHOWN_TEXT], const struct sim_batch *batch)
+static const char *plot_axis_text(char text[SIM_REPORT_TEXT_MAX], const struct sim_batch *batch)
 {
-    const struct sim_metric *m = sim_metric(sim_shown_plot(batch));
-    int used = snprintf(text, SIM_SHOWN_TEXT, "%s: %s", m->name, m->about);
-    if (batch->plan.seeds > 1 && (size_t)used < SIM_SHOWN_TEXT)
-        snprintf(text + used, SIM_SHOWN_TEXT - (size_t)used, "; mean and 95 %% interval of %" PRIu32 " seeds",
+    const struct sim_metric *m = sim_metric(sim_batch_plotted_metric(batch));
+    int used = snprintf(text, SIM_REPORT_TEXT_MAX, "%s: %s", m->name, m->about);
+    if (batch->plan.seeds > 1 && (size_t)used < SIM_REPORT_TEXT_MAX)
+        snprintf(text + used, SIM_REPORT_TEXT_MAX - (size_t)used, "; mean and 95 %% interval of %" PRIu32 " seeds",
                  batch->plan.seeds);
     return text;
 }
 
-static bool has_new_name(const struct sim_batch *batch, size_t row)
+static bool row_has_new_name(const struct sim_batch *batch, size_t row)
 {
     for (size_t i = 0; i < row; i++)
-        if (strcmp(row_at(batch, i)->name, row_at(batch, row)->name) == 0)
+        if (strcmp(batch_row(batch, i)->name, batch_row(batch, row)->name) == 0)
             return false;
     return true;
 }
 
 /* Which of the different names of rows this row's is: they share a colour. */
-static size_t name_index(const struct sim_batch *batch, size_t row)
+static size_t row_name_index(const struct sim_batch *batch, size_t row)
 {
     size_t index = 0;
-    for (size_t i = 0; strcmp(row_at(batch, i)->name, row_at(batch, row)->name) != 0; i++)
-        index += has_new_name(batch, i);
+    for (size_t i = 0; strcmp(batch_row(batch, i)->name, batch_row(batch, row)->name) != 0; i++)
+        index += row_has_new_name(batch, i);
     return index;
 }
 
 /* What stands beside the bars whatever they show. */
-static const char *const beside[CHART_MORE_MAX] = {"arrivals", "served"};
+static const char *const side_columns[CHART_MORE_MAX] = {"arrivals", "served"};
 
 struct bar_text {
     char name[SIM_NAME_MAX + SIM_LABEL_MAX + 4];
@@ -372,14 +373,14 @@ struct bars {
 };
 
 /* "fifo", or "fifo, 140/s" if something is swept: its key stands above. */
-static void set_bar_texts(struct bar_text *text, const struct sim_batch *batch, size_t row)
+static void bar_set_texts(struct bar_text *text, const struct sim_batch *batch, size_t row)
 {
-    size_t metric = sim_shown_plot(batch);
-    unsigned digits = sim_shown_digits(batch, metric);
-    const struct sim_figure *f = sim_shown_figure(batch, row, metric);
-    const char *name = sim_shown_name(row_at(batch, row));
+    size_t metric = sim_batch_plotted_metric(batch);
+    unsigned digits = sim_batch_digits(batch, metric);
+    const struct sim_figure *f = sim_batch_figure(batch, row, metric);
+    const char *name = sim_row_name(batch_row(batch, row));
     char mean[SIM_NUMBER_SIZE], half[SIM_NUMBER_SIZE];
-    struct sim_label values = sim_shown_values(row_at(batch, row));
+    struct sim_label values = sim_row_swept_values(batch_row(batch, row));
     snprintf(text->name, sizeof text->name, "%s%s%s", name, name[0] != '\0' && values.text[0] != '\0' ? ", " : "",
              values.text);
     sim_number_fixed(mean, f->mean, digits);
@@ -389,18 +390,18 @@ static void set_bar_texts(struct bar_text *text, const struct sim_batch *batch, 
     else
         snprintf(text->value, sizeof text->value, "%s", isnan(f->mean) ? "none" : mean);
     for (size_t i = 0; i < CHART_MORE_MAX; i++)
-        sim_number_fixed(text->more[i], sim_shown_figure(batch, row, sim_shown_metric(beside[i]))->mean, 0);
+        sim_number_fixed(text->more[i], sim_batch_figure(batch, row, sim_metric_by_name(side_columns[i]))->mean, 0);
 }
 
-static void set_bars(struct bars *bars, const struct sim_batch *batch)
+static void bars_set(struct bars *bars, const struct sim_batch *batch)
 {
-    bool swept = batch->rows > 0 && row_at(batch, 0)->swept[0] != '\0';
+    bool swept = batch->rows > 0 && batch_row(batch, 0)->swept[0] != '\0';
     for (size_t i = 0; i < batch->rows; i++) {
-        const struct sim_figure *f = sim_shown_figure(batch, i, sim_shown_plot(batch));
+        const struct sim_figure *f = sim_batch_figure(batch, i, sim_batch_plotted_metric(batch));
         struct bar_text *text = &bars->text[i];
-        set_bar_texts(text, batch, i);
+        bar_set_texts(text, batch, i);
         bars->bar[i] = (struct chart_bar){.name = text->name,
-                                          .style = colours[swept ? name_index(batch, i) % COLOURS : 1],
+                                          .style = colours[swept ? row_name_index(batch, i) % COLOURS : 1],
                                           .text = text->value,
                                           .value = f->mean,
                                           .half = f->half,
@@ -413,16 +414,16 @@ static bool draw_bars(FILE *out, const struct sim_batch *batch, const struct cha
     struct bars *bars = malloc(sizeof *bars);
     if (bars == NULL)
         return false;
-    char x_name[SIM_SHOWN_TEXT];
-    struct sim_label keys = sim_shown_keys(row_at(batch, 0));
-    set_bars(bars, batch);
+    char x_name[SIM_REPORT_TEXT_MAX];
+    struct sim_label keys = sim_row_swept_keys(batch_row(batch, 0));
+    bars_set(bars, batch);
     chart_bars(out, &(struct chart_bars){.id = "bars",
-                                         .title = sim_metric(sim_shown_plot(batch))->name,
-                                         .about = sim_metric(sim_shown_plot(batch))->about,
-                                         .x_name = metric_name(x_name, batch),
+                                         .title = sim_metric(sim_batch_plotted_metric(batch))->name,
+                                         .about = sim_metric(sim_batch_plotted_metric(batch))->about,
+                                         .x_name = plot_axis_text(x_name, batch),
                                          .names = keys.text[0] != '\0' ? keys.text : NULL,
-                                         .more = {beside[0], beside[1]},
-                                         .most = sim_shown_most(batch, sim_shown_plot(batch)),
+                                         .more = {side_columns[0], side_columns[1]},
+                                         .most = sim_batch_bar_max(batch, sim_batch_plotted_metric(batch)),
                                          .width = SIM_PICTURE_WIDTH,
                                          .place = place,
                                          .bar = bars->bar,
@@ -438,7 +439,7 @@ struct curve_name {
     char text[SIM_NAME_MAX + SIM_LABEL_MAX + 4];
 };
 
-static struct curve_name curve_of(const struct sim_row *row)
+static struct curve_name row_curve_name(const struct sim_row *row)
 {
     struct curve_name name;
     const char *rest = strstr(row->swept, ", ");
@@ -459,7 +460,7 @@ struct curves {
     bool numbers; /* the swept values are numbers, and no two the same */
 };
 
-static size_t find_mark(const struct curves *c, const char *value)
+static size_t curves_find_mark(const struct curves *c, const char *value)
 {
     for (size_t i = 0; i < c->marks; i++)
         if (strcmp(c->text[i].text, value) == 0)
@@ -468,14 +469,14 @@ static size_t find_mark(const struct curves *c, const char *value)
 }
 
 /* The different values of the first key, in the order in which they come. */
-static void set_marks(struct curves *c, const struct sim_batch *batch)
+static void curves_set_marks(struct curves *c, const struct sim_batch *batch)
 {
     c->numbers = true;
     for (size_t i = 0; i < batch->rows; i++) {
-        struct sim_label value = sim_shown_value(row_at(batch, i), 0);
-        if (find_mark(c, value.text) != SIZE_MAX)
+        struct sim_label value = sim_row_nth_value(batch_row(batch, i), 0);
+        if (curves_find_mark(c, value.text) != SIZE_MAX)
             continue;
-        double x = row_at(batch, i)->swept_value;
+        double x = batch_row(batch, i)->swept_value;
         for (size_t j = 0; j < c->marks; j++)
             c->numbers = c->numbers && (c->mark[j].x < x || c->mark[j].x > x);
         c->text[c->marks] = value;
@@ -486,36 +487,36 @@ static void set_marks(struct curves *c, const struct sim_batch *batch)
         c->mark[i].x = (double)i;
 }
 
-static int by_x(const void *a, const void *b)
+static int compare_mark_x(const void *a, const void *b)
 {
     const struct chart_mark *x = a, *y = b;
     return (x->x > y->x) - (x->x < y->x);
 }
 
-static bool is_new(const struct sim_batch *batch, size_t row)
+static bool row_begins_curve(const struct sim_batch *batch, size_t row)
 {
-    struct curve_name name = curve_of(row_at(batch, row));
+    struct curve_name name = row_curve_name(batch_row(batch, row));
     for (size_t i = 0; i < row; i++)
-        if (strcmp(curve_of(row_at(batch, i)).text, name.text) == 0)
+        if (strcmp(row_curve_name(batch_row(batch, i)).text, name.text) == 0)
             return false;
     return true;
 }
 
 /* All rows of the same name are a curve. */
-static void add_curve(struct curves *c, const struct sim_batch *batch, size_t first)
+static void curves_add(struct curves *c, const struct sim_batch *batch, size_t first)
 {
-    size_t metric = sim_shown_plot(batch), from = c->used;
-    c->name[c->count] = curve_of(row_at(batch, first));
+    size_t metric = sim_batch_plotted_metric(batch), from = c->used;
+    c->name[c->count] = row_curve_name(batch_row(batch, first));
     for (size_t i = first; i < batch->rows; i++) {
-        const struct sim_figure *f = sim_shown_figure(batch, i, metric);
-        if (strcmp(curve_of(row_at(batch, i)).text, c->name[c->count].text) != 0)
+        const struct sim_figure *f = sim_batch_figure(batch, i, metric);
+        if (strcmp(row_curve_name(batch_row(batch, i)).text, c->name[c->count].text) != 0)
             continue;
-        c->x[c->used] = c->mark[find_mark(c, sim_shown_value(row_at(batch, i), 0).text)].x;
+        c->x[c->used] = c->mark[curves_find_mark(c, sim_row_nth_value(batch_row(batch, i), 0).text)].x;
         c->value[c->used] = f->mean;
         c->half[c->used++] = f->half;
     }
     c->series[c->count] = (struct chart_series){.name = c->name[c->count].text,
-                                                .style = style_of(c->count),
+                                                .style = line_style(c->count),
                                                 .value = c->value + from,
                                                 .count = c->used - from,
                                                 .x = c->x + from,
@@ -523,22 +524,22 @@ static void add_curve(struct curves *c, const struct sim_batch *batch, size_t fi
     c->count++;
 }
 
-static void set_curves(struct curves *c, const struct sim_batch *batch)
+static void curves_set(struct curves *c, const struct sim_batch *batch)
 {
     *c = (struct curves){0};
-    set_marks(c, batch);
+    curves_set_marks(c, batch);
     for (size_t i = 0; i < batch->rows; i++)
-        if (!is_new(batch, i))
+        if (!row_begins_curve(batch, i))
             continue;
         else if (c->count < CURVES_MAX)
-            add_curve(c, batch, i);
+            curves_add(c, batch, i);
         else
             c->left_out++;
-    qsort(c->mark, c->marks, sizeof *c->mark, by_x);
+    qsort(c->mark, c->marks, sizeof *c->mark, compare_mark_x);
 }
 
 /* Is the highest curve far above the lowest? */
-static bool is_tall(const struct curves *c)
+static bool curves_need_root(const struct curves *c)
 {
     double top[CURVES_MAX];
     for (size_t i = 0; i < c->count; i++) {
@@ -546,10 +547,10 @@ static bool is_tall(const struct curves *c)
         for (size_t j = 0; j < c->series[i].count; j++)
             top[i] = c->series[i].value[j] > top[i] ? c->series[i].value[j] : top[i];
     }
-    return sim_scale_is_root(top, c->count);
+    return sim_scale_needs_root(top, c->count);
 }
 
-static bool is_wide(const struct curves *c)
+static bool curves_need_log(const struct curves *c)
 {
     return c->numbers && c->marks > 1 && c->mark[0].x > 0 && c->mark[c->marks - 1].x / c->mark[0].x >= LOG_RATIO;
 }
@@ -559,27 +560,27 @@ static bool draw_curves(FILE *out, const struct sim_batch *batch, const struct c
     struct curves *c = malloc(sizeof *c);
     if (c == NULL)
         return false;
-    char y_name[SIM_SHOWN_TEXT], about[SIM_SHOWN_TEXT + 64];
-    set_curves(c, batch);
-    struct sim_label key = sim_shown_key(row_at(batch, 0), 0);
+    char y_name[SIM_REPORT_TEXT_MAX], about[SIM_REPORT_TEXT_MAX + 64];
+    curves_set(c, batch);
+    struct sim_label key = sim_row_nth_key(batch_row(batch, 0), 0);
     char x_name[SIM_LABEL_MAX + 24];
-    metric_name(y_name, batch);
-    if (is_tall(c))
+    plot_axis_text(y_name, batch);
+    if (curves_need_root(c))
         snprintf(y_name + strlen(y_name), sizeof y_name - strlen(y_name), "; square-root scale");
-    snprintf(x_name, sizeof x_name, "%s%s", key.text, is_wide(c) ? ", logarithmic" : "");
+    snprintf(x_name, sizeof x_name, "%s%s", key.text, curves_need_log(c) ? ", logarithmic" : "");
     snprintf(about, sizeof about, "%s, over %s. Where a curve has a gap there is no such figure.",
-             sim_metric(sim_shown_plot(batch))->about, key.text);
+             sim_metric(sim_batch_plotted_metric(batch))->about, key.text);
     chart_lines(out, &(struct chart_lines){.id = "curve",
-                                           .title = sim_metric(sim_shown_plot(batch))->name,
+                                           .title = sim_metric(sim_batch_plotted_metric(batch))->name,
                                            .about = about,
                                            .y_name = y_name,
-                                           .y_root = is_tall(c),
+                                           .y_root = curves_need_root(c),
                                            .x_name = x_name,
                                            .x_unit = "",
                                            .width = SIM_PICTURE_WIDTH,
                                            .height = CURVE_HEIGHT,
                                            .place = place,
-                                           .x_log = is_wide(c),
+                                           .x_log = curves_need_log(c),
                                            .marks = c->mark,
                                            .mark_count = c->marks,
                                            .series = c->series,
@@ -597,10 +598,10 @@ unsigned sim_picture_height(const struct sim_batch *batch)
     case SIM_PICTURE_CURVE: return CURVE_HEIGHT;
     case SIM_PICTURE_BARS: break;
     }
-    return chart_bars_height(&(struct chart_bars){.more = {beside[0], beside[1]}, .count = batch->rows});
+    return chart_bars_height(&(struct chart_bars){.more = {side_columns[0], side_columns[1]}, .count = batch->rows});
 }
 
-size_t sim_picture_left_out(const struct sim_batch *batch)
+size_t sim_picture_omitted(const struct sim_batch *batch)
 {
     size_t curves = 0;
     if (sim_picture_kind(batch) == SIM_PICTURE_SERIES)
@@ -608,7 +609,7 @@ size_t sim_picture_left_out(const struct sim_batch *batch)
     if (sim_picture_kind(batch) == SIM_PICTURE_BARS)
         return 0;
     for (size_t i = 0; i < batch->rows; i++)
-        curves += is_new(batch, i);
+        curves += row_begins_curve(batch, i);
     return curves > CURVES_MAX ? curves - CURVES_MAX : 0;
 }
 

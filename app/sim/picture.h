@@ -17,7 +17,7 @@ enum sim_picture sim_picture_kind(const struct sim_batch *batch);
 
 size_t sim_picture_panels(const struct sim_batch *batch);
 unsigned sim_picture_height(const struct sim_batch *batch); /* of each of them */
-size_t sim_picture_left_out(const struct sim_batch *batch); /* rows or curves */
+size_t sim_picture_omitted(const struct sim_batch *batch);  /* rows or curves */
 
 /* False: no memory. */
 bool sim_picture_draw(FILE *out, const struct sim_batch *batch, size_t panel, const struct chart_place *place);

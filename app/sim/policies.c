@@ -8,68 +8,69 @@
 #include "conf/conf_internal.h"
 #include "conf/suggest.h"
 
-struct held {
-    struct held *next;
+struct cached_policy {
+    struct cached_policy *next;
     char *name; /* as it was asked for; empty: a variation, which nobody asks for */
-    enum sim_asker asker;
+    enum sim_policy_lookup lookup;
     struct conf_policy policy;
 };
 
 /* ---- the file's own ---- */
 
-void sim_policies_read(struct sim_policies *policies, struct bide_text text, struct conf_diagnostics *told)
+void sim_policies_read(struct sim_policies *policies, struct bide_text text, struct conf_diagnostics *diagnostics)
 {
-    unsigned before = told->count;
-    conf_ini_read(&policies->own, text, told);
-    policies->unsure = told->count > before;
+    unsigned before = diagnostics->count;
+    conf_ini_read(&policies->own, text, diagnostics);
+    policies->incomplete = diagnostics->count > before;
 }
 
 /* ---- those that were found ---- */
 
-static struct held *hold(struct sim_policies *policies, const char *name, enum sim_asker asker)
+static struct cached_policy *cache_add(struct sim_policies *policies, const char *name, enum sim_policy_lookup lookup)
 {
-    struct held *held = calloc(1, sizeof *held);
-    if (held == NULL)
+    struct cached_policy *cached = calloc(1, sizeof *cached);
+    if (cached == NULL)
         return NULL;
-    held->name = strdup(name);
-    held->asker = asker;
-    if (held->name == NULL) {
-        free(held);
+    cached->name = strdup(name);
+    cached->lookup = lookup;
+    if (cached->name == NULL) {
+        free(cached);
         return NULL;
     }
-    held->next = policies->held;
-    policies->held = held;
-    return held;
+    cached->next = policies->cached;
+    policies->cached = cached;
+    return cached;
 }
 
-static void let_go(struct sim_policies *policies)
+static void cache_drop_first(struct sim_policies *policies)
 {
-    struct held *first = policies->held;
-    policies->held = first->next;
+    struct cached_policy *first = policies->cached;
+    policies->cached = first->next;
     free(first->name);
     free(first);
 }
 
 void sim_policies_free(struct sim_policies *policies)
 {
-    while (policies->held != NULL)
-        let_go(policies);
+    while (policies->cached != NULL)
+        cache_drop_first(policies);
     conf_free(&policies->own);
 }
 
-static const struct conf_policy *known(const struct sim_policies *policies, const char *name, enum sim_asker asker)
+static const struct conf_policy *cache_find(const struct sim_policies *policies, const char *name,
+                                            enum sim_policy_lookup lookup)
 {
     for (size_t i = 0; i < policies->own.count; i++)
         if (strcmp(policies->own.policy[i].name, name) == 0)
             return &policies->own.policy[i];
-    for (const struct held *held = policies->held; held != NULL; held = held->next)
-        if (held->name[0] != '\0' && held->asker == asker && strcmp(held->name, name) == 0)
-            return &held->policy;
+    for (const struct cached_policy *cached = policies->cached; cached != NULL; cached = cached->next)
+        if (cached->name[0] != '\0' && cached->lookup == lookup && strcmp(cached->name, name) == 0)
+            return &cached->policy;
     return NULL;
 }
 
 /* What the scenario itself has is nearer than what conf_find would propose. */
-static void not_found(const struct sim_policies *policies, const char *name, char errors[CONF_ERROR_MAX])
+static void report_nearest_own(const struct sim_policies *policies, const char *name, char errors[CONF_ERROR_MAX])
 {
     struct conf_suggestion near = {name, strlen(name), NULL, 0};
     for (size_t i = 0; i < policies->own.count; i++)
@@ -79,35 +80,35 @@ static void not_found(const struct sim_policies *policies, const char *name, cha
                  conf_printable(name, strlen(name)).text, near.found);
 }
 
-const struct conf_policy *sim_policy_find(struct sim_policies *policies, const char *name, enum sim_asker asker,
-                                          char errors[CONF_ERROR_MAX])
+const struct conf_policy *sim_policy_find(struct sim_policies *policies, const char *name,
+                                          enum sim_policy_lookup lookup, char errors[CONF_ERROR_MAX])
 {
-    const struct conf_policy *policy = known(policies, name, asker);
+    const struct conf_policy *policy = cache_find(policies, name, lookup);
     enum bide_preset preset = bide_preset_by_name(name, strlen(name));
     if (policy != NULL)
         return policy;
-    struct held *held = hold(policies, name, asker);
-    if (held == NULL) {
+    struct cached_policy *cached = cache_add(policies, name, lookup);
+    if (cached == NULL) {
         snprintf(errors, CONF_ERROR_MAX, "no memory");
         return NULL;
     }
-    if (preset != BIDE_PRESET_COUNT && asker == SIM_ASKED_BY_FILE) {
-        conf_policy_init(&held->policy, preset);
-        return &held->policy;
+    if (preset != BIDE_PRESET_COUNT && lookup == SIM_LOOKUP_BY_FILE) {
+        conf_policy_init(&cached->policy, preset);
+        return &cached->policy;
     }
-    if (conf_find(&held->policy, policies->config, name, errors))
-        return &held->policy;
-    let_go(policies);
+    if (conf_find(&cached->policy, policies->config, name, errors))
+        return &cached->policy;
+    cache_drop_first(policies);
     if (strchr(name, '#') == NULL && strncmp(errors, "no policy named ", 16) == 0)
-        not_found(policies, name, errors);
+        report_nearest_own(policies, name, errors);
     return NULL;
 }
 
 struct conf_policy *sim_policy_copy(struct sim_policies *policies, const struct conf_policy *policy)
 {
-    struct held *held = hold(policies, "", SIM_ASKED_BY_FILE);
-    if (held == NULL)
+    struct cached_policy *cached = cache_add(policies, "", SIM_LOOKUP_BY_FILE);
+    if (cached == NULL)
         return NULL;
-    held->policy = *policy;
-    return &held->policy;
+    cached->policy = *policy;
+    return &cached->policy;
 }

@@ -59,7 +59,7 @@ struct sim_queue {
     key_word base, until;
     struct sim_event *run, *run_end; /* what is left of the run; it lies in `one` */
     struct sim_event *heap;
-    size_t heaped, heap_room;
+    size_t heap_count, heap_room;
     size_t count, count_max; /* outside the heap; and how many there are chunks for */
     int64_t last_ns;         /* popped last */
     size_t bytes;
@@ -71,25 +71,25 @@ struct sim_queue {
     struct chunk *spare;
     struct slab *oldest, *filling, *newest;
     size_t chunks;
-    size_t slab_bytes;                             /* of the next one */
-    struct sim_event one[RUN_MAX], other[RUN_MAX]; /* the other: room for sorting */
+    size_t slab_bytes;                                          /* of the next one */
+    struct sim_event run_buffer[RUN_MAX], sort_buffer[RUN_MAX]; /* the other: room for sorting */
 };
 
-static uint64_t tie_of(const struct sim_event *event)
+static uint64_t event_tie(const struct sim_event *event)
 {
     return (uint64_t)event->id << 32 | event->seq;
 }
 
-static key_word key_of(const struct sim_event *event)
+static key_word event_key(const struct sim_event *event)
 {
-    return (key_word)(uint64_t)event->at_ns << 64 | tie_of(event);
+    return (key_word)(uint64_t)event->at_ns << 64 | event_tie(event);
 }
 
 /* ---- the heap at the side ---- */
 
 static bool heap_has_room(struct sim_queue *queue)
 {
-    if (queue->heaped < queue->heap_room)
+    if (queue->heap_count < queue->heap_room)
         return true;
     size_t room = queue->heap_room ? 2 * queue->heap_room : 64;
     struct sim_event *heap = os_memory_refused() ? NULL : realloc(queue->heap, room * sizeof *heap);
@@ -106,9 +106,9 @@ static bool heap_push(struct sim_queue *queue, struct sim_event event)
     if (!heap_has_room(queue))
         return false;
     struct sim_event *heap = queue->heap;
-    key_word key = key_of(&event);
-    size_t i = queue->heaped++;
-    while (i > 0 && key < key_of(&heap[(i - 1) / 2])) {
+    key_word key = event_key(&event);
+    size_t i = queue->heap_count++;
+    while (i > 0 && key < event_key(&heap[(i - 1) / 2])) {
         heap[i] = heap[(i - 1) / 2];
         i = (i - 1) / 2;
     }
@@ -120,15 +120,15 @@ static bool heap_push(struct sim_queue *queue, struct sim_event event)
  * nearly always belongs near the bottom. */
 static struct sim_event heap_pop(struct sim_queue *queue)
 {
-    struct sim_event *heap = queue->heap, top = heap[0], last = heap[--queue->heaped];
-    key_word key = key_of(&last);
-    size_t i = 0, n = queue->heaped;
+    struct sim_event *heap = queue->heap, top = heap[0], last = heap[--queue->heap_count];
+    key_word key = event_key(&last);
+    size_t i = 0, n = queue->heap_count;
     for (size_t child = 1; child < n; child = 2 * i + 1) {
-        child += child + 1 < n && key_of(&heap[child + 1]) < key_of(&heap[child]);
+        child += child + 1 < n && event_key(&heap[child + 1]) < event_key(&heap[child]);
         heap[i] = heap[child];
         i = child;
     }
-    while (i > 0 && key < key_of(&heap[(i - 1) / 2])) {
+    while (i > 0 && key < event_key(&heap[(i - 1) / 2])) {
         heap[i] = heap[(i - 1) / 2];
         i = (i - 1) / 2;
     }
@@ -140,14 +140,14 @@ static struct sim_event heap_pop(struct sim_queue *queue)
 
 /* How many events so many chunks are enough for, however these come to lie: full chunks, one partly full for each
  * bucket or each event, and one that is read while its events are put elsewhere. */
-static size_t enough_for(size_t chunks)
+static size_t chunks_hold_events(size_t chunks)
 {
     if (chunks <= BUCKETS + BUCKETS / CHUNK_EVENTS + 2)
         return (chunks - 2) * CHUNK_EVENTS / (CHUNK_EVENTS + 1);
     return (chunks - 2 - BUCKETS) * CHUNK_EVENTS;
 }
 
-static bool grow(struct sim_queue *queue)
+static bool queue_add_slab(struct sim_queue *queue)
 {
     size_t bytes = queue->slab_bytes;
     struct slab *slab = os_memory_refused() ? NULL : aligned_alloc(bytes < HUGE_PAGE ? CHUNK_BYTES : HUGE_PAGE, bytes);
@@ -162,14 +162,14 @@ static bool grow(struct sim_queue *queue)
         queue->oldest = queue->filling = slab;
     queue->newest = slab;
     queue->chunks += bytes / CHUNK_BYTES - 1;
-    queue->count_max = enough_for(queue->chunks);
+    queue->count_max = chunks_hold_events(queue->chunks);
     queue->bytes += bytes;
     queue->slab_bytes = bytes < SLAB_MOST ? 2 * bytes : bytes;
     return true;
 }
 
 /* There is one: push has seen to it. */
-static struct chunk *take_chunk(struct sim_queue *queue)
+static struct chunk *chunk_take(struct sim_queue *queue)
 {
     struct chunk *chunk = queue->spare;
     if (chunk) {
@@ -185,7 +185,7 @@ static struct chunk *take_chunk(struct sim_queue *queue)
     return chunk;
 }
 
-static void give_back(struct sim_queue *queue, struct chunk *chunk)
+static void chunk_release(struct sim_queue *queue, struct chunk *chunk)
 {
     chunk->below = queue->spare;
     queue->spare = chunk;
@@ -200,15 +200,15 @@ static struct chunk *chunk_of(struct sim_event *next)
 
 /* ---- buckets ---- */
 
-static bool full(const struct sim_event *next)
+static bool chunk_is_full(const struct sim_event *next)
 {
     return (uintptr_t)next % CHUNK_BYTES == 0; /* or there is no chunk yet */
 }
 
-static void open_chunk(struct sim_queue *queue, uint32_t level, uint32_t digit)
+static void bucket_open_chunk(struct sim_queue *queue, uint32_t level, uint32_t digit)
 {
     struct sim_event **next = &queue->next[level][digit];
-    struct chunk *chunk = take_chunk(queue), *below = *next ? chunk_of(*next) : NULL;
+    struct chunk *chunk = chunk_take(queue), *below = *next ? chunk_of(*next) : NULL;
     chunk->below = below;
     chunk->depth = below ? below->depth + 1 : 1;
     *next = chunk->event;
@@ -217,25 +217,25 @@ static void open_chunk(struct sim_queue *queue, uint32_t level, uint32_t digit)
 }
 
 /* Puts an event, which is at base or later, into its bucket. */
-static inline void put(struct sim_queue *queue, const struct sim_event *event)
+static inline void bucket_put(struct sim_queue *queue, const struct sim_event *event)
 {
     uint64_t half = (uint64_t)event->at_ns, differs = half ^ (uint64_t)(queue->base >> 64);
     uint32_t level = HALF_LEVELS;
     if (differs == 0) {
-        half = tie_of(event);
+        half = event_tie(event);
         differs = (half ^ (uint64_t)queue->base) | 1; /* base itself lies at level 0 too */
         level = 0;
     }
     uint32_t place = (63 - (uint32_t)__builtin_clzll(differs)) / DIGIT_BITS;
     uint32_t digit = half >> place * DIGIT_BITS & (DIGITS - 1);
     level += place;
-    if (full(queue->next[level][digit]))
-        open_chunk(queue, level, digit);
+    if (chunk_is_full(queue->next[level][digit]))
+        bucket_open_chunk(queue, level, digit);
     *queue->next[level][digit]++ = *event;
 }
 
 /* The end of a bucket is moved back to the end of a full chunk, or to nothing. */
-static void cut(struct sim_queue *queue, uint32_t level, uint32_t digit, struct chunk *rest)
+static void bucket_truncate(struct sim_queue *queue, uint32_t level, uint32_t digit, struct chunk *rest)
 {
     queue->next[level][digit] = rest ? rest->event + CHUNK_EVENTS : NULL;
     if (rest)
@@ -245,29 +245,29 @@ static void cut(struct sim_queue *queue, uint32_t level, uint32_t digit, struct 
         queue->levels &= ~(UINT32_C(1) << level);
 }
 
-static key_word least_of(const struct chunk *chunk, const struct sim_event *end)
+static key_word chunks_least_key(const struct chunk *chunk, const struct sim_event *end)
 {
-    key_word least = key_of(&chunk->event[0]);
+    key_word least = event_key(&chunk->event[0]);
     for (; chunk; chunk = chunk->below, end = chunk ? chunk->event + CHUNK_EVENTS : NULL)
         for (const struct sim_event *event = chunk->event; event < end; event++) {
-            key_word key = key_of(event);
+            key_word key = event_key(event);
             least = key < least ? key : least;
         }
     return least;
 }
 
 /* Puts the events of the lowest bucket again, from the least of them. */
-static void spread(struct sim_queue *queue, uint32_t level, uint32_t digit)
+static void bucket_redistribute(struct sim_queue *queue, uint32_t level, uint32_t digit)
 {
     struct sim_event *end = queue->next[level][digit];
     struct chunk *chunk = chunk_of(end);
-    cut(queue, level, digit, NULL);
-    queue->base = least_of(chunk, end);
+    bucket_truncate(queue, level, digit, NULL);
+    queue->base = chunks_least_key(chunk, end);
     while (chunk) {
         for (struct sim_event *event = chunk->event; event < end; event++)
-            put(queue, event);
+            bucket_put(queue, event);
         struct chunk *below = chunk->below;
-        give_back(queue, chunk);
+        chunk_release(queue, chunk);
         chunk = below;
         end = chunk ? chunk->event + CHUNK_EVENTS : NULL;
     }
@@ -275,17 +275,17 @@ static void spread(struct sim_queue *queue, uint32_t level, uint32_t digit)
 
 /* ---- the run ---- */
 
-#define SLOT_BITS 9u
-#define SLOTS     (1u << SLOT_BITS)
-#define FEW       16u /* are sorted by insertion */
+#define SLOT_BITS     9u
+#define SLOTS         (1u << SLOT_BITS)
+#define INSERTION_MAX 16u /* are sorted by insertion */
 
 static void insertion_sort(struct sim_event *event, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
         struct sim_event moved = event[i];
-        key_word key = key_of(&moved);
+        key_word key = event_key(&moved);
         size_t j = i;
-        for (; j > 0 && key < key_of(&event[j - 1]); j--)
+        for (; j > 0 && key < event_key(&event[j - 1]); j--)
             event[j] = event[j - 1];
         event[j] = moved;
     }
@@ -299,10 +299,10 @@ struct extent {
 
 static struct extent extent_of(const struct sim_event *event, size_t n)
 {
-    struct extent extent = {key_of(event), key_of(event), true};
+    struct extent extent = {event_key(event), event_key(event), true};
     key_word last = extent.least;
     for (size_t i = 1; i < n; i++) {
-        key_word key = key_of(&event[i]);
+        key_word key = event_key(&event[i]);
         extent.sorted &= last <= key;
         extent.least = key < extent.least ? key : extent.least;
         extent.most = key > extent.most ? key : extent.most;
@@ -333,9 +333,9 @@ static struct ruler ruler_for(const struct extent *extent, size_t n)
     return ruler;
 }
 
-static inline size_t slot_of(const struct ruler *ruler, const struct sim_event *event)
+static inline size_t ruler_slot(const struct ruler *ruler, const struct sim_event *event)
 {
-    uint64_t half = ruler->by_time ? (uint64_t)event->at_ns : tie_of(event);
+    uint64_t half = ruler->by_time ? (uint64_t)event->at_ns : event_tie(event);
     return (size_t)((half - ruler->least) >> ruler->shift);
 }
 
@@ -345,7 +345,7 @@ static void sort_by_slot(struct sim_event *event, struct sim_event *room, size_t
 {
     memset(end, 0, SLOTS * sizeof *end);
     for (size_t i = 0; i < n; i++)
-        end[slot_of(ruler, &event[i])]++;
+        end[ruler_slot(ruler, &event[i])]++;
     size_t sum = 0;
     for (size_t i = 0; i < SLOTS; i++) {
         size_t count = end[i];
@@ -353,62 +353,62 @@ static void sort_by_slot(struct sim_event *event, struct sim_event *room, size_t
         sum += count;
     }
     for (size_t i = 0; i < n; i++)
-        room[end[slot_of(ruler, &event[i])]++] = event[i];
+        room[end[ruler_slot(ruler, &event[i])]++] = event[i];
     memcpy(event, room, n * sizeof *event);
 }
 
 /* By slots, of which there are about as many as events: most then hold few. One that holds many is sorted in the same
  * way, by slots that are so many times finer; it has fewer events, as the least and the most are never in one slot. */
-static void sort(struct sim_event *event, struct sim_event *room, size_t n)
+static void run_sort(struct sim_event *event, struct sim_event *room, size_t n)
 {
     struct extent extent = extent_of(event, n);
     if (extent.sorted)
         return;
-    if (n > FEW) {
+    if (n > INSERTION_MAX) {
         struct ruler ruler = ruler_for(&extent, n);
         uint16_t end[SLOTS];
         sort_by_slot(event, room, n, &ruler, end);
         for (size_t i = 0, begin = 0; i < SLOTS; begin = end[i++])
-            if (end[i] - begin > FEW)
-                sort(event + begin, room + begin, end[i] - begin);
+            if (end[i] - begin > INSERTION_MAX)
+                run_sort(event + begin, room + begin, end[i] - begin);
     }
     insertion_sort(event, n);
 }
 
 /* Makes events of the lowest bucket the run: all of them, or, where all are equal, as many as it can hold. The oldest
  * chunk comes first: what was pushed in order is in order. */
-static void load(struct sim_queue *queue, uint32_t level, uint32_t digit)
+static void run_load(struct sim_queue *queue, uint32_t level, uint32_t digit)
 {
-    struct sim_event *end = queue->next[level][digit], *run = queue->one + RUN_MAX;
+    struct sim_event *end = queue->next[level][digit], *run = queue->run_buffer + RUN_MAX;
     struct chunk *chunk = chunk_of(end);
     for (size_t taken = 0; chunk && taken < RUN_CHUNKS; taken++) {
         size_t n = (size_t)(end - chunk->event);
         run -= n;
         memcpy(run, chunk->event, n * sizeof *run);
         struct chunk *below = chunk->below;
-        give_back(queue, chunk);
+        chunk_release(queue, chunk);
         chunk = below;
         end = chunk ? chunk->event + CHUNK_EVENTS : NULL;
     }
-    cut(queue, level, digit, chunk);
+    bucket_truncate(queue, level, digit, chunk);
     queue->run = run;
-    queue->run_end = queue->one + RUN_MAX;
-    sort(run, queue->other, (size_t)(queue->run_end - run));
-    queue->base = key_of(run);
-    queue->until = key_of(queue->run_end - 1);
+    queue->run_end = queue->run_buffer + RUN_MAX;
+    run_sort(run, queue->sort_buffer, (size_t)(queue->run_end - run));
+    queue->base = event_key(run);
+    queue->until = event_key(queue->run_end - 1);
 }
 
 /* The next run; false: nothing is left. */
-static bool refill(struct sim_queue *queue)
+static bool run_load_next(struct sim_queue *queue)
 {
     while (queue->levels != 0) {
         uint32_t level = (uint32_t)__builtin_ctz(queue->levels);
         uint32_t digit = (uint32_t)__builtin_ctzll(queue->filled[level]);
         if (level == 0 || chunk_of(queue->next[level][digit])->depth <= RUN_CHUNKS) {
-            load(queue, level, digit);
+            run_load(queue, level, digit);
             return true;
         }
-        spread(queue, level, digit);
+        bucket_redistribute(queue, level, digit);
     }
     return false;
 }
@@ -441,11 +441,11 @@ void sim_queue_free(struct sim_queue *queue)
 bool sim_queue_push(struct sim_queue *queue, struct sim_event event)
 {
     assert(event.at_ns >= queue->last_ns);
-    if (key_of(&event) <= queue->until)
+    if (event_key(&event) <= queue->until)
         return heap_push(queue, event);
-    if (queue->count == queue->count_max && !grow(queue))
+    if (queue->count == queue->count_max && !queue_add_slab(queue))
         return false;
-    put(queue, &event);
+    bucket_put(queue, &event);
     queue->count++;
     return true;
 }
@@ -453,9 +453,9 @@ bool sim_queue_push(struct sim_queue *queue, struct sim_event event)
 bool sim_queue_pop(struct sim_queue *queue, struct sim_event *event)
 {
     bool run = queue->run < queue->run_end;
-    if (!run && queue->heaped == 0)
-        run = refill(queue);
-    if (queue->heaped > 0 && !(run && key_of(queue->run) < key_of(queue->heap))) {
+    if (!run && queue->heap_count == 0)
+        run = run_load_next(queue);
+    if (queue->heap_count > 0 && !(run && event_key(queue->run) < event_key(queue->heap))) {
         *event = heap_pop(queue);
     } else if (run) {
         *event = *queue->run++;
@@ -467,17 +467,17 @@ bool sim_queue_pop(struct sim_queue *queue, struct sim_event *event)
     return true;
 }
 
-bool sim_queue_ahead(const struct sim_queue *queue, size_t ahead, uint32_t *id)
+bool sim_queue_peek_id(const struct sim_queue *queue, size_t offset, uint32_t *id)
 {
-    if (ahead >= (size_t)(queue->run_end - queue->run))
+    if (offset >= (size_t)(queue->run_end - queue->run))
         return false;
-    *id = queue->run[ahead].id;
+    *id = queue->run[offset].id;
     return true;
 }
 
 size_t sim_queue_count(const struct sim_queue *queue)
 {
-    return queue->count + queue->heaped;
+    return queue->count + queue->heap_count;
 }
 
 size_t sim_queue_bytes(const struct sim_queue *queue)

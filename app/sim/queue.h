@@ -36,7 +36,7 @@ bool sim_queue_pop(struct sim_queue *queue, struct sim_event *event);
 
 /* Ids of events that will be popped soon, for prefetching what belongs to them: the one that is `ahead` places behind
  * the next, as far as that is known without work; false: not known. */
-bool sim_queue_ahead(const struct sim_queue *queue, size_t ahead, uint32_t *id);
+bool sim_queue_peek_id(const struct sim_queue *queue, size_t offset, uint32_t *id);
 
 size_t sim_queue_count(const struct sim_queue *queue);
 

@@ -22,13 +22,13 @@
 /* ---- bits ---- */
 
 /* The next of a number, where one name needs two. */
-static uint64_t next_bits(uint64_t bits)
+static uint64_t bits_next(uint64_t bits)
 {
     return core_mix(bits + CORE_GOLDEN);
 }
 
 /* Lemire's method, as in the engine: scale by multiplying, and reject the products that would favour some results. */
-uint64_t sim_scale(uint64_t bits, uint64_t most)
+uint64_t sim_bits_to_range(uint64_t bits, uint64_t most)
 {
     uint64_t range = most + 1;
     if (range == 0)
@@ -36,7 +36,7 @@ uint64_t sim_scale(uint64_t bits, uint64_t most)
     if (bits * range < range) {
         uint64_t unfair = (UINT64_MAX - most) % range; /* 2^64 mod range */
         while (bits * range < unfair)
-            bits = next_bits(bits);
+            bits = bits_next(bits);
     }
     return (uint64_t)((unsigned __int128)bits * range >> 64);
 }
@@ -51,14 +51,14 @@ uint64_t sim_scale(uint64_t bits, uint64_t most)
 #define FRACTION   52u                          /* bits of a double below its exponent */
 #define LEAST_FULL 0x1p-1022                    /* smaller ones have fewer bits */
 
-static uint64_t bits_of(double x)
+static uint64_t double_to_bits(double x)
 {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
-static double double_of(uint64_t bits)
+static double bits_to_double(uint64_t bits)
 {
     double x;
     memcpy(&x, &bits, sizeof x);
@@ -84,9 +84,9 @@ double sim_ln(double x)
         exponent = -54;
     }
     /* m = x / 2^e between sqrt(1/2) and sqrt(2): what lies above the square root begins the next octave */
-    uint64_t bits = bits_of(x) + (ONE_BITS - bits_of(SQRT_HALF));
+    uint64_t bits = double_to_bits(x) + (ONE_BITS - double_to_bits(SQRT_HALF));
     exponent += (double)((int64_t)(bits >> FRACTION) - (int64_t)(ONE_BITS >> FRACTION));
-    double m = double_of((bits & ((UINT64_C(1) << FRACTION) - 1)) + bits_of(SQRT_HALF));
+    double m = bits_to_double((bits & ((UINT64_C(1) << FRACTION) - 1)) + double_to_bits(SQRT_HALF));
     double s = (m - 1) / (m + 1);
     double low = 2 * s * artanh_series(s * s) + exponent * LN2_LOW;
     return exponent * LN2_HIGH + (2 * s + low);
@@ -108,14 +108,14 @@ double sim_exp(double x)
     double halves = x * (2 / (LN2_HIGH + LN2_LOW));
     int64_t whole = ((int64_t)halves + (halves < 0 ? -1 : 1)) / 2; /* to the nearest */
     double rest = (x - (double)whole * LN2_HIGH) - (double)whole * LN2_LOW;
-    return exponential_series(rest) * double_of(ONE_BITS + ((uint64_t)whole << FRACTION));
+    return exponential_series(rest) * bits_to_double(ONE_BITS + ((uint64_t)whole << FRACTION));
 }
 
 /* ---- the normal distribution ---- */
 
 #define SQRT_TWO_PI    2.50662827463100050242
 #define LN_SQRT_TWO_PI 0.91893853320467274178
-#define FAR            3.0 /* from here the continued fraction is short, up to here the difference is exact enough */
+#define FRACTION_FROM  3.0 /* from here the continued fraction is short, up to here the difference is exact enough */
 #define TABLE_BITS     5u  /* 32 points in each halving */
 #define TABLE_LEAST    0x1p-53 /* the least that sim_unit can be */
 #define HALVINGS       52u     /* from 1/2 down to that */
@@ -131,10 +131,10 @@ static pthread_once_t quantile_made = PTHREAD_ONCE_INIT;
 
 /* The share beyond x >= 0, divided by the density there (Mills' ratio): 1 / (x + 1/(x + 2/(x + 3/...))), or the half
  * that lies above 0 without what lies between: x + x^3/3 + x^5/(3 5) + ... */
-static double mills(double x)
+static double mills_ratio(double x)
 {
     double sum = x;
-    if (x >= FAR) {
+    if (x >= FRACTION_FROM) {
         for (int i = 40; i > 0; i--)
             sum = x + i / sum;
         return 1 / sum;
@@ -149,19 +149,19 @@ static double mills(double x)
 
 /* The x beyond which the share p lies, for p <= 1/2, from an x near it: Newton's method on the logarithm of the
  * share. */
-static double improve(double x, double ln_p)
+static double quantile_newton_step(double x, double ln_p)
 {
-    double ratio = mills(x);
+    double ratio = mills_ratio(x);
     double share = sim_ln(ratio) - x * x / 2 - LN_SQRT_TWO_PI;
     return x + (share - ln_p) * ratio;
 }
 
 /* Far below the table, where nothing needs to be fast: from above, which converges. */
-static double quantile_slowly(double p)
+static double quantile_iterate(double p)
 {
     double ln_p = sim_ln(p), x = sqrt(-2 * ln_p);
     for (int i = 0; i < 6; i++)
-        x = improve(x, ln_p);
+        x = quantile_newton_step(x, ln_p);
     return -x;
 }
 
@@ -179,109 +179,110 @@ static double quantile_near(const struct quantile_point *point, double q)
 
 /* The middle of the i-th of the pieces, counted from the least upwards: exponent and highest bits of p, as they are in
  * a double. */
-static uint64_t first_piece(void)
+static uint64_t table_first_piece(void)
 {
-    return bits_of(TABLE_LEAST) >> (FRACTION - TABLE_BITS);
+    return double_to_bits(TABLE_LEAST) >> (FRACTION - TABLE_BITS);
 }
 
-static double middle_of(uint64_t i)
+static double table_middle(uint64_t i)
 {
-    uint64_t begin = (first_piece() + i) << (FRACTION - TABLE_BITS);
-    return double_of(begin + (UINT64_C(1) << (FRACTION - TABLE_BITS - 1)));
+    uint64_t begin = (table_first_piece() + i) << (FRACTION - TABLE_BITS);
+    return bits_to_double(begin + (UINT64_C(1) << (FRACTION - TABLE_BITS - 1)));
 }
 
 /* From the middle outwards: each point starts from the one before. */
-static void make_table(void)
+static void quantile_make_table(void)
 {
     struct quantile_point last = {.p = 0.5, .z = 0, .over_density = SQRT_TWO_PI};
     for (size_t i = POINTS; i-- > 0;) {
-        double p = middle_of(i), x = -quantile_near(&last, p);
+        double p = table_middle(i), x = -quantile_near(&last, p);
         for (int again = 0; again < 2; again++)
-            x = improve(x, sim_ln(p));
+            x = quantile_newton_step(x, sim_ln(p));
         last = (struct quantile_point){.p = p, .z = -x, .over_density = SQRT_TWO_PI * sim_exp(x * x / 2)};
         quantile_table[i] = last;
     }
 }
 
 /* p <= 1/2 */
-static double lower_quantile(double p)
+static double quantile_lower_half(double p)
 {
     if (p < TABLE_LEAST)
-        return quantile_slowly(p);
-    uint64_t i = (bits_of(p) >> (FRACTION - TABLE_BITS)) - first_piece();
+        return quantile_iterate(p);
+    uint64_t i = (double_to_bits(p) >> (FRACTION - TABLE_BITS)) - table_first_piece();
     return quantile_near(&quantile_table[i < POINTS ? i : POINTS - 1], p); /* 1/2 itself belongs to the last */
 }
 
 double sim_normal_quantile(double p)
 {
     assert(p > 0 && p < 1);
-    pthread_once(&quantile_made, make_table);
-    return p <= 0.5 ? lower_quantile(p) : -lower_quantile(1 - p);
+    pthread_once(&quantile_made, quantile_make_table);
+    return p <= 0.5 ? quantile_lower_half(p) : -quantile_lower_half(1 - p);
 }
 
 /* ---- durations ---- */
 
-static int64_t nanoseconds(double ns)
+static int64_t round_to_ns(double ns)
 {
     if (ns >= (double)BIDE_DURATION_MAX)
         return BIDE_DURATION_MAX;
     return (int64_t)(ns + 0.5);
 }
 
-static double exponential(int64_t mean_ns, uint64_t bits)
+static double draw_exponential(int64_t mean_ns, uint64_t bits)
 {
-    return -sim_ln(sim_unit_of(bits)) * (double)mean_ns;
+    return -sim_ln(sim_bits_to_unit(bits)) * (double)mean_ns;
 }
 
-static double normal(const struct sim_time *time, uint64_t bits)
+static double draw_normal(const struct sim_distribution *dist, uint64_t bits)
 {
-    double ns = (double)time->a_ns + (double)time->b_ns * sim_normal_quantile(sim_unit_of(bits));
+    double ns = (double)dist->a_ns + (double)dist->b_ns * sim_normal_quantile(sim_bits_to_unit(bits));
     return ns < 0 ? -ns : ns;
 }
 
 /* The slope of ln ns over ln share behind a point. */
-static double slope(const struct sim_time *time, uint32_t i)
+static double tail_slope(const struct sim_distribution *dist, uint32_t i)
 {
-    return (time->point[i + 1].ln_ns - time->point[i].ln_ns) / (time->point[i + 1].ln_share - time->point[i].ln_share);
+    return (dist->point[i + 1].ln_ns - dist->point[i].ln_ns) / (dist->point[i + 1].ln_share - dist->point[i].ln_share);
 }
 
 /* The duration that `share` of all exceed. */
-static double tail(const struct sim_time *time, double share)
+static double draw_tail(const struct sim_distribution *dist, double share)
 {
-    uint32_t last = time->points - 1, i = 0;
-    if (share >= time->point[0].share)
-        return (double)time->point[0].ns;
-    if (share <= time->point[last].share)
-        return (double)time->point[last].ns;
-    while (share < time->point[i + 1].share)
+    uint32_t last = dist->points - 1, i = 0;
+    if (share >= dist->point[0].share)
+        return (double)dist->point[0].ns;
+    if (share <= dist->point[last].share)
+        return (double)dist->point[last].ns;
+    while (share < dist->point[i + 1].share)
         i++;
-    return sim_exp(time->point[i].ln_ns + (sim_ln(share) - time->point[i].ln_share) * slope(time, i));
+    return sim_exp(dist->point[i].ln_ns + (sim_ln(share) - dist->point[i].ln_share) * tail_slope(dist, i));
 }
 
-void sim_time_ready(struct sim_time *time)
+void sim_distribution_prepare(struct sim_distribution *dist)
 {
-    if (time->shape != SIM_TAIL)
+    if (dist->shape != SIM_TAIL)
         return;
-    assert(time->points >= 1 && time->points <= SIM_TAIL_MAX);
-    for (uint32_t i = 0; i < time->points; i++) {
-        assert(time->point[i].ns > 0 && time->point[i].share > 0);
-        time->point[i].ln_ns = sim_ln((double)time->point[i].ns);
-        time->point[i].ln_share = sim_ln(time->point[i].share);
+    assert(dist->points >= 1 && dist->points <= SIM_TAIL_MAX);
+    for (uint32_t i = 0; i < dist->points; i++) {
+        assert(dist->point[i].ns > 0 && dist->point[i].share > 0);
+        dist->point[i].ln_ns = sim_ln((double)dist->point[i].ns);
+        dist->point[i].ln_share = sim_ln(dist->point[i].share);
     }
 }
 
-int64_t sim_time_bend(const struct sim_time *time, uint64_t bits)
+int64_t sim_distribution_sample(const struct sim_distribution *dist, uint64_t bits)
 {
-    switch (time->shape) {
+    switch (dist->shape) {
     case SIM_FIXED: break;
-    case SIM_EXPONENTIAL: return nanoseconds(exponential(time->a_ns, bits));
-    case SIM_UNIFORM_SHAPE: return time->a_ns + (int64_t)sim_scale(bits, (uint64_t)(time->b_ns - time->a_ns));
-    case SIM_NORMAL: return nanoseconds(normal(time, bits));
+    case SIM_EXPONENTIAL: return round_to_ns(draw_exponential(dist->a_ns, bits));
+    case SIM_UNIFORM_SHAPE: return dist->a_ns + (int64_t)sim_bits_to_range(bits, (uint64_t)(dist->b_ns - dist->a_ns));
+    case SIM_NORMAL: return round_to_ns(draw_normal(dist, bits));
     case SIM_MIXTURE:
-        return nanoseconds(exponential(sim_happens_of(bits, time->ppm) ? time->a_ns : time->b_ns, next_bits(bits)));
-    case SIM_TAIL: return nanoseconds(tail(time, sim_unit_of(bits)));
+        return round_to_ns(
+            draw_exponential(sim_bits_to_chance(bits, dist->ppm) ? dist->a_ns : dist->b_ns, bits_next(bits)));
+    case SIM_TAIL: return round_to_ns(draw_tail(dist, sim_bits_to_unit(bits)));
     }
-    return time->a_ns;
+    return dist->a_ns;
 }
 
 /* ---- means ---- */
@@ -293,37 +294,37 @@ static double mean_of_normal(double mean, double deviation)
         return mean;
     double x = mean / deviation;
     double density = sim_exp(-x * x / 2) / SQRT_TWO_PI;
-    return mean * (1 - 2 * mills(x) * density) + 2 * deviation * density;
+    return mean * (1 - 2 * mills_ratio(x) * density) + 2 * deviation * density;
 }
 
 /* Of the part between two points: the integral of share(t), which is a power of t. */
-static double part_of_tail(const struct sim_time *time, uint32_t i)
+static double part_of_tail(const struct sim_distribution *dist, uint32_t i)
 {
-    double begin = time->point[i].share * (double)time->point[i].ns;
-    double end = time->point[i + 1].share * (double)time->point[i + 1].ns;
-    double length = time->point[i + 1].ln_ns - time->point[i].ln_ns;
-    double rise = length + time->point[i + 1].ln_share - time->point[i].ln_share; /* ln(end / begin) */
+    double begin = dist->point[i].share * (double)dist->point[i].ns;
+    double end = dist->point[i + 1].share * (double)dist->point[i + 1].ns;
+    double length = dist->point[i + 1].ln_ns - dist->point[i].ln_ns;
+    double rise = length + dist->point[i + 1].ln_share - dist->point[i].ln_share; /* ln(end / begin) */
     return rise > -1e-6 && rise < 1e-6 ? begin * length : (end - begin) * length / rise;
 }
 
-static double mean_of_tail(const struct sim_time *time)
+static double mean_of_tail(const struct sim_distribution *dist)
 {
-    double mean = (double)time->point[0].ns;
-    for (uint32_t i = 0; i + 1 < time->points; i++)
-        mean += part_of_tail(time, i);
+    double mean = (double)dist->point[0].ns;
+    for (uint32_t i = 0; i + 1 < dist->points; i++)
+        mean += part_of_tail(dist, i);
     return mean;
 }
 
-int64_t sim_time_mean(const struct sim_time *time)
+int64_t sim_distribution_mean(const struct sim_distribution *dist)
 {
-    double first = (double)time->ppm / 1e6;
-    switch (time->shape) {
+    double first = (double)dist->ppm / 1e6;
+    switch (dist->shape) {
     case SIM_FIXED:
-    case SIM_EXPONENTIAL: return time->a_ns;
-    case SIM_UNIFORM_SHAPE: return time->a_ns + (time->b_ns - time->a_ns) / 2;
-    case SIM_NORMAL: return nanoseconds(mean_of_normal((double)time->a_ns, (double)time->b_ns));
-    case SIM_MIXTURE: return nanoseconds(first * (double)time->a_ns + (1 - first) * (double)time->b_ns);
-    case SIM_TAIL: return nanoseconds(mean_of_tail(time));
+    case SIM_EXPONENTIAL: return dist->a_ns;
+    case SIM_UNIFORM_SHAPE: return dist->a_ns + (dist->b_ns - dist->a_ns) / 2;
+    case SIM_NORMAL: return round_to_ns(mean_of_normal((double)dist->a_ns, (double)dist->b_ns));
+    case SIM_MIXTURE: return round_to_ns(first * (double)dist->a_ns + (1 - first) * (double)dist->b_ns);
+    case SIM_TAIL: return round_to_ns(mean_of_tail(dist));
     }
-    return time->a_ns;
+    return dist->a_ns;
 }

@@ -7,8 +7,8 @@
  * compiled with -ffp-contract=off). Their errors are said below and tested against libm.
  *
  * What takes a name is inline: handed over in memory, a name costs more than the number. */
-#ifndef SIM_DRAW_H
-#define SIM_DRAW_H
+#ifndef SIM_RANDOM_H
+#define SIM_RANDOM_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,13 +35,13 @@ enum sim_stream {
     SIM_FOR_SHARD,
     SIM_FOR_READ_LOSS,
     SIM_FOR_READ_REPLY_LOSS,
-    SIM_FOR_ASK_DELAY, /* of an instance to its fleet, by number: the two messages of an exchange, */
-    SIM_FOR_ANSWER_DELAY,
-    SIM_FOR_NEXT_ASK, /* when the next one is, */
-    SIM_FOR_RETURN,   /* when the next one is after one that failed */
+    SIM_FOR_FLEET_REQUEST_DELAY, /* of an instance to its fleet, by number: the two messages of an exchange, */
+    SIM_FOR_FLEET_REPLY_DELAY,
+    SIM_FOR_NEXT_FLEET_REQUEST, /* when the next one is, */
+    SIM_FOR_FLEET_RETRY,        /* when the next one is after one that failed */
 };
 
-struct sim_name {
+struct sim_random_key {
     uint64_t seed; /* of the run, or of a call */
     enum sim_stream stream;
     uint64_t id;
@@ -49,42 +49,42 @@ struct sim_name {
 };
 
 /* 64 random bits. Each (seed, id) is a SplitMix64 stream, and (turn, stream) is a place in it. */
-static inline uint64_t sim_bits(struct sim_name name)
+static inline uint64_t sim_random_bits(struct sim_random_key key)
 {
-    uint64_t start = core_mix(name.seed + name.id * CORE_GOLDEN);
-    return core_mix(start + ((uint64_t)name.turn << 8 | (uint64_t)name.stream) * CORE_GOLDEN);
+    uint64_t start = core_mix(key.seed + key.id * CORE_GOLDEN);
+    return core_mix(start + ((uint64_t)key.turn << 8 | (uint64_t)key.stream) * CORE_GOLDEN);
 }
 
 /* ---- bits, bent ---- */
 
 /* 0 ... most, both included, without bias. */
-uint64_t sim_scale(uint64_t bits, uint64_t most);
+uint64_t sim_bits_to_range(uint64_t bits, uint64_t most);
 
 /* Between 0 and 1, never one of them: an odd multiple of 2^-53. (53 bits are all that a double has next to 1.) */
-static inline double sim_unit_of(uint64_t bits)
+static inline double sim_bits_to_unit(uint64_t bits)
 {
     return ((double)(bits >> 12) + 0.5) * 0x1p-52;
 }
 
 /* True for so many millionths of all. */
-static inline bool sim_happens_of(uint64_t bits, uint32_t ppm)
+static inline bool sim_bits_to_chance(uint64_t bits, uint32_t ppm)
 {
-    return sim_scale(bits, 999999) < ppm;
+    return sim_bits_to_range(bits, 999999) < ppm;
 }
 
-static inline uint64_t sim_uniform(struct sim_name name, uint64_t most)
+static inline uint64_t sim_random_range(struct sim_random_key key, uint64_t most)
 {
-    return sim_scale(sim_bits(name), most);
+    return sim_bits_to_range(sim_random_bits(key), most);
 }
 
-static inline double sim_unit(struct sim_name name)
+static inline double sim_random_unit(struct sim_random_key key)
 {
-    return sim_unit_of(sim_bits(name));
+    return sim_bits_to_unit(sim_random_bits(key));
 }
 
-static inline bool sim_happens(struct sim_name name, uint32_t ppm)
+static inline bool sim_random_chance(struct sim_random_key key, uint32_t ppm)
 {
-    return sim_happens_of(sim_bits(name), ppm);
+    return sim_bits_to_chance(sim_random_bits(key), ppm);
 }
 
 /* ---- functions ---- */
@@ -112,7 +112,7 @@ double sim_normal_quantile(double p);
 enum sim_shape { SIM_FIXED, SIM_EXPONENTIAL, SIM_UNIFORM_SHAPE, SIM_NORMAL, SIM_MIXTURE, SIM_TAIL };
 #define SIM_TAIL_MAX 8u
 
-struct sim_time {
+struct sim_distribution {
     enum sim_shape shape;
     int64_t a_ns, b_ns; /* mean, or low; deviation, or high, or second mean */
     uint32_t ppm;       /* mixture: share of the first */
@@ -125,17 +125,17 @@ struct sim_time {
 };
 
 /* Fills what is derived. To be called once after the fields were set. */
-void sim_time_ready(struct sim_time *time);
+void sim_distribution_prepare(struct sim_distribution *dist);
 
 /* Random bits bent into such a duration: 0 or more, at most BIDE_DURATION_MAX, rounded to the nearest nanosecond. */
-int64_t sim_time_bend(const struct sim_time *time, uint64_t bits);
+int64_t sim_distribution_sample(const struct sim_distribution *dist, uint64_t bits);
 
-static inline int64_t sim_time_draw(const struct sim_time *time, struct sim_name name)
+static inline int64_t sim_distribution_draw(const struct sim_distribution *dist, struct sim_random_key key)
 {
-    return time->shape == SIM_FIXED ? time->a_ns : sim_time_bend(time, sim_bits(name));
+    return dist->shape == SIM_FIXED ? dist->a_ns : sim_distribution_sample(dist, sim_random_bits(key));
 }
 
 /* Its mean, for estimates (memory, capacity): of a tail, between its points. */
-int64_t sim_time_mean(const struct sim_time *time);
+int64_t sim_distribution_mean(const struct sim_distribution *dist);
 
 #endif

@@ -10,46 +10,46 @@
 
 /* ---- figures ---- */
 
-const struct sim_figure *sim_shown_figure(const struct sim_batch *batch, size_t row, size_t metric)
+const struct sim_figure *sim_batch_figure(const struct sim_batch *batch, size_t row, size_t metric)
 {
     return &batch->row[row].figure[metric];
 }
 
-size_t sim_shown_metric(const char *name)
+size_t sim_metric_by_name(const char *name)
 {
     return sim_metric_find(name, strlen(name));
 }
 
-bool sim_shown_any(const struct sim_batch *batch, size_t metric)
+bool sim_batch_has_value(const struct sim_batch *batch, size_t metric)
 {
     for (size_t i = 0; i < batch->rows; i++)
-        if (!isnan(sim_shown_figure(batch, i, metric)->mean))
+        if (!isnan(sim_batch_figure(batch, i, metric)->mean))
             return true;
     return false;
 }
 
-bool sim_shown_above_zero(const struct sim_batch *batch, size_t metric)
+bool sim_batch_has_positive(const struct sim_batch *batch, size_t metric)
 {
     for (size_t i = 0; i < batch->rows; i++)
-        if (sim_shown_figure(batch, i, metric)->mean > 0)
+        if (sim_batch_figure(batch, i, metric)->mean > 0)
             return true;
     return false;
 }
 
-size_t sim_shown_plot(const struct sim_batch *batch)
+size_t sim_batch_plotted_metric(const struct sim_batch *batch)
 {
     const char *name = sim_scenario_plot(batch->scenario);
-    size_t metric = name != NULL ? sim_shown_metric(name) : SIZE_MAX;
-    return metric != SIZE_MAX ? metric : sim_shown_metric("amplification");
+    size_t metric = name != NULL ? sim_metric_by_name(name) : SIZE_MAX;
+    return metric != SIZE_MAX ? metric : sim_metric_by_name("amplification");
 }
 
 /* The largest keeps four digits and the smallest two, as far as four after the point go; counts have none there. */
-unsigned sim_shown_digits(const struct sim_batch *batch, size_t metric)
+unsigned sim_batch_digits(const struct sim_batch *batch, size_t metric)
 {
     double most = 0, least = HUGE_VAL;
     bool whole = true;
     for (size_t i = 0; i < batch->rows; i++) {
-        const struct sim_figure *f = sim_shown_figure(batch, i, metric);
+        const struct sim_figure *f = sim_batch_figure(batch, i, metric);
         double size = fabs(f->mean);
         if (isnan(size))
             continue;
@@ -62,7 +62,7 @@ unsigned sim_shown_digits(const struct sim_batch *batch, size_t metric)
     return whole ? 0 : digits > needed ? digits : needed;
 }
 
-static bool is_share(const char *name)
+static bool metric_is_share(const char *name)
 {
     static const char *const shares[] = {"success", "error", "users_success", "recovers"};
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
@@ -71,17 +71,17 @@ static bool is_share(const char *name)
     return false;
 }
 
-double sim_shown_most(const struct sim_batch *batch, size_t metric)
+double sim_batch_bar_max(const struct sim_batch *batch, size_t metric)
 {
     double most = 0;
     for (size_t i = 0; i < batch->rows; i++) {
-        double mean = sim_shown_figure(batch, i, metric)->mean;
+        double mean = sim_batch_figure(batch, i, metric)->mean;
         most = mean > most ? mean : most;
     }
-    return most <= 0 || is_share(sim_metric(metric)->name) ? 1 : most;
+    return most <= 0 || metric_is_share(sim_metric(metric)->name) ? 1 : most;
 }
 
-void sim_shown_flag(char *text, size_t size, const struct sim_batch *batch, const struct sim_figure *figure)
+void sim_flag_text(char *text, size_t size, const struct sim_batch *batch, const struct sim_figure *figure)
 {
     if (batch->plan.seeds <= 1)
         snprintf(text, size, "%s", figure->mean > 0 ? "yes" : "no");
@@ -91,82 +91,85 @@ void sim_shown_flag(char *text, size_t size, const struct sim_batch *batch, cons
 
 /* ---- choices ---- */
 
-static bool is_in(const struct sim_shown *shown, size_t metric)
+static bool list_has(const struct sim_metric_list *list, size_t metric)
 {
-    for (size_t i = 0; i < shown->count; i++)
-        if (shown->metric[i] == metric)
+    for (size_t i = 0; i < list->count; i++)
+        if (list->metric[i] == metric)
             return true;
     return false;
 }
 
-static void show(struct sim_shown *shown, size_t metric)
+static void list_add(struct sim_metric_list *list, size_t metric)
 {
-    if (metric != SIZE_MAX && shown->count < SIM_SHOWN_MAX && !is_in(shown, metric))
-        shown->metric[shown->count++] = metric;
+    if (metric != SIZE_MAX && list->count < SIM_METRIC_LIST_MAX && !list_has(list, metric))
+        list->metric[list->count++] = metric;
 }
 
-void sim_shown_append(struct sim_shown *shown, const struct sim_shown *more)
+void sim_metric_list_append(struct sim_metric_list *list, const struct sim_metric_list *more)
 {
     for (size_t i = 0; i < more->count; i++)
-        show(shown, more->metric[i]);
+        list_add(list, more->metric[i]);
 }
 
-void sim_shown_first(struct sim_shown *shown, const struct sim_batch *batch)
+void sim_metric_list_primary(struct sim_metric_list *list, const struct sim_batch *batch)
 {
     size_t count = 0;
     const char *const *columns = sim_scenario_columns(batch->scenario, &count);
-    *shown = (struct sim_shown){0};
+    *list = (struct sim_metric_list){0};
     for (size_t i = 0; i < count; i++)
-        show(shown, sim_shown_metric(columns[i]));
-    show(shown, sim_shown_metric("arrivals"));
-    show(shown, sim_shown_metric("served"));
+        list_add(list, sim_metric_by_name(columns[i]));
+    list_add(list, sim_metric_by_name("arrivals"));
+    list_add(list, sim_metric_by_name("served"));
 }
 
-void sim_shown_named(struct sim_shown *shown, const struct sim_batch *batch, const char *const *names, bool above_zero)
+void sim_metric_list_named(struct sim_metric_list *list, const struct sim_batch *batch, const char *const *names,
+                           bool above_zero)
 {
-    *shown = (struct sim_shown){0};
+    *list = (struct sim_metric_list){0};
     for (; *names != NULL; names++) {
-        size_t metric = sim_shown_metric(*names);
-        if (above_zero ? sim_shown_above_zero(batch, metric) : sim_shown_any(batch, metric))
-            show(shown, metric);
+        size_t metric = sim_metric_by_name(*names);
+        if (above_zero ? sim_batch_has_positive(batch, metric) : sim_batch_has_value(batch, metric))
+            list_add(list, metric);
     }
 }
 
-void sim_shown_more(struct sim_shown *shown, const struct sim_batch *batch, const struct sim_shown *first)
+void sim_metric_list_secondary(struct sim_metric_list *list, const struct sim_batch *batch,
+                               const struct sim_metric_list *first)
 {
     static const char *const always[] = {"amplification",  "success",        "goodput",    "recovers", "recover_s",
                                          "latency_p50_ms", "latency_p99_ms", "budget_low", NULL};
     static const char *const if_any[] = {"wasted", "openings", "reopenings", NULL};
-    struct sim_shown part[2];
-    sim_shown_named(&part[0], batch, always, false);
-    sim_shown_named(&part[1], batch, if_any, true);
-    *shown = (struct sim_shown){0};
+    struct sim_metric_list part[2];
+    sim_metric_list_named(&part[0], batch, always, false);
+    sim_metric_list_named(&part[1], batch, if_any, true);
+    *list = (struct sim_metric_list){0};
     for (size_t i = 0; i < 2; i++)
         for (size_t j = 0; j < part[i].count; j++)
-            if (!is_in(first, part[i].metric[j]))
-                show(shown, part[i].metric[j]);
+            if (!list_has(first, part[i].metric[j]))
+                list_add(list, part[i].metric[j]);
 }
 
-void sim_shown_give_ups(struct sim_shown *shown, const struct sim_batch *batch)
+void sim_metric_list_give_ups(struct sim_metric_list *list, const struct sim_batch *batch)
 {
-    size_t unfinished = sim_shown_metric("unfinished");
-    *shown = (struct sim_shown){0};
+    size_t unfinished = sim_metric_by_name("unfinished");
+    *list = (struct sim_metric_list){0};
     for (size_t i = 0; sim_metric(i) != NULL; i++)
-        if (strncmp(sim_metric(i)->name, SIM_GAVE_UP, strlen(SIM_GAVE_UP)) == 0 && sim_shown_above_zero(batch, i))
-            show(shown, i);
-    if (sim_shown_above_zero(batch, unfinished))
-        show(shown, unfinished);
+        if (strncmp(sim_metric(i)->name, SIM_GAVE_UP_PREFIX, strlen(SIM_GAVE_UP_PREFIX)) == 0 &&
+            sim_batch_has_positive(batch, i))
+            list_add(list, i);
+    if (sim_batch_has_positive(batch, unfinished))
+        list_add(list, unfinished);
 }
 
 /* ---- rows ---- */
 
-const char *sim_shown_name(const struct sim_row *row)
+const char *sim_row_name(const struct sim_row *row)
 {
     return row->swept[0] != '\0' ? row->name : row->label;
 }
 
 /* The n-th "key=value" of what is swept. */
-static const char *swept_at(const struct sim_row *row, unsigned n)
+static const char *row_nth_swept(const struct sim_row *row, unsigned n)
 {
     const char *at = row->swept;
     for (; n > 0; n--) {
@@ -176,17 +179,17 @@ static const char *swept_at(const struct sim_row *row, unsigned n)
     return at;
 }
 
-struct sim_label sim_shown_key(const struct sim_row *row, unsigned n)
+struct sim_label sim_row_nth_key(const struct sim_row *row, unsigned n)
 {
-    const char *at = swept_at(row, n);
+    const char *at = row_nth_swept(row, n);
     struct sim_label key;
     snprintf(key.text, sizeof key.text, "%.*s", (int)strcspn(at, "=,"), at);
     return key;
 }
 
-struct sim_label sim_shown_value(const struct sim_row *row, unsigned n)
+struct sim_label sim_row_nth_value(const struct sim_row *row, unsigned n)
 {
-    const char *at = swept_at(row, n);
+    const char *at = row_nth_swept(row, n);
     struct sim_label value;
     at += strcspn(at, "=,");
     at += *at == '=';
@@ -194,75 +197,75 @@ struct sim_label sim_shown_value(const struct sim_row *row, unsigned n)
     return value;
 }
 
-static struct sim_label joined(const struct sim_row *row, struct sim_label (*part)(const struct sim_row *, unsigned))
+static struct sim_label row_join(const struct sim_row *row, struct sim_label (*part)(const struct sim_row *, unsigned))
 {
     struct sim_label all = {.text = ""};
     size_t used = 0;
-    for (unsigned n = 0; n < SIM_SWEEPS_MAX && swept_at(row, n)[0] != '\0' && used < sizeof all.text; n++)
+    for (unsigned n = 0; n < SIM_SWEEPS_MAX && row_nth_swept(row, n)[0] != '\0' && used < sizeof all.text; n++)
         used += (size_t)snprintf(all.text + used, sizeof all.text - used, "%s%s", n > 0 ? ", " : "", part(row, n).text);
     return all;
 }
 
-struct sim_label sim_shown_values(const struct sim_row *row)
+struct sim_label sim_row_swept_values(const struct sim_row *row)
 {
-    return joined(row, sim_shown_value);
+    return row_join(row, sim_row_nth_value);
 }
 
-struct sim_label sim_shown_keys(const struct sim_row *row)
+struct sim_label sim_row_swept_keys(const struct sim_row *row)
 {
-    return joined(row, sim_shown_key);
+    return row_join(row, sim_row_nth_key);
 }
 
 /* ---- words ---- */
 
-const char *sim_shown_loop(char text[SIM_SHOWN_TEXT], const struct sim_world *world)
+const char *sim_loop_text(char text[SIM_REPORT_TEXT_MAX], const struct sim_world *world)
 {
     size_t used = 0;
     text[0] = '\0';
     for (uint32_t i = 0; i < world->groups; i++) {
         const struct sim_clients *c = &world->clients[i];
         bool named = world->groups > 1 && c->name[0] != '\0';
-        int length = snprintf(text + used, SIM_SHOWN_TEXT - used, "%s%.40s%s%s loop", i > 0 ? ", " : "",
+        int length = snprintf(text + used, SIM_REPORT_TEXT_MAX - used, "%s%.40s%s%s loop", i > 0 ? ", " : "",
                               named ? c->name : "", named ? ": " : "", c->arrival == SIM_CLOSED ? "closed" : "open");
         used += (size_t)length;
     }
     return text;
 }
 
-bool sim_shown_one_loop(const struct sim_batch *batch)
+bool sim_batch_has_one_loop(const struct sim_batch *batch)
 {
-    char first[SIM_SHOWN_TEXT], text[SIM_SHOWN_TEXT];
-    sim_shown_loop(first, &sim_scenario_row(batch->scenario, 0)->world);
+    char first[SIM_REPORT_TEXT_MAX], text[SIM_REPORT_TEXT_MAX];
+    sim_loop_text(first, &sim_scenario_row(batch->scenario, 0)->world);
     for (size_t i = 1; i < batch->rows; i++)
-        if (strcmp(first, sim_shown_loop(text, &sim_scenario_row(batch->scenario, i)->world)) != 0)
+        if (strcmp(first, sim_loop_text(text, &sim_scenario_row(batch->scenario, i)->world)) != 0)
             return false;
     return true;
 }
 
-const char *sim_shown_bucket(char text[SIM_SHOWN_TEXT], const struct sim_batch *batch)
+const char *sim_bin_width_text(char text[SIM_REPORT_TEXT_MAX], const struct sim_batch *batch)
 {
     int64_t least_ns = INT64_MAX, most_ns = 0;
     char least[CONF_VALUE_SIZE], most[CONF_VALUE_SIZE];
     for (size_t i = 0; i < batch->rows; i++) {
-        int64_t ns = batch->row[i].result.bucket_ns;
+        int64_t ns = batch->row[i].result.bin_ns;
         least_ns = ns < least_ns ? ns : least_ns;
         most_ns = ns > most_ns ? ns : most_ns;
     }
     conf_duration_format(least, least_ns);
     conf_duration_format(most, most_ns);
     if (least_ns >= most_ns)
-        snprintf(text, SIM_SHOWN_TEXT, "%s", most);
+        snprintf(text, SIM_REPORT_TEXT_MAX, "%s", most);
     else
-        snprintf(text, SIM_SHOWN_TEXT, "%s to %s", least, most);
+        snprintf(text, SIM_REPORT_TEXT_MAX, "%s to %s", least, most);
     return text;
 }
 
-const char *sim_shown_seeds(char text[SIM_SHOWN_TEXT], const struct sim_batch *batch)
+const char *sim_seeds_text(char text[SIM_REPORT_TEXT_MAX], const struct sim_batch *batch)
 {
     uint64_t seed = batch->plan.seed;
     if (batch->plan.seeds <= 1)
-        snprintf(text, SIM_SHOWN_TEXT, "seed %" PRIu64, seed);
+        snprintf(text, SIM_REPORT_TEXT_MAX, "seed %" PRIu64, seed);
     else
-        snprintf(text, SIM_SHOWN_TEXT, "seeds %" PRIu64 " to %" PRIu64, seed, seed + batch->plan.seeds - 1);
+        snprintf(text, SIM_REPORT_TEXT_MAX, "seeds %" PRIu64 " to %" PRIu64, seed, seed + batch->plan.seeds - 1);
     return text;
 }

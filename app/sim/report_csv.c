@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-static void text(FILE *out, const char *value)
+static void put_text(FILE *out, const char *value)
 {
     if (strpbrk(value, ",\"\r\n") == NULL) {
         fputs(value, out);
@@ -26,7 +26,7 @@ static void text(FILE *out, const char *value)
 
 /* Its value, behind a comma; with several seeds the half of its interval too, which is empty where there is no value.
  * */
-static void figure(FILE *out, const struct sim_figure *figure, bool half)
+static void put_figure(FILE *out, const struct sim_figure *figure, bool half)
 {
     char number[SIM_NUMBER_SIZE];
     fprintf(out, ",%s", sim_number(number, figure->mean));
@@ -34,7 +34,7 @@ static void figure(FILE *out, const struct sim_figure *figure, bool half)
         fprintf(out, ",%s", sim_number(number, isnan(figure->mean) ? NAN : figure->half));
 }
 
-void sim_csv(FILE *out, const struct sim_batch *batch)
+void sim_report_csv(FILE *out, const struct sim_batch *batch)
 {
     const struct sim_metric *metric;
     bool half = batch->plan.seeds > 1;
@@ -47,21 +47,21 @@ void sim_csv(FILE *out, const struct sim_batch *batch)
     fputc('\n', out);
     for (size_t i = 0; i < batch->rows; i++) {
         const struct sim_row *row = sim_scenario_row(batch->scenario, i);
-        const char *const told[] = {sim_scenario_name(batch->scenario), row->name, row->label, row->swept};
-        for (size_t j = 0; j < sizeof told / sizeof *told; j++) {
-            text(out, told[j]);
+        const char *const columns[] = {sim_scenario_name(batch->scenario), row->name, row->label, row->swept};
+        for (size_t j = 0; j < sizeof columns / sizeof *columns; j++) {
+            put_text(out, columns[j]);
             fputc(',', out);
         }
         fprintf(out, "%" PRIu64 ",%" PRIu32, batch->plan.seed, batch->plan.seeds);
         for (size_t j = 0; sim_metric(j) != NULL; j++)
-            figure(out, sim_shown_figure(batch, i, j), half);
+            put_figure(out, sim_batch_figure(batch, i, j), half);
         fputc('\n', out);
     }
 }
 
 /* ---- the series ---- */
 
-static void point(FILE *out, const struct sim_point *p)
+static void put_point(FILE *out, const struct sim_point *p)
 {
     char budget[CONF_VALUE_SIZE] = "";
     if (p->budget_milli >= 0)
@@ -73,17 +73,17 @@ static void point(FILE *out, const struct sim_point *p)
             budget);
 }
 
-void sim_csv_series(FILE *out, const struct sim_batch *batch)
+void sim_report_csv_series(FILE *out, const struct sim_batch *batch)
 {
     fputs("label,from_s,width_s,calls,attempts,arrivals,retries,served,succeeded,gave_up,queue,open,budget\n", out);
     for (size_t i = 0; i < batch->rows; i++) {
         const struct sim_result *r = &batch->row[i].result;
         char from[CONF_VALUE_SIZE], width[CONF_VALUE_SIZE];
-        conf_decimal_format(width, r->bucket_ns, BIDE_S);
+        conf_decimal_format(width, r->bin_ns, BIDE_S);
         for (size_t j = 0; j < r->points; j++) {
-            text(out, sim_scenario_row(batch->scenario, i)->label);
-            fprintf(out, ",%s,%s", conf_decimal_format(from, (int64_t)j * r->bucket_ns, BIDE_S), width);
-            point(out, &r->point[j]);
+            put_text(out, sim_scenario_row(batch->scenario, i)->label);
+            fprintf(out, ",%s,%s", conf_decimal_format(from, (int64_t)j * r->bin_ns, BIDE_S), width);
+            put_point(out, &r->point[j]);
         }
     }
 }

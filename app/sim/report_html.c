@@ -44,32 +44,32 @@ static const char style[] =
 struct page {
     FILE *out;
     const struct sim_batch *batch;
-    bool whole;
+    bool complete;
 };
 
 /* ---- the head ---- */
 
-static void lead(const struct page *p)
+static void page_put_lead(const struct page *p)
 {
-    char loop[SIM_SHOWN_TEXT] = "open and closed loops", seeds[SIM_SHOWN_TEXT], bucket[SIM_SHOWN_TEXT];
-    if (sim_shown_one_loop(p->batch))
-        sim_shown_loop(loop, &sim_scenario_row(p->batch->scenario, 0)->world);
+    char loop[SIM_REPORT_TEXT_MAX] = "open and closed loops", seeds[SIM_REPORT_TEXT_MAX], bucket[SIM_REPORT_TEXT_MAX];
+    if (sim_batch_has_one_loop(p->batch))
+        sim_loop_text(loop, &sim_scenario_row(p->batch->scenario, 0)->world);
     fputs("<h1>", p->out);
     chart_escape(p->out, sim_scenario_title(p->batch->scenario));
     fputs("</h1>\n<p class=\"lead\">", p->out);
     chart_escape(p->out, sim_scenario_question(p->batch->scenario));
     fputs("</p>\n<p class=\"soft\">Simulated: ", p->out);
     chart_escape(p->out, loop);
-    fprintf(p->out, "; %s", sim_shown_seeds(seeds, p->batch));
+    fprintf(p->out, "; %s", sim_seeds_text(seeds, p->batch));
     if (p->batch->plan.seeds > 1)
         fputs(", of which figures are the mean and half of the 95 % interval, and charts over time show the first",
               p->out);
-    fprintf(p->out, "; buckets of %s.</p>\n", sim_shown_bucket(bucket, p->batch));
+    fprintf(p->out, "; buckets of %s.</p>\n", sim_bin_width_text(bucket, p->batch));
 }
 
-static void picture(struct page *p)
+static void page_put_picture(struct page *p)
 {
-    size_t left_out = sim_picture_left_out(p->batch);
+    size_t left_out = sim_picture_omitted(p->batch);
     bool series = sim_picture_kind(p->batch) == SIM_PICTURE_SERIES;
     fprintf(p->out, "<h2>%s</h2>\n<p class=\"soft\">", series ? "What the service felt" : "At a glance");
     if (series)
@@ -81,7 +81,7 @@ static void picture(struct page *p)
     fputs("</p>\n", p->out);
     for (size_t i = 0; i < sim_picture_panels(p->batch); i++) {
         fputs("<div class=\"chart\">\n", p->out);
-        p->whole = sim_picture_draw(p->out, p->batch, i, NULL) && p->whole;
+        p->complete = sim_picture_draw(p->out, p->batch, i, NULL) && p->complete;
         fputs("</div>\n", p->out);
     }
 }
@@ -89,9 +89,9 @@ static void picture(struct page *p)
 /* ---- tables ---- */
 
 /* "latency_p99_ms" as words that a line may be broken between. */
-static void head_cell(const struct page *p, const struct sim_metric *metric, const char *without)
+static void page_put_head_cell(const struct page *p, const struct sim_metric *metric, const char *omitted_prefix)
 {
-    size_t skip = strncmp(metric->name, without, strlen(without)) == 0 ? strlen(without) : 0;
+    size_t skip = strncmp(metric->name, omitted_prefix, strlen(omitted_prefix)) == 0 ? strlen(omitted_prefix) : 0;
     fputs("<th scope=\"col\" title=\"", p->out);
     chart_escape(p->out, metric->about);
     fputs("\">", p->out);
@@ -102,85 +102,86 @@ static void head_cell(const struct page *p, const struct sim_metric *metric, con
     fputs("</th>", p->out);
 }
 
-static void cell(const struct page *p, size_t row, size_t metric)
+static void page_put_cell(const struct page *p, size_t row, size_t metric)
 {
-    const struct sim_figure *f = sim_shown_figure(p->batch, row, metric);
+    const struct sim_figure *f = sim_batch_figure(p->batch, row, metric);
     char number[SIM_NUMBER_SIZE];
     bool flag = sim_metric(metric)->flag;
     fputs("<td>", p->out);
     if (isnan(f->mean))
         snprintf(number, sizeof number, "–");
     else if (flag)
-        sim_shown_flag(number, sizeof number, p->batch, f);
+        sim_flag_text(number, sizeof number, p->batch, f);
     else
-        sim_number_fixed(number, f->mean, sim_shown_digits(p->batch, metric));
+        sim_number_fixed(number, f->mean, sim_batch_digits(p->batch, metric));
     fputs(number, p->out);
     if (p->batch->plan.seeds > 1 && !flag && !isnan(f->mean))
         fprintf(p->out, " <span class=\"soft\">±%s</span>",
-                sim_number_fixed(number, f->half, sim_shown_digits(p->batch, metric)));
+                sim_number_fixed(number, f->half, sim_batch_digits(p->batch, metric)));
     fputs("</td>", p->out);
 }
 
 /* Names, and behind them what is swept, if anything is. */
-static void row_cell(const struct page *p, const struct sim_row *row)
+static void page_put_row_cell(const struct page *p, const struct sim_row *row)
 {
     fputs("<tr><th scope=\"row\">", p->out);
-    chart_escape(p->out, sim_shown_name(row));
+    chart_escape(p->out, sim_row_name(row));
     fputs("</th>", p->out);
     if (row->swept[0] == '\0')
         return;
     fputs("<td class=\"swept\">", p->out);
-    chart_escape(p->out, sim_shown_values(row).text);
+    chart_escape(p->out, sim_row_swept_values(row).text);
     fputs("</td>", p->out);
 }
 
-static void swept_head(const struct page *p)
+static void page_put_swept_head(const struct page *p)
 {
     const struct sim_row *row = sim_scenario_row(p->batch->scenario, 0);
     fputs("<th></th>", p->out);
     if (row->swept[0] == '\0')
         return;
     fputs("<th scope=\"col\" class=\"swept\">", p->out);
-    chart_escape(p->out, sim_shown_keys(row).text);
+    chart_escape(p->out, sim_row_swept_keys(row).text);
     fputs("</th>", p->out);
 }
 
 /* A column for each figure; `without` is left away at the beginning of their names. */
-static void figures(const struct page *p, const struct sim_shown *shown, const char *without)
+static void page_put_figures(const struct page *p, const struct sim_metric_list *list, const char *omitted_prefix)
 {
     fputs("<div class=\"scroll\"><table><thead><tr>", p->out);
-    swept_head(p);
-    for (size_t i = 0; i < shown->count; i++)
-        head_cell(p, sim_metric(shown->metric[i]), without);
+    page_put_swept_head(p);
+    for (size_t i = 0; i < list->count; i++)
+        page_put_head_cell(p, sim_metric(list->metric[i]), omitted_prefix);
     fputs("</tr></thead><tbody>\n", p->out);
     for (size_t row = 0; row < p->batch->rows; row++) {
-        row_cell(p, sim_scenario_row(p->batch->scenario, row));
-        for (size_t i = 0; i < shown->count; i++)
-            cell(p, row, shown->metric[i]);
+        page_put_row_cell(p, sim_scenario_row(p->batch->scenario, row));
+        for (size_t i = 0; i < list->count; i++)
+            page_put_cell(p, row, list->metric[i]);
         fputs("</tr>\n", p->out);
     }
     fputs("</tbody></table></div>\n", p->out);
 }
 
-static void section(const struct page *p, const char *title, const char *about)
+static void page_put_section(const struct page *p, const char *title, const char *about)
 {
     fprintf(p->out, "<h2>%s</h2>\n<p class=\"soft\">%s</p>\n", title, about);
 }
 
-static void main_figures(const struct page *p)
+static void page_put_main_figures(const struct page *p)
 {
-    struct sim_shown first, more;
-    section(p, "Figures",
-            "Amplification is arrivals at the last service per first try of a client. A figure that is not there has a "
-            "dash; what each means is said when you point at its name.");
-    sim_shown_first(&first, p->batch);
-    figures(p, &first, "");
-    sim_shown_more(&more, p->batch, &first);
+    struct sim_metric_list first, more;
+    page_put_section(
+        p, "Figures",
+        "Amplification is arrivals at the last service per first try of a client. A figure that is not there has a "
+        "dash; what each means is said when you point at its name.");
+    sim_metric_list_primary(&first, p->batch);
+    page_put_figures(p, &first, "");
+    sim_metric_list_secondary(&more, p->batch, &first);
     if (more.count > 0)
-        figures(p, &more, "");
+        page_put_figures(p, &more, "");
 }
 
-static void latencies(const struct page *p)
+static void page_put_latencies(const struct page *p)
 {
     static const char *const names[] = {"latency_mean_ms",
                                         "latency_p50_ms",
@@ -189,24 +190,25 @@ static void latencies(const struct page *p)
                                         "latency_p999_ms",
                                         "latency_max_ms",
                                         NULL};
-    struct sim_shown shown;
-    sim_shown_named(&shown, p->batch, names, false);
-    if (shown.count == 0)
+    struct sim_metric_list list;
+    sim_metric_list_named(&list, p->batch, names, false);
+    if (list.count == 0)
         return;
-    section(p, "Latency", "Of calls that succeeded, from their begin to their end: all attempts and waits included.");
-    figures(p, &shown, "latency_");
+    page_put_section(p, "Latency",
+                     "Of calls that succeeded, from their begin to their end: all attempts and waits included.");
+    page_put_figures(p, &list, "latency_");
 }
 
-static void give_ups(const struct page *p)
+static void page_put_give_ups(const struct page *p)
 {
-    struct sim_shown shown;
-    sim_shown_give_ups(&shown, p->batch);
-    section(p, "Why calls gave up", shown.count > 0 ? "Calls by the reason that ended them." : "None did.");
-    if (shown.count > 0)
-        figures(p, &shown, SIM_GAVE_UP);
+    struct sim_metric_list list;
+    sim_metric_list_give_ups(&list, p->batch);
+    page_put_section(p, "Why calls gave up", list.count > 0 ? "Calls by the reason that ended them." : "None did.");
+    if (list.count > 0)
+        page_put_figures(p, &list, SIM_GAVE_UP_PREFIX);
 }
 
-static void peaks(const struct page *p)
+static void page_put_peaks(const struct page *p)
 {
     static const char *const names[] = {"peak_arrivals_1ms",
                                         "peak_arrivals_10ms",
@@ -219,26 +221,26 @@ static void peaks(const struct page *p)
                                         "peak_served_1s",
                                         "peak_probes_50ms",
                                         NULL};
-    struct sim_shown shown;
-    sim_shown_named(&shown, p->batch, names, true);
-    if (shown.count == 0)
+    struct sim_metric_list list;
+    sim_metric_list_named(&list, p->batch, names, true);
+    if (list.count == 0)
         return;
-    section(p, "Peaks", "The most in one bucket of each width, whatever the width of the series is.");
-    figures(p, &shown, "peak_");
+    page_put_section(p, "Peaks", "The most in one bucket of each width, whatever the width of the series is.");
+    page_put_figures(p, &list, "peak_");
 }
 
 /* ---- gates ---- */
 
-static void level(struct page *p, enum sim_level which)
+static void page_put_level(struct page *p, enum sim_level which)
 {
     if (!sim_picture_has_level(p->batch, which))
         return;
     fputs("<div class=\"chart\">\n", p->out);
-    p->whole = sim_picture_level(p->out, p->batch, which) && p->whole;
+    p->complete = sim_picture_level(p->out, p->batch, which) && p->complete;
     fputs("</div>\n", p->out);
 }
 
-static void gates(struct page *p)
+static void page_put_gates(struct page *p)
 {
     static const char *const levels[] = {"budget_low", "budget_end", NULL};
     static const char *const counts[] = {"openings",
@@ -250,30 +252,31 @@ static void gates(struct page *p)
                                          "refused_by_in_flight",
                                          "refused_by_key_limit",
                                          NULL};
-    struct sim_shown shown, more;
-    sim_shown_named(&shown, p->batch, levels, false);
-    sim_shown_named(&more, p->batch, counts, true);
-    sim_shown_append(&shown, &more);
-    if (shown.count == 0)
+    struct sim_metric_list list, more;
+    sim_metric_list_named(&list, p->batch, levels, false);
+    sim_metric_list_named(&more, p->batch, counts, true);
+    sim_metric_list_append(&list, &more);
+    if (list.count == 0)
         return;
-    section(p, "Budget and breakers",
-            "The level of the clients’ retry budgets, how often their breakers opened, and what their gates refused.");
-    figures(p, &shown, "");
-    level(p, SIM_LEVEL_BUDGET);
-    level(p, SIM_LEVEL_OPEN);
+    page_put_section(
+        p, "Budget and breakers",
+        "The level of the clients’ retry budgets, how often their breakers opened, and what their gates refused.");
+    page_put_figures(p, &list, "");
+    page_put_level(p, SIM_LEVEL_BUDGET);
+    page_put_level(p, SIM_LEVEL_OPEN);
 }
 
-static void queue(struct page *p)
+static void page_put_queue(struct page *p)
 {
     if (!sim_picture_has_level(p->batch, SIM_LEVEL_QUEUE))
         return;
-    section(p, "Queue", "Requests that wait at the last service.");
-    level(p, SIM_LEVEL_QUEUE);
+    page_put_section(p, "Queue", "Requests that wait at the last service.");
+    page_put_level(p, SIM_LEVEL_QUEUE);
 }
 
 /* ---- settings ---- */
 
-static void put_settings(const struct page *p, size_t row)
+static void page_put_settings_of(const struct page *p, size_t row)
 {
     const char *key;
     char value[256];
@@ -291,33 +294,35 @@ static void put_settings(const struct page *p, size_t row)
     }
 }
 
-static void settings(const struct page *p)
+static void page_put_settings(const struct page *p)
 {
-    section(p, "Settings", "What all rows have in common, where it is not the default; then in what they differ.");
+    page_put_section(p, "Settings",
+                     "What all rows have in common, where it is not the default; then in what they differ.");
     fputs("<div class=\"scroll\"><table><tbody>\n", p->out);
-    put_settings(p, SIM_ALL_ROWS);
+    page_put_settings_of(p, SIM_ALL_ROWS);
     for (size_t i = 0; i < p->batch->rows; i++)
-        put_settings(p, i);
+        page_put_settings_of(p, i);
     fputs("</tbody></table></div>\n", p->out);
-    if (sim_shown_one_loop(p->batch))
+    if (sim_batch_has_one_loop(p->batch))
         return;
     fputs("<h3>Loops</h3>\n<div class=\"scroll\"><table><tbody>\n", p->out);
     for (size_t i = 0; i < p->batch->rows; i++) {
         const struct sim_row *row = sim_scenario_row(p->batch->scenario, i);
-        char loop[SIM_SHOWN_TEXT];
+        char loop[SIM_REPORT_TEXT_MAX];
         fputs("<tr><th scope=\"row\">", p->out);
         chart_escape(p->out, row->label);
         fputs("</th><td class=\"text\">", p->out);
-        chart_escape(p->out, sim_shown_loop(loop, &row->world));
+        chart_escape(p->out, sim_loop_text(loop, &row->world));
         fputs("</td></tr>\n", p->out);
     }
     fputs("</tbody></table></div>\n", p->out);
 }
 
-static void repetition(const struct page *p)
+static void page_put_command(const struct page *p)
 {
     fputs("<h2>To repeat it</h2>\n<pre>bide sim ", p->out);
-    chart_escape(p->out, p->batch->plan.typed != NULL ? p->batch->plan.typed : sim_scenario_name(p->batch->scenario));
+    chart_escape(p->out, p->batch->plan.command_line != NULL ? p->batch->plan.command_line
+                                                             : sim_scenario_name(p->batch->scenario));
     fprintf(p->out, " --seed %" PRIu64, p->batch->plan.seed);
     if (p->batch->plan.seeds > 1)
         fprintf(p->out, " --seeds %" PRIu32, p->batch->plan.seeds);
@@ -330,24 +335,24 @@ static void repetition(const struct page *p)
 
 /* ---- all of it ---- */
 
-bool sim_html(FILE *out, const struct sim_batch *batch)
+bool sim_report_html(FILE *out, const struct sim_batch *batch)
 {
-    struct page page = {.out = out, .batch = batch, .whole = true};
+    struct page page = {.out = out, .batch = batch, .complete = true};
     fputs("<!DOCTYPE html><!-- a report of bide sim -->\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
           "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/>\n<title>bide sim: ",
           out);
     chart_escape(out, sim_scenario_title(batch->scenario));
     fprintf(out, "</title>\n<style>\n%s%s</style>\n</head>\n<body>\n<main>\n", style, sim_picture_style);
-    lead(&page);
-    picture(&page);
-    main_figures(&page);
-    give_ups(&page);
-    latencies(&page);
-    peaks(&page);
-    gates(&page);
-    queue(&page);
-    settings(&page);
-    repetition(&page);
+    page_put_lead(&page);
+    page_put_picture(&page);
+    page_put_main_figures(&page);
+    page_put_give_ups(&page);
+    page_put_latencies(&page);
+    page_put_peaks(&page);
+    page_put_gates(&page);
+    page_put_queue(&page);
+    page_put_settings(&page);
+    page_put_command(&page);
     fputs("</main>\n</body>\n</html>\n", out);
-    return page.whole;
+    return page.complete;
 }

@@ -18,7 +18,7 @@
 /* ---- texts and numbers ---- */
 
 /* What is no UTF-8 becomes the replacement character: the output is JSON whatever a file said. */
-static void text(FILE *out, const char *value)
+static void put_text(FILE *out, const char *value)
 {
     const unsigned char *at = (const unsigned char *)value;
     fputc('"', out);
@@ -37,12 +37,12 @@ static void text(FILE *out, const char *value)
     fputc('"', out);
 }
 
-static void member(FILE *out, const char *indent, const char *name)
+static void put_member(FILE *out, const char *indent, const char *name)
 {
     fprintf(out, "%s\"%s\": ", indent, name);
 }
 
-static void number(FILE *out, double value)
+static void put_number(FILE *out, double value)
 {
     char digits[SIM_NUMBER_SIZE];
     fputs(isnan(value) ? "null" : sim_number(digits, value), out);
@@ -50,29 +50,29 @@ static void number(FILE *out, double value)
 
 /* ---- a row ---- */
 
-static void metrics(FILE *out, const struct sim_batch *batch, size_t row)
+static void put_metrics(FILE *out, const struct sim_batch *batch, size_t row)
 {
     const struct sim_metric *metric;
     for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++) {
-        double mean = sim_shown_figure(batch, row, i)->mean;
-        member(out, ",\n      ", metric->name);
+        double mean = sim_batch_figure(batch, row, i)->mean;
+        put_member(out, ",\n      ", metric->name);
         if (!metric->flag) {
-            number(out, mean);
+            put_number(out, mean);
             continue;
         }
         fprintf(out, "%s,\n      \"%s_share\": ", isnan(mean) ? "null" : mean >= 1 ? "true" : "false", metric->name);
-        number(out, mean);
+        put_number(out, mean);
     }
 }
 
-static void halves(FILE *out, const struct sim_batch *batch, size_t row)
+static void put_halves(FILE *out, const struct sim_batch *batch, size_t row)
 {
     const struct sim_metric *metric;
-    member(out, ",\n      ", "half");
+    put_member(out, ",\n      ", "half");
     for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++) {
-        const struct sim_figure *figure = sim_shown_figure(batch, row, i);
-        member(out, i > 0 ? ", " : "{", metric->name);
-        number(out, isnan(figure->mean) ? NAN : figure->half);
+        const struct sim_figure *figure = sim_batch_figure(batch, row, i);
+        put_member(out, i > 0 ? ", " : "{", metric->name);
+        put_number(out, isnan(figure->mean) ? NAN : figure->half);
     }
     fputc('}', out);
 }
@@ -92,10 +92,10 @@ static const struct {
 } counts[] = {U64(calls),     U64(attempts), U64(arrivals), U64(retries), U64(served),
               U64(succeeded), U64(gave_up),  U32(queue),    U32(open)};
 
-static void budget(FILE *out, const struct sim_result *r)
+static void put_budget(FILE *out, const struct sim_result *r)
 {
     char digits[CONF_VALUE_SIZE];
-    member(out, ",\n        ", "budget");
+    put_member(out, ",\n        ", "budget");
     fputc('[', out);
     for (size_t i = 0; i < r->points; i++) {
         int64_t milli = r->point[i].budget_milli;
@@ -104,11 +104,11 @@ static void budget(FILE *out, const struct sim_result *r)
     fputc(']', out);
 }
 
-static void series(FILE *out, const struct sim_result *r)
+static void put_series(FILE *out, const struct sim_result *r)
 {
-    member(out, ",\n      ", "series");
+    put_member(out, ",\n      ", "series");
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        member(out, i > 0 ? ",\n        " : "{\n        ", counts[i].name);
+        put_member(out, i > 0 ? ",\n        " : "{\n        ", counts[i].name);
         fputc('[', out);
         for (size_t j = 0; j < r->points; j++) {
             const void *at = (const char *)&r->point[j] + counts[i].offset;
@@ -117,63 +117,63 @@ static void series(FILE *out, const struct sim_result *r)
         }
         fputc(']', out);
     }
-    budget(out, r);
+    put_budget(out, r);
     fputs("\n      }", out);
 }
 
 /* Of all rows, or those of one row that differ from another's. */
-static void settings(FILE *out, const struct sim_scenario *scenario, size_t row, const char *indent)
+static void put_settings(FILE *out, const struct sim_scenario *scenario, size_t row, const char *indent)
 {
     const char *key, *between = "";
     char value[256];
     fprintf(out, ",\n%s\"settings\": {", indent);
     for (size_t i = 0; sim_scenario_setting(scenario, row, i, &key, value); i++) {
         fprintf(out, "%s\n%s  ", between, indent);
-        text(out, key);
+        put_text(out, key);
         fputs(": ", out);
-        text(out, value);
+        put_text(out, value);
         between = ",";
     }
     fprintf(out, "\n%s}", indent);
 }
 
-static void row_of(FILE *out, const struct sim_batch *batch, size_t i)
+static void put_row(FILE *out, const struct sim_batch *batch, size_t i)
 {
     const struct sim_row *row = sim_scenario_row(batch->scenario, i);
     char digits[CONF_VALUE_SIZE];
-    member(out, "    {\n      ", "name");
-    text(out, row->name);
-    member(out, ",\n      ", "label");
-    text(out, row->label);
-    member(out, ",\n      ", "swept");
-    text(out, row->swept);
-    settings(out, batch->scenario, i, "      ");
-    member(out, ",\n      ", "bucket_s");
-    fputs(conf_decimal_format(digits, batch->row[i].result.bucket_ns, BIDE_S), out);
-    metrics(out, batch, i);
+    put_member(out, "    {\n      ", "name");
+    put_text(out, row->name);
+    put_member(out, ",\n      ", "label");
+    put_text(out, row->label);
+    put_member(out, ",\n      ", "swept");
+    put_text(out, row->swept);
+    put_settings(out, batch->scenario, i, "      ");
+    put_member(out, ",\n      ", "bucket_s");
+    fputs(conf_decimal_format(digits, batch->row[i].result.bin_ns, BIDE_S), out);
+    put_metrics(out, batch, i);
     if (batch->plan.seeds > 1)
-        halves(out, batch, i);
-    series(out, &batch->row[i].result);
+        put_halves(out, batch, i);
+    put_series(out, &batch->row[i].result);
     fputs("\n    }", out);
 }
 
 /* ---- all of it ---- */
 
-void sim_json(FILE *out, const struct sim_batch *batch)
+void sim_report_json(FILE *out, const struct sim_batch *batch)
 {
     char digits[CONF_VALUE_SIZE];
-    member(out, "{\n  ", "scenario");
-    text(out, sim_scenario_name(batch->scenario));
-    member(out, ",\n  ", "title");
-    text(out, sim_scenario_title(batch->scenario));
+    put_member(out, "{\n  ", "scenario");
+    put_text(out, sim_scenario_name(batch->scenario));
+    put_member(out, ",\n  ", "title");
+    put_text(out, sim_scenario_title(batch->scenario));
     fprintf(out, ",\n  \"seed\": %" PRIu64 ",\n  \"seeds\": %" PRIu32, batch->plan.seed, batch->plan.seeds);
-    member(out, ",\n  ", "bucket_s");
-    fputs(batch->rows > 0 ? conf_decimal_format(digits, batch->row[0].result.bucket_ns, BIDE_S) : "null", out);
-    settings(out, batch->scenario, SIM_ALL_ROWS, "  ");
+    put_member(out, ",\n  ", "bucket_s");
+    fputs(batch->rows > 0 ? conf_decimal_format(digits, batch->row[0].result.bin_ns, BIDE_S) : "null", out);
+    put_settings(out, batch->scenario, SIM_ALL_ROWS, "  ");
     fputs(",\n  \"rows\": [", out);
     for (size_t i = 0; i < batch->rows; i++) {
         fputs(i > 0 ? ",\n" : "\n", out);
-        row_of(out, batch, i);
+        put_row(out, batch, i);
     }
     fputs("\n  ]\n}\n", out);
 }

@@ -5,19 +5,19 @@
 
 #include <string.h>
 
-#define MARGIN  24u
-#define LINE    19u
-#define TITLE   34u
-#define LETTERS 128u /* in a line of text */
-#define FOOT    ((size_t)4 * SIM_SHOWN_TEXT)
+#define MARGIN       24u
+#define LINE         19u
+#define TITLE        34u
+#define LINE_LETTERS 128u /* in a line of text */
+#define FOOTER_SIZE  ((size_t)4 * SIM_REPORT_TEXT_MAX)
 
 /* ---- lines of text ---- */
 
 /* How many bytes of the text are its next line, and in `rest` where the one after it begins. */
-static size_t line_of(const char *text, const char **rest)
+static size_t next_line(const char *text, const char **rest)
 {
     size_t end = 0, space = 0, letters = 0;
-    for (; text[end] != '\0' && letters < LETTERS; end++) {
+    for (; text[end] != '\0' && letters < LINE_LETTERS; end++) {
         letters += ((unsigned char)text[end] & 0xc0u) != 0x80u;
         space = text[end] == ' ' ? end : space;
     }
@@ -27,11 +27,11 @@ static size_t line_of(const char *text, const char **rest)
     return end;
 }
 
-static unsigned lines_of(const char *text)
+static unsigned count_lines(const char *text)
 {
     unsigned lines = 0;
     for (; *text != '\0'; lines++)
-        line_of(text, &text);
+        next_line(text, &text);
     return lines;
 }
 
@@ -39,8 +39,8 @@ static unsigned put_lines(FILE *out, const char *text, unsigned y)
 {
     while (*text != '\0') {
         const char *rest;
-        char line[LETTERS * 4 + 1];
-        snprintf(line, sizeof line, "%.*s", (int)line_of(text, &rest), text);
+        char line[LINE_LETTERS * 4 + 1];
+        snprintf(line, sizeof line, "%.*s", (int)next_line(text, &rest), text);
         fprintf(out, "<text x=\"%u\" y=\"%u\">", MARGIN, y);
         chart_escape(out, line);
         fputs("</text>\n", out);
@@ -53,29 +53,29 @@ static unsigned put_lines(FILE *out, const char *text, unsigned y)
 /* ---- all of it ---- */
 
 /* Returns text. */
-static const char *foot(char text[FOOT], const struct sim_batch *batch)
+static const char *footer_text(char text[FOOTER_SIZE], const struct sim_batch *batch)
 {
-    char loop[SIM_SHOWN_TEXT] = "open and closed loops", seeds[SIM_SHOWN_TEXT], bucket[SIM_SHOWN_TEXT];
-    size_t left_out = sim_picture_left_out(batch);
-    if (sim_shown_one_loop(batch))
-        sim_shown_loop(loop, &sim_scenario_row(batch->scenario, 0)->world);
-    int used = snprintf(text, FOOT, "bide sim %.80s: %s; %s; buckets of %s.", sim_scenario_name(batch->scenario), loop,
-                        sim_shown_seeds(seeds, batch), sim_shown_bucket(bucket, batch));
+    char loop[SIM_REPORT_TEXT_MAX] = "open and closed loops", seeds[SIM_REPORT_TEXT_MAX], bucket[SIM_REPORT_TEXT_MAX];
+    size_t left_out = sim_picture_omitted(batch);
+    if (sim_batch_has_one_loop(batch))
+        sim_loop_text(loop, &sim_scenario_row(batch->scenario, 0)->world);
+    int used = snprintf(text, FOOTER_SIZE, "bide sim %.80s: %s; %s; buckets of %s.", sim_scenario_name(batch->scenario),
+                        loop, sim_seeds_text(seeds, batch), sim_bin_width_text(bucket, batch));
     if (left_out > 0)
-        snprintf(text + used, FOOT - (size_t)used, " %zu more %s not shown here.", left_out,
+        snprintf(text + used, FOOTER_SIZE - (size_t)used, " %zu more %s not shown here.", left_out,
                  left_out == 1 ? "is" : "are");
     return text;
 }
 
-bool sim_svg(FILE *out, const struct sim_batch *batch)
+bool sim_report_svg(FILE *out, const struct sim_batch *batch)
 {
     const char *question = sim_scenario_question(batch->scenario);
-    char last[FOOT];
+    char last[FOOTER_SIZE];
     size_t panels = sim_picture_panels(batch);
     unsigned width = SIM_PICTURE_WIDTH + 2 * MARGIN, each = sim_picture_height(batch) + LINE;
-    unsigned top = MARGIN + TITLE + lines_of(question) * LINE;
-    unsigned height = top + (unsigned)panels * each + LINE * lines_of(foot(last, batch)) + MARGIN;
-    bool whole = true;
+    unsigned top = MARGIN + TITLE + count_lines(question) * LINE;
+    unsigned height = top + (unsigned)panels * each + LINE * count_lines(footer_text(last, batch)) + MARGIN;
+    bool complete = true;
     fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\">\n<title>",
             width, height, width, height);
     chart_escape(out, sim_scenario_title(batch->scenario));
@@ -86,9 +86,10 @@ bool sim_svg(FILE *out, const struct sim_batch *batch)
     fputs("</text>\n", out);
     put_lines(out, question, MARGIN + TITLE + LINE / 2);
     for (size_t i = 0; i < panels; i++)
-        whole = sim_picture_draw(out, batch, i, &(struct chart_place){MARGIN, top + LINE / 2 + (unsigned)i * each}) &&
-                whole;
+        complete =
+            sim_picture_draw(out, batch, i, &(struct chart_place){MARGIN, top + LINE / 2 + (unsigned)i * each}) &&
+            complete;
     put_lines(out, last, top + (unsigned)panels * each + LINE);
     fputs("</svg>\n", out);
-    return whole;
+    return complete;
 }

@@ -30,9 +30,9 @@
 #define CELL_SIZE   (2 * SIM_NUMBER_SIZE + 8)
 #define WORD_SIZE   32u
 
-static const char *const lying[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
-static const char *const standing[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-static const char *const plain[] = {" ", ".", ".", ".", ":", ":", ":", ":", "#"};
+static const char *const bar_glyphs[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
+static const char *const column_glyphs[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+static const char *const ascii_glyphs[] = {" ", ".", ".", ".", ":", ":", ":", ":", "#"};
 
 struct column {
     size_t metric;
@@ -44,27 +44,27 @@ struct column {
 struct table {
     FILE *out;
     const struct sim_batch *batch;
-    const struct sim_looks *looks;
+    const struct sim_table_style *style;
     unsigned columns; /* of the terminal */
     unsigned name;    /* room for names */
     unsigned value;   /* for what is swept; 0: nothing is */
     unsigned picture; /* for the picture; 0: none in this block */
-    struct column column[SIM_SHOWN_MAX];
+    struct column column[SIM_METRIC_LIST_MAX];
     size_t count;
-    const char *without;    /* what names in the heads need not begin with */
-    struct sim_scale scale; /* of what is pictured */
+    const char *omitted_prefix; /* what names in the heads need not begin with */
+    struct sim_scale scale;     /* of what is pictured */
 };
 
 /* ---- texts ---- */
 
-static void paint(const struct table *t, const char *escape)
+static void table_put_escape(const struct table *t, const char *escape)
 {
-    if (t->looks->colour)
+    if (t->style->colour)
         fputs(escape, t->out);
 }
 
 /* As put_character counts them: what is no UTF-8 takes a column for each byte. */
-static unsigned characters(const char *text, size_t bytes)
+static unsigned text_characters(const char *text, size_t bytes)
 {
     unsigned length = 0;
     for (const char *end = text + bytes; text < end; length++) {
@@ -74,18 +74,18 @@ static unsigned characters(const char *text, size_t bytes)
     return length;
 }
 
-static unsigned length_of(const char *text)
+static unsigned text_length(const char *text)
 {
-    return characters(text, strlen(text));
+    return text_characters(text, strlen(text));
 }
 
 /* The next character as this terminal may have it: no control characters, and only what it can show. */
-static const char *put_character(const struct table *t, const char *text)
+static const char *table_put_character(const struct table *t, const char *text)
 {
     size_t length = chart_character(text);
     bool control = (unsigned char)*text < 0x20 || *text == 0x7f ||
                    (length == 2 && (unsigned char)text[1] < 0xa0 && (unsigned char)text[0] == 0xc2);
-    if (control || length == 0 || (length > 1 && !t->looks->utf8))
+    if (control || length == 0 || (length > 1 && !t->style->utf8))
         fputc('?', t->out);
     else
         fwrite(text, 1, length, t->out);
@@ -93,13 +93,13 @@ static const char *put_character(const struct table *t, const char *text)
 }
 
 /* In so many columns: filled with spaces, or cut so that it can be seen. */
-static void put_label(const struct table *t, const char *text, unsigned width)
+static void table_put_label(const struct table *t, const char *text, unsigned width)
 {
-    unsigned length = length_of(text), used = 0;
-    const char *dots = t->looks->utf8 ? "…" : "...";
-    unsigned keep = length > width ? width - length_of(dots) : length;
+    unsigned length = text_length(text), used = 0;
+    const char *dots = t->style->utf8 ? "…" : "...";
+    unsigned keep = length > width ? width - text_length(dots) : length;
     for (; used < keep && *text != '\0'; used++)
-        text = put_character(t, text);
+        text = table_put_character(t, text);
     if (length > width) {
         fputs(dots, t->out);
         used = width;
@@ -108,12 +108,12 @@ static void put_label(const struct table *t, const char *text, unsigned width)
 }
 
 /* A paragraph, filled; lines after the first are indented. `at` is the column that it begins in. */
-static void put_words(const struct table *t, const char *text, unsigned at, unsigned indent)
+static void table_put_paragraph(const struct table *t, const char *text, unsigned at, unsigned indent)
 {
     bool first = true;
     while (*text != '\0') {
         size_t bytes = strcspn(text, " \n\t");
-        unsigned length = characters(text, bytes);
+        unsigned length = text_characters(text, bytes);
         if (!first && at + 1 + length > t->columns) {
             fprintf(t->out, "\n%*s", (int)indent, "");
             at = indent;
@@ -126,7 +126,7 @@ static void put_words(const struct table *t, const char *text, unsigned at, unsi
                 fprintf(t->out, "\n%*s", (int)indent, "");
                 at = indent;
             }
-            c = put_character(t, c);
+            c = table_put_character(t, c);
         }
         first = false;
         text += bytes + strspn(text + bytes, " \n\t");
@@ -136,23 +136,23 @@ static void put_words(const struct table *t, const char *text, unsigned at, unsi
 
 /* ---- cells ---- */
 
-static bool has_several(const struct table *t)
+static bool table_has_seeds(const struct table *t)
 {
     return t->batch->plan.seeds > 1;
 }
 
 /* "yes", "19 of 20", "2.013", "2.013 ±0.021", "-". Returns text. */
-static const char *cell(char text[CELL_SIZE], const struct table *t, const struct column *c, size_t row)
+static const char *table_cell_text(char text[CELL_SIZE], const struct table *t, const struct column *c, size_t row)
 {
-    const struct sim_figure *f = sim_shown_figure(t->batch, row, c->metric);
+    const struct sim_figure *f = sim_batch_figure(t->batch, row, c->metric);
     char mean[SIM_NUMBER_SIZE], half[SIM_NUMBER_SIZE];
     sim_number_fixed(mean, f->mean, c->digits);
     if (isnan(f->mean))
         snprintf(text, CELL_SIZE, "-");
     else if (sim_metric(c->metric)->flag)
-        sim_shown_flag(text, CELL_SIZE, t->batch, f);
-    else if (has_several(t))
-        snprintf(text, CELL_SIZE, "%s %s%s", mean, t->looks->utf8 ? "±" : "+-",
+        sim_flag_text(text, CELL_SIZE, t->batch, f);
+    else if (table_has_seeds(t))
+        snprintf(text, CELL_SIZE, "%s %s%s", mean, t->style->utf8 ? "±" : "+-",
                  sim_number_fixed(half, f->half, c->digits));
     else
         snprintf(text, CELL_SIZE, "%s", mean);
@@ -162,9 +162,10 @@ static const char *cell(char text[CELL_SIZE], const struct table *t, const struc
 /* ---- columns ---- */
 
 /* The words of a heading, from the last to the first: "latency_p99_ms" has three, "goodput" and its unit two. */
-static size_t words_of(char words[HEAD_LINES][WORD_SIZE], const struct table *t, const struct sim_metric *metric)
+static size_t heading_words(char words[HEAD_LINES][WORD_SIZE], const struct table *t, const struct sim_metric *metric)
 {
-    size_t skip = strncmp(metric->name, t->without, strlen(t->without)) == 0 ? strlen(t->without) : 0;
+    size_t skip =
+        strncmp(metric->name, t->omitted_prefix, strlen(t->omitted_prefix)) == 0 ? strlen(t->omitted_prefix) : 0;
     const char *name = metric->name + skip;
     size_t count = 0, end = strlen(name);
     if (metric->unit[0] == '/')
@@ -180,10 +181,10 @@ static size_t words_of(char words[HEAD_LINES][WORD_SIZE], const struct table *t,
 }
 
 /* Words are put into as few lines as the width allows, from the bottom up. */
-static void set_head(const struct table *t, struct column *c)
+static void column_set_heading(const struct table *t, struct column *c)
 {
     char words[HEAD_LINES][WORD_SIZE];
-    size_t count = words_of(words, t, sim_metric(c->metric)), line = 0;
+    size_t count = heading_words(words, t, sim_metric(c->metric)), line = 0;
     for (size_t i = 0; i < count; i++) {
         unsigned length = (unsigned)strlen(words[i]);
         c->width = length > c->width ? length : c->width;
@@ -197,31 +198,31 @@ static void set_head(const struct table *t, struct column *c)
     }
 }
 
-static void set_columns(struct table *t, const struct sim_shown *shown)
+static void table_set_columns(struct table *t, const struct sim_metric_list *list)
 {
-    t->count = shown->count;
-    for (size_t i = 0; i < shown->count; i++) {
+    t->count = list->count;
+    for (size_t i = 0; i < list->count; i++) {
         struct column *c = &t->column[i];
         char text[CELL_SIZE];
-        *c = (struct column){.metric = shown->metric[i], .digits = sim_shown_digits(t->batch, shown->metric[i])};
+        *c = (struct column){.metric = list->metric[i], .digits = sim_batch_digits(t->batch, list->metric[i])};
         for (size_t j = 0; j < t->batch->rows; j++) {
-            unsigned length = length_of(cell(text, t, c, j));
+            unsigned length = text_length(table_cell_text(text, t, c, j));
             c->width = length > c->width ? length : c->width;
         }
-        set_head(t, c);
+        column_set_heading(t, c);
     }
 }
 
-static unsigned label_width(const struct table *t)
+static unsigned table_label_width(const struct table *t)
 {
     return t->name + (t->name > 0 && t->value > 0 ? GAP : 0) + t->value;
 }
 
 /* How many columns fit from this one on, one at least, if so much is left free behind them. */
-static size_t fitting(const struct table *t, size_t from, unsigned free, unsigned *used)
+static size_t table_columns_that_fit(const struct table *t, size_t from, unsigned free, unsigned *used)
 {
     size_t to = from;
-    *used = label_width(t);
+    *used = table_label_width(t);
     while (to < t->count && (to == from || *used + GAP + t->column[to].width + free <= t->columns))
         *used += GAP + t->column[to++].width;
     return to - from;
@@ -229,25 +230,25 @@ static size_t fitting(const struct table *t, size_t from, unsigned free, unsigne
 
 /* ---- labels ---- */
 
-static unsigned keys_of(const struct table *t)
+static unsigned table_swept_keys(const struct table *t)
 {
     unsigned keys = 0;
-    while (keys < SIM_SWEEPS_MAX && sim_shown_key(sim_scenario_row(t->batch->scenario, 0), keys).text[0] != '\0')
+    while (keys < SIM_SWEEPS_MAX && sim_row_nth_key(sim_scenario_row(t->batch->scenario, 0), keys).text[0] != '\0')
         keys++;
     return keys;
 }
 
 /* What labels need, but no more than leaves room for the widest column: that one is never cut. */
-static void set_labels(struct table *t)
+static void table_set_label_widths(struct table *t)
 {
     unsigned widest = 0, third = t->columns / NAME_SHARE;
     for (size_t i = 0; i < t->count; i++)
         widest = t->column[i].width > widest ? t->column[i].width : widest;
     for (size_t i = 0; i < t->batch->rows; i++) {
         const struct sim_row *row = sim_scenario_row(t->batch->scenario, i);
-        unsigned name = length_of(sim_shown_name(row)), value = length_of(sim_shown_values(row).text);
+        unsigned name = text_length(sim_row_name(row)), value = text_length(sim_row_swept_values(row).text);
         for (unsigned n = 0; n < SIM_SWEEPS_MAX; n++) {
-            unsigned key = length_of(sim_shown_key(row, n).text);
+            unsigned key = text_length(sim_row_nth_key(row, n).text);
             value = key > value ? key : value;
         }
         t->name = name > t->name ? name : t->name;
@@ -261,224 +262,227 @@ static void set_labels(struct table *t)
 }
 
 /* Names on the left; behind them the values, or on lines above the first row their keys. */
-static void put_row_label(const struct table *t, const char *name, const char *value)
+static void table_put_row_label(const struct table *t, const char *name, const char *value)
 {
-    put_label(t, name, t->name);
+    table_put_label(t, name, t->name);
     if (t->value > 0) {
         fprintf(t->out, "%*s", t->name > 0 ? (int)GAP : 0, "");
-        put_label(t, value, t->value);
+        table_put_label(t, value, t->value);
     }
 }
 
 /* ---- the picture ---- */
 
-static bool has_series(const struct table *t)
+static bool table_has_series(const struct table *t)
 {
     return sim_scenario_picture(t->batch->scenario) == SIM_PICTURE_SERIES;
 }
 
-static int64_t longest_ns(const struct table *t)
+static int64_t table_longest_ns(const struct table *t)
 {
     int64_t most_ns = 1;
     for (size_t i = 0; i < t->batch->rows; i++) {
         const struct sim_result *r = &t->batch->row[i].result;
-        int64_t ns = (int64_t)r->points * r->bucket_ns;
+        int64_t ns = (int64_t)r->points * r->bin_ns;
         most_ns = ns > most_ns ? ns : most_ns;
     }
     return most_ns;
 }
 
 /* Eighths of the whole; what is not nothing has one at least. */
-static unsigned eighths(const struct table *t, double value, unsigned whole)
+static unsigned table_eighths(const struct table *t, double value, unsigned whole)
 {
     if (!(value > 0))
         return 0;
-    unsigned level = (unsigned)(sim_scale_part(&t->scale, value) * whole * EIGHTHS + 0.5);
+    unsigned level = (unsigned)(sim_scale_fraction(&t->scale, value) * whole * EIGHTHS + 0.5);
     return level > 0 ? level : 1;
 }
 
-static void draw_bar(const struct table *t, size_t row)
+static void table_draw_bar(const struct table *t, size_t row)
 {
-    unsigned level = eighths(t, sim_shown_figure(t->batch, row, sim_shown_plot(t->batch))->mean, t->picture);
+    unsigned level =
+        table_eighths(t, sim_batch_figure(t->batch, row, sim_batch_plotted_metric(t->batch))->mean, t->picture);
     for (; level >= EIGHTHS; level -= EIGHTHS)
-        fputs(t->looks->utf8 ? lying[EIGHTHS] : "#", t->out);
+        fputs(t->style->utf8 ? bar_glyphs[EIGHTHS] : "#", t->out);
     if (level > 0)
-        fputs(t->looks->utf8 ? lying[level] : level >= EIGHTHS / 2 ? "#" : "", t->out);
+        fputs(t->style->utf8 ? bar_glyphs[level] : level >= EIGHTHS / 2 ? "#" : "", t->out);
 }
 
 /* Each column shows the busiest of its buckets. The line ends with the last that shows something. */
-static void draw_series(const struct table *t, size_t row)
+static void table_draw_series(const struct table *t, size_t row)
 {
     const struct sim_result *r = &t->batch->row[row].result;
-    int64_t all_ns = longest_ns(t);
+    int64_t all_ns = table_longest_ns(t);
     unsigned level[PICTURE_MAX], last = 0;
     for (unsigned i = 0; i < t->picture; i++) {
-        size_t from = (size_t)(all_ns / r->bucket_ns * i / t->picture),
-               to = (size_t)(all_ns / r->bucket_ns * (i + 1) / t->picture);
+        size_t from = (size_t)(all_ns / r->bin_ns * i / t->picture),
+               to = (size_t)(all_ns / r->bin_ns * (i + 1) / t->picture);
         uint64_t most = 0;
         for (size_t j = from; j < r->points && (j == from || j < to); j++)
             most = r->point[j].arrivals > most ? r->point[j].arrivals : most;
-        level[i] = eighths(t, (double)most, 1);
+        level[i] = table_eighths(t, (double)most, 1);
         last = level[i] > 0 ? i + 1 : last;
     }
     for (unsigned i = 0; i < last; i++)
-        fputs(t->looks->utf8 ? standing[level[i]] : plain[level[i]], t->out);
+        fputs(t->style->utf8 ? column_glyphs[level[i]] : ascii_glyphs[level[i]], t->out);
 }
 
-static void draw(const struct table *t, size_t row)
+static void table_draw_picture(const struct table *t, size_t row)
 {
     fprintf(t->out, "%*s", (int)GAP, "");
-    paint(t, "\033[36m");
-    if (has_series(t))
-        draw_series(t, row);
+    table_put_escape(t, "\033[36m");
+    if (table_has_series(t))
+        table_draw_series(t, row);
     else
-        draw_bar(t, row);
-    paint(t, "\033[0m");
+        table_draw_bar(t, row);
+    table_put_escape(t, "\033[0m");
 }
 
 /* ---- blocks ---- */
 
-static unsigned head_lines(const struct table *t, size_t from, size_t count)
+static unsigned table_heading_lines(const struct table *t, size_t from, size_t count)
 {
-    unsigned lines = keys_of(t) > 1 ? keys_of(t) : 1;
+    unsigned lines = table_swept_keys(t) > 1 ? table_swept_keys(t) : 1;
     for (size_t i = from; i < from + count; i++)
         for (unsigned line = 0; line < HEAD_LINES; line++)
             lines = t->column[i].head[line][0] != '\0' && line + 1 > lines ? line + 1 : lines;
     return lines;
 }
 
-static void put_heads(const struct table *t, size_t from, size_t count)
+static void table_put_headings(const struct table *t, size_t from, size_t count)
 {
     const struct sim_row *first = sim_scenario_row(t->batch->scenario, 0);
-    unsigned keys = keys_of(t);
-    paint(t, "\033[2m");
-    for (unsigned line = head_lines(t, from, count); line-- > 0;) {
+    unsigned keys = table_swept_keys(t);
+    table_put_escape(t, "\033[2m");
+    for (unsigned line = table_heading_lines(t, from, count); line-- > 0;) {
         size_t last = from + count;
         while (last > from && t->column[last - 1].head[line][0] == '\0')
             last--;
-        put_row_label(t, "", line < keys ? sim_shown_key(first, keys - 1 - line).text : "");
+        table_put_row_label(t, "", line < keys ? sim_row_nth_key(first, keys - 1 - line).text : "");
         for (size_t i = from; i < last; i++)
             fprintf(t->out, "%*s%*s", (int)GAP, "", (int)t->column[i].width, t->column[i].head[line]);
         fputc('\n', t->out);
     }
-    paint(t, "\033[0m");
+    table_put_escape(t, "\033[0m");
 }
 
 /* A line of the give-ups is only for those who gave up. */
-static bool is_told(const struct table *t, size_t row)
+static bool table_prints_row(const struct table *t, size_t row)
 {
-    bool any = t->without[0] == '\0';
+    bool any = t->omitted_prefix[0] == '\0';
     for (size_t i = 0; !any && i < t->count; i++)
-        any = sim_shown_figure(t->batch, row, t->column[i].metric)->mean > 0;
+        any = sim_batch_figure(t->batch, row, t->column[i].metric)->mean > 0;
     return any;
 }
 
-static void put_block(const struct table *t, size_t from, size_t count)
+static void table_put_block(const struct table *t, size_t from, size_t count)
 {
-    put_heads(t, from, count);
+    table_put_headings(t, from, count);
     for (size_t row = 0; row < t->batch->rows; row++) {
-        if (!is_told(t, row))
+        if (!table_prints_row(t, row))
             continue;
         const struct sim_row *r = sim_scenario_row(t->batch->scenario, row);
-        put_row_label(t, sim_shown_name(r), sim_shown_values(r).text);
+        table_put_row_label(t, sim_row_name(r), sim_row_swept_values(r).text);
         for (size_t i = from; i < from + count; i++) {
             char text[CELL_SIZE];
-            cell(text, t, &t->column[i], row);
-            fprintf(t->out, "%*s%s", (int)(GAP + t->column[i].width - length_of(text)), "", text);
+            table_cell_text(text, t, &t->column[i], row);
+            fprintf(t->out, "%*s%s", (int)(GAP + t->column[i].width - text_length(text)), "", text);
         }
         if (t->picture > 0)
-            draw(t, row);
+            table_draw_picture(t, row);
         fputc('\n', t->out);
     }
 }
 
-static void put_picture_words(const struct table *t)
+static void table_put_picture_caption(const struct table *t)
 {
-    char text[SIM_SHOWN_TEXT], most[SIM_NUMBER_SIZE], time[CONF_VALUE_SIZE], bucket[SIM_SHOWN_TEXT], cut[96] = "";
-    size_t plot = sim_shown_plot(t->batch);
+    char text[SIM_REPORT_TEXT_MAX], most[SIM_NUMBER_SIZE], time[CONF_VALUE_SIZE], bucket[SIM_REPORT_TEXT_MAX],
+        cut[96] = "";
+    size_t plot = sim_batch_plotted_metric(t->batch);
     if (t->scale.highest > t->scale.most)
         snprintf(cut, sizeof cut, ", drawn no higher than %s", sim_number(most, t->scale.most));
-    if (has_series(t))
+    if (table_has_series(t))
         snprintf(text, sizeof text, "Right: arrivals over time, 0 to %s; the highest are %s per %.60s%s%s.",
-                 conf_duration_format(time, longest_ns(t)), sim_number(most, t->scale.highest),
-                 sim_shown_bucket(bucket, t->batch), cut, t->scale.root ? " (square-root scale)" : "");
+                 conf_duration_format(time, table_longest_ns(t)), sim_number(most, t->scale.highest),
+                 sim_bin_width_text(bucket, t->batch), cut, t->scale.root ? " (square-root scale)" : "");
     else
         snprintf(text, sizeof text, "Right: %s, 0 to %s.", sim_metric(plot)->name,
-                 sim_number_fixed(most, t->scale.most, sim_shown_digits(t->batch, plot)));
-    put_words(t, text, 0, 0);
+                 sim_number_fixed(most, t->scale.most, sim_batch_digits(t->batch, plot)));
+    table_put_paragraph(t, text, 0, 0);
 }
 
 /* The first block may keep room for the picture, and says what it is; the others follow below. */
-static void put_figures(struct table *t, const struct sim_shown *shown, bool pictured)
+static void table_put_figures(struct table *t, const struct sim_metric_list *list, bool pictured)
 {
     unsigned used;
-    set_columns(t, shown);
-    set_labels(t);
+    table_set_columns(t, list);
+    table_set_label_widths(t);
     for (size_t from = 0, count; from < t->count; from += count) {
         bool first = pictured && from == 0;
-        count = fitting(t, from, first ? GAP + PICTURE_MIN : 0, &used);
+        count = table_columns_that_fit(t, from, first ? GAP + PICTURE_MIN : 0, &used);
         unsigned left = t->columns > used + GAP ? t->columns - used - GAP : 0;
         t->picture = !first || left < PICTURE_MIN ? 0 : left < PICTURE_MAX ? left : PICTURE_MAX;
         if (t->picture > 0)
-            put_picture_words(t);
+            table_put_picture_caption(t);
         fputc('\n', t->out);
-        put_block(t, from, count);
+        table_put_block(t, from, count);
     }
 }
 
 /* ---- before and behind ---- */
 
-static void put_head(const struct table *t)
+static void table_put_introduction(const struct table *t)
 {
-    char text[4 * SIM_SHOWN_TEXT], loop[SIM_SHOWN_TEXT], seeds[SIM_SHOWN_TEXT], bucket[SIM_SHOWN_TEXT];
+    char text[4 * SIM_REPORT_TEXT_MAX], loop[SIM_REPORT_TEXT_MAX], seeds[SIM_REPORT_TEXT_MAX],
+        bucket[SIM_REPORT_TEXT_MAX];
     const char *name = sim_scenario_name(t->batch->scenario), *title = sim_scenario_title(t->batch->scenario);
     bool titled = strcmp(name, title) != 0; /* without a title the name takes its place */
     snprintf(text, sizeof text, "%s%s%s", name, titled ? ": " : "", titled ? title : "");
-    paint(t, "\033[1m");
-    put_words(t, text, 0, 0);
-    paint(t, "\033[0m");
+    table_put_escape(t, "\033[1m");
+    table_put_paragraph(t, text, 0, 0);
+    table_put_escape(t, "\033[0m");
     if (sim_scenario_question(t->batch->scenario)[0] != '\0')
-        put_words(t, sim_scenario_question(t->batch->scenario), 0, 0);
+        table_put_paragraph(t, sim_scenario_question(t->batch->scenario), 0, 0);
     fputc('\n', t->out);
-    if (sim_shown_one_loop(t->batch))
-        sim_shown_loop(loop, &sim_scenario_row(t->batch->scenario, 0)->world);
+    if (sim_batch_has_one_loop(t->batch))
+        sim_loop_text(loop, &sim_scenario_row(t->batch->scenario, 0)->world);
     else
         snprintf(loop, sizeof loop, "open or closed loop, see below");
-    snprintf(text, sizeof text, "Simulated: %s; %s%s; buckets of %s.", loop, sim_shown_seeds(seeds, t->batch),
-             !has_several(t)  ? ""
-             : t->looks->utf8 ? " (mean ± half of the 95 % interval)"
-                              : " (mean +- half of the 95 % interval)",
-             sim_shown_bucket(bucket, t->batch));
-    put_words(t, text, 0, 0);
+    snprintf(text, sizeof text, "Simulated: %s; %s%s; buckets of %s.", loop, sim_seeds_text(seeds, t->batch),
+             !table_has_seeds(t) ? ""
+             : t->style->utf8    ? " (mean ± half of the 95 % interval)"
+                                 : " (mean +- half of the 95 % interval)",
+             sim_bin_width_text(bucket, t->batch));
+    table_put_paragraph(t, text, 0, 0);
 }
 
 /* Which rows are which, if they differ; rows of one name that are the same are told once. */
-static void put_loops(const struct table *t)
+static void table_put_loops(const struct table *t)
 {
-    char text[SIM_SHOWN_TEXT + SIM_LABEL_MAX + 8], before[sizeof text] = "";
-    if (sim_shown_one_loop(t->batch))
+    char text[SIM_REPORT_TEXT_MAX + SIM_LABEL_MAX + 8], before[sizeof text] = "";
+    if (sim_batch_has_one_loop(t->batch))
         return;
     fputs("\nLoops:\n", t->out);
     for (size_t i = 0; i < t->batch->rows; i++) {
         const struct sim_row *row = sim_scenario_row(t->batch->scenario, i);
-        char loop[SIM_SHOWN_TEXT];
+        char loop[SIM_REPORT_TEXT_MAX];
         const char *name = row->name[0] != '\0' ? row->name : row->label;
-        snprintf(text, sizeof text, "%s: %s", name, sim_shown_loop(loop, &row->world));
+        snprintf(text, sizeof text, "%s: %s", name, sim_loop_text(loop, &row->world));
         if (strcmp(text, before) == 0)
             continue;
         fputs("  ", t->out);
-        put_words(t, text, 2, 4);
+        table_put_paragraph(t, text, 2, 4);
         memcpy(before, text, sizeof before);
     }
 }
 
 /* ---- further down ---- */
 
-static bool is_same_in_all(const struct table *t, size_t metric)
+static bool metric_is_same_in_all(const struct table *t, size_t metric)
 {
-    const struct sim_figure *first = sim_shown_figure(t->batch, 0, metric);
+    const struct sim_figure *first = sim_batch_figure(t->batch, 0, metric);
     for (size_t i = 1; i < t->batch->rows; i++) {
-        const struct sim_figure *f = sim_shown_figure(t->batch, i, metric);
+        const struct sim_figure *f = sim_batch_figure(t->batch, i, metric);
         if (!(f->mean <= first->mean && f->mean >= first->mean && f->half <= first->half && f->half >= first->half))
             return false;
     }
@@ -486,63 +490,63 @@ static bool is_same_in_all(const struct table *t, size_t metric)
 }
 
 /* "In all rows: success 1, goodput 500/s." */
-static void put_same(const struct table *t, const struct sim_shown *same)
+static void table_put_same(const struct table *t, const struct sim_metric_list *same)
 {
-    char text[4 * SIM_SHOWN_TEXT] = "In all rows:";
+    char text[4 * SIM_REPORT_TEXT_MAX] = "In all rows:";
     for (size_t i = 0; i < same->count; i++) {
         const struct sim_metric *metric = sim_metric(same->metric[i]);
-        struct column c = {.metric = same->metric[i], .digits = sim_shown_digits(t->batch, same->metric[i])};
+        struct column c = {.metric = same->metric[i], .digits = sim_batch_digits(t->batch, same->metric[i])};
         char value[CELL_SIZE];
         size_t used = strlen(text);
-        snprintf(text + used, sizeof text - used, "%s %s %s%s", i > 0 ? "," : "", metric->name, cell(value, t, &c, 0),
-                 metric->unit[0] == '/' ? metric->unit : "");
+        snprintf(text + used, sizeof text - used, "%s %s %s%s", i > 0 ? "," : "", metric->name,
+                 table_cell_text(value, t, &c, 0), metric->unit[0] == '/' ? metric->unit : "");
     }
     fputc('\n', t->out);
-    put_words(t, text, 0, 4);
+    table_put_paragraph(t, text, 0, 4);
 }
 
-static void put_all_figures(struct table *t)
+static void table_put_all_figures(struct table *t)
 {
-    struct sim_shown shown, more, differ = {0}, same = {0};
-    sim_shown_first(&shown, t->batch);
-    sim_shown_more(&more, t->batch, &shown);
+    struct sim_metric_list list, more, differ = {0}, same = {0};
+    sim_metric_list_primary(&list, t->batch);
+    sim_metric_list_secondary(&more, t->batch, &list);
     for (size_t i = 0; i < more.count; i++) {
-        struct sim_shown *to = is_same_in_all(t, more.metric[i]) ? &same : &differ;
+        struct sim_metric_list *to = metric_is_same_in_all(t, more.metric[i]) ? &same : &differ;
         to->metric[to->count++] = more.metric[i];
     }
-    sim_shown_append(&shown, &differ);
-    put_figures(t, &shown, true);
+    sim_metric_list_append(&list, &differ);
+    table_put_figures(t, &list, true);
     if (same.count > 0)
-        put_same(t, &same);
+        table_put_same(t, &same);
 }
 
-static void put_give_ups(struct table *t)
+static void table_put_give_ups(struct table *t)
 {
-    struct sim_shown reasons;
-    sim_shown_give_ups(&reasons, t->batch);
+    struct sim_metric_list reasons;
+    sim_metric_list_give_ups(&reasons, t->batch);
     if (reasons.count == 0) {
         fputs("\nNo call gave up.\n", t->out);
         return;
     }
     fputs("\nGave up, by reason:\n", t->out);
-    t->without = SIM_GAVE_UP;
-    put_figures(t, &reasons, false);
+    t->omitted_prefix = SIM_GAVE_UP_PREFIX;
+    table_put_figures(t, &reasons, false);
 }
 
-static struct sim_scale scale_of(const struct table *t)
+static struct sim_scale table_scale(const struct table *t)
 {
-    if (has_series(t))
+    if (table_has_series(t))
         return sim_scale_of_arrivals(t->batch);
-    return (struct sim_scale){.most = sim_shown_most(t->batch, sim_shown_plot(t->batch))};
+    return (struct sim_scale){.most = sim_batch_bar_max(t->batch, sim_batch_plotted_metric(t->batch))};
 }
 
-void sim_table(FILE *out, const struct sim_batch *batch, const struct sim_looks *looks)
+void sim_report_table(FILE *out, const struct sim_batch *batch, const struct sim_table_style *style)
 {
-    struct table t = {.out = out, .batch = batch, .looks = looks, .columns = looks->columns, .without = ""};
+    struct table t = {.out = out, .batch = batch, .style = style, .columns = style->columns, .omitted_prefix = ""};
     t.columns = t.columns < COLUMNS_MIN ? COLUMNS_MIN : t.columns > COLUMNS_MAX ? COLUMNS_MAX : t.columns;
-    t.scale = scale_of(&t);
-    put_head(&t);
-    put_all_figures(&t);
-    put_loops(&t);
-    put_give_ups(&t);
+    t.scale = table_scale(&t);
+    table_put_introduction(&t);
+    table_put_all_figures(&t);
+    table_put_loops(&t);
+    table_put_give_ups(&t);
 }

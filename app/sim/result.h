@@ -39,18 +39,18 @@ struct sim_point {
 struct sim_result {
     uint64_t seed;
     int64_t ended_ns; /* the last event */
-    int64_t bucket_ns;
+    int64_t bin_ns;
     uint64_t events;
     /* of clients */
     uint64_t calls, succeeded, gave_up, unfinished; /* unfinished: still going when the run was stopped */
     uint64_t attempts, retries, hedges;             /* started by clients: attempts = first ones + retries + hedges */
     uint64_t reason[BIDE_REASON_COUNT];             /* give-ups by reason */
     uint64_t users,
-        users_well; /* fan-out: users' calls, and those whose calls all succeeded; else as calls, succeeded */
+        users_succeeded; /* fan-out: users' calls, and those whose calls all succeeded; else as calls, succeeded */
     struct sim_histogram latency; /* of users' calls that succeeded, from begin to end; waits included */
     /* of the leaf */
     uint64_t arrivals, first_arrivals, served, failed, refused, dropped, wasted, lost;
-    struct sim_peaks peak[SIM_WIDTHS];
+    struct sim_peaks peak[SIM_BIN_WIDTHS];
     /* gates of the clients' targets */
     uint64_t openings, probes, reopenings; /* breakers: opened; attempts let through half open; opened by a probe */
     uint64_t refused_by[BIDE_GATE_COUNT];
@@ -60,7 +60,7 @@ struct sim_result {
     uint64_t fleet_peak;                  /* the most of the former in one second */
     int64_t fleet_leased_milli;           /* granted, less what was given back */
     int64_t fleet_earned_milli;           /* reported as earned */
-    int64_t fleet_alone_ns;               /* that instances went on alone, added up */
+    int64_t fleet_disconnected_ns;        /* that instances went on alone, added up */
     /* recovery: of the calls of 10 s, 90 % as large a share succeeded as in the 10 s before the disturbance */
     bool disturbed; /* there was something to recover from */
     bool recovers;
@@ -86,7 +86,7 @@ struct sim_metric {
  * peak_served_50ms_at_ms), those of give-ups for each reason. */
 const struct sim_metric *sim_metric(size_t i);
 size_t sim_metric_find(const char *name, size_t length); /* SIZE_MAX: there is none */
-const char *sim_metric_near(const char *name, size_t length);
+const char *sim_metric_suggest(const char *name, size_t length);
 
 /* Its value; NAN if it has none in this result (recover_s of what never recovers, latency when nothing succeeded). */
 double sim_metric_value(const struct sim_result *result, size_t metric);

@@ -8,7 +8,7 @@
 #include "result.h"
 #include "world.h"
 
-struct sim_how {
+struct sim_run_options {
     uint64_t seed;
     bool plain_queue; /* the reference queue: the same result, slower */
     /* Called now and then with how far the virtual clock is, 0 to 1; false stops the run. May be NULL. */
@@ -24,6 +24,6 @@ enum sim_end {
 };
 
 /* `result` is filled, and freed by sim_result_free; on anything but DONE it is empty. */
-enum sim_end sim_run(const struct sim_world *world, const struct sim_how *how, struct sim_result *result);
+enum sim_end sim_run(const struct sim_world *world, const struct sim_run_options *how, struct sim_result *result);
 
 #endif

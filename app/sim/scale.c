@@ -9,18 +9,18 @@
 #define NEAR       1.2 /* so much above the usual nothing is cut yet */
 #define ROOT_RATIO 8.0 /* the highest row is so many times the lowest */
 
-static int by_size(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static double arrivals_at(const struct sim_point *p)
+static double point_arrivals(const struct sim_point *p)
 {
     return (double)p->arrivals;
 }
 
-static double higher_at(const struct sim_point *p)
+static double point_higher(const struct sim_point *p)
 {
     return (double)(p->arrivals > p->served ? p->arrivals : p->served);
 }
@@ -42,14 +42,14 @@ static struct tops tops_of(const struct sim_result *r, double (*at)(const struct
     }
     tops.usual = tops.highest;
     if (value != NULL && r->points > 0) {
-        qsort(value, r->points, sizeof *value, by_size);
+        qsort(value, r->points, sizeof *value, compare_doubles);
         tops.usual = value[r->points - 1 - r->points / RARE];
     }
     free(value);
     return tops;
 }
 
-bool sim_scale_is_root(const double *tops, size_t count)
+bool sim_scale_needs_root(const double *tops, size_t count)
 {
     double least = HUGE_VAL, most = 0;
     for (size_t i = 0; i < count; i++) {
@@ -60,7 +60,7 @@ bool sim_scale_is_root(const double *tops, size_t count)
 }
 
 /* The highest that is not far above what is usual. */
-static double near_usual(const struct sim_batch *batch, double usual, double (*at)(const struct sim_point *))
+static double highest_near_usual(const struct sim_batch *batch, double usual, double (*at)(const struct sim_point *))
 {
     double most = usual;
     for (size_t i = 0; i < batch->rows; i++)
@@ -81,25 +81,25 @@ static struct sim_scale scale_of(const struct sim_batch *batch, double (*at)(con
         usual = tops.usual > usual ? tops.usual : usual;
         top[i] = tops.highest;
     }
-    scale.most = usual > 0 && scale.highest > CUT_RATIO * usual ? near_usual(batch, usual, at) : scale.highest;
+    scale.most = usual > 0 && scale.highest > CUT_RATIO * usual ? highest_near_usual(batch, usual, at) : scale.highest;
     for (size_t i = 0; i < batch->rows; i++)
         top[i] = top[i] < scale.most ? top[i] : scale.most;
-    scale.root = sim_scale_is_root(top, batch->rows);
+    scale.root = sim_scale_needs_root(top, batch->rows);
     scale.most = scale.most > 0 ? scale.most : 1;
     return scale;
 }
 
 struct sim_scale sim_scale_of_arrivals(const struct sim_batch *batch)
 {
-    return scale_of(batch, arrivals_at);
+    return scale_of(batch, point_arrivals);
 }
 
 struct sim_scale sim_scale_of_series(const struct sim_batch *batch)
 {
-    return scale_of(batch, higher_at);
+    return scale_of(batch, point_higher);
 }
 
-double sim_scale_part(const struct sim_scale *scale, double value)
+double sim_scale_fraction(const struct sim_scale *scale, double value)
 {
     double part = value > 0 ? value / scale->most : 0;
     part = part < 1 ? part : 1;

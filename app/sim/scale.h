@@ -18,9 +18,9 @@ struct sim_scale sim_scale_of_arrivals(const struct sim_batch *batch);
 struct sim_scale sim_scale_of_series(const struct sim_batch *batch);
 
 /* Is so much the largest of these, that the others need square roots to be seen? What is not above 0 does not count. */
-bool sim_scale_is_root(const double *tops, size_t count);
+bool sim_scale_needs_root(const double *tops, size_t count);
 
 /* The part of the scale that this value takes, 0 to 1. */
-double sim_scale_part(const struct sim_scale *scale, double value);
+double sim_scale_fraction(const struct sim_scale *scale, double value);
 
 #endif

@@ -61,10 +61,10 @@ const struct sim_row *sim_scenario_row(const struct sim_scenario *scenario, size
 
 bool sim_scenario_setting(const struct sim_scenario *scenario, size_t row, size_t i, const char **key, char value[256])
 {
-    for (size_t j = 0; j < scenario->writtens; j++)
-        if (scenario->written[j].row == row && i-- == 0) {
-            *key = scenario->written[j].key;
-            memcpy(value, scenario->written[j].value, SIM_VALUE_MAX);
+    for (size_t j = 0; j < scenario->reported_count; j++)
+        if (scenario->reported[j].row == row && i-- == 0) {
+            *key = scenario->reported[j].key;
+            memcpy(value, scenario->reported[j].value, SIM_VALUE_MAX);
             return true;
         }
     return false;
@@ -76,23 +76,23 @@ void sim_scenario_free(struct sim_scenario *scenario)
         return;
     sim_policies_free(&scenario->policies);
     free(scenario->row);
-    free(scenario->written);
+    free(scenario->reported);
     free(scenario);
 }
 
 /* ---- what is written ---- */
 
-static struct sim_written *add_written(struct sim_builder *b, size_t row)
+static struct sim_reported_setting *add_reported(struct sim_builder *b, size_t row)
 {
     struct sim_scenario *scenario = b->scenario;
-    struct sim_written *more = realloc(scenario->written, (scenario->writtens + 1) * sizeof *more);
+    struct sim_reported_setting *more = realloc(scenario->reported, (scenario->reported_count + 1) * sizeof *more);
     if (more == NULL) {
         b->no_memory = true;
         return NULL;
     }
-    scenario->written = more;
-    more[scenario->writtens] = (struct sim_written){.row = row};
-    return &more[scenario->writtens++];
+    scenario->reported = more;
+    more[scenario->reported_count] = (struct sim_reported_setting){.row = row};
+    return &more[scenario->reported_count++];
 }
 
 /* A field of one world as text. */
@@ -100,77 +100,79 @@ struct field_text {
     char value[SIM_VALUE_MAX];
 };
 
-static struct field_text text_in(const struct sim_world *world, const struct sim_field *field, uint32_t element)
+static struct field_text world_field_text(const struct sim_world *world, const struct sim_field *field,
+                                          uint32_t element)
 {
     struct field_text text;
     sim_field_text(text.value, field, sim_part_in(world, field->part, element), world);
     return text;
 }
 
-static void write_value(struct sim_builder *b, size_t row, const struct sim_field *field, uint32_t element,
-                        const struct field_text *text)
+static void report_value(struct sim_builder *b, size_t row, const struct sim_field *field, uint32_t element,
+                         const struct field_text *text)
 {
     const char *standard = field->form == SIM_FORM_SERVICE ? b->base.service[0].name : field->key.standard;
-    struct sim_written *written = NULL;
+    struct sim_reported_setting *reported = NULL;
     if (row != SIM_ALL_ROWS || strcmp(text->value, standard) != 0)
-        written = add_written(b, row);
-    if (written == NULL)
+        reported = add_reported(b, row);
+    if (reported == NULL)
         return;
-    sim_key_path(written->key, field, sim_part_name(&b->base, field->part, element));
-    memcpy(written->value, text->value, sizeof text->value);
+    sim_key_path(reported->key, field, sim_part_name(&b->base, field->part, element));
+    memcpy(reported->value, text->value, sizeof text->value);
 }
 
 /* Once, if all rows agree: as the file has it, if they agree with that too. (What the file leaves to be derived has
  * been in the rows.) Else for each of them. */
-static void write_field(struct sim_builder *b, const struct sim_field *field, uint32_t element)
+static void report_field(struct sim_builder *b, const struct sim_field *field, uint32_t element)
 {
     const struct sim_scenario *scenario = b->scenario;
     struct sim_world ready = b->base;
-    sim_world_ready(&ready);
-    struct field_text base = text_in(&b->base, field, element), derived = text_in(&ready, field, element);
-    struct field_text first = text_in(&scenario->row[0].world, field, element);
+    sim_world_prepare(&ready);
+    struct field_text base = world_field_text(&b->base, field, element),
+                      derived = world_field_text(&ready, field, element);
+    struct field_text first = world_field_text(&scenario->row[0].world, field, element);
     bool agree = true;
     for (size_t i = 1; i < scenario->rows && agree; i++)
-        agree = strcmp(first.value, text_in(&scenario->row[i].world, field, element).value) == 0;
+        agree = strcmp(first.value, world_field_text(&scenario->row[i].world, field, element).value) == 0;
     if (agree)
-        write_value(b, SIM_ALL_ROWS, field, element, strcmp(first.value, derived.value) == 0 ? &base : &first);
+        report_value(b, SIM_ALL_ROWS, field, element, strcmp(first.value, derived.value) == 0 ? &base : &first);
     for (size_t i = 0; i < scenario->rows && !agree; i++) {
-        struct field_text text = text_in(&scenario->row[i].world, field, element);
-        write_value(b, i, field, element, &text);
+        struct field_text text = world_field_text(&scenario->row[i].world, field, element);
+        report_value(b, i, field, element, &text);
     }
 }
 
-static void write_part(struct sim_builder *b, enum sim_part part)
+static void report_part(struct sim_builder *b, enum sim_part part)
 {
     const struct sim_field *field;
     for (uint32_t element = 0; element < sim_part_count(&b->base, part); element++)
         for (size_t i = 0; (field = sim_field(i)) != NULL; i++)
             if (field->part == part)
-                write_field(b, field, element);
+                report_field(b, field, element);
 }
 
 /* The worlds, and what the command line says of policies. */
-static void write_all(struct sim_builder *b)
+static void report_settings(struct sim_builder *b)
 {
     for (enum sim_part part = SIM_PART_WORLD; part < SIM_PARTS; part++)
-        write_part(b, part);
+        report_part(b, part);
     for (size_t i = b->set_span.first; i < b->set_span.end; i++) {
         const struct sim_setting *setting = &b->setting[i];
         bool last = setting->field == NULL;
         for (size_t j = i + 1; j < b->set_span.end && last; j++)
             last = !sim_setting_covers(&b->setting[j], setting);
-        struct sim_written *written = last ? add_written(b, SIM_ALL_ROWS) : NULL;
-        if (written == NULL)
+        struct sim_reported_setting *reported = last ? add_reported(b, SIM_ALL_ROWS) : NULL;
+        if (reported == NULL)
             continue;
-        snprintf(written->key, sizeof written->key, "policy.%s", conf_key_name(&setting->policy_key));
-        snprintf(written->value, sizeof written->value, "%.*s", (int)sizeof written->value - 1, setting->value);
+        snprintf(reported->key, sizeof reported->key, "policy.%s", conf_key_name(&setting->policy_key));
+        snprintf(reported->value, sizeof reported->value, "%.*s", (int)sizeof reported->value - 1, setting->value);
     }
 }
 
 /* ---- reading ---- */
 
 /* "my" for some/where/my.ini. */
-static void set_name(struct sim_scenario *scenario, const char *file)
+static void scenario_set_name(struct sim_scenario *scenario, const char *file)
 {
     const char *slash = strrchr(file, '/'), *base = slash != NULL ? slash + 1 : file;
     size_t length = strlen(base), most = sizeof scenario->name - 1;
@@ -180,14 +182,14 @@ static void set_name(struct sim_scenario *scenario, const char *file)
 }
 
 /* The names were checked when they were read. */
-static void set_columns(struct sim_builder *b)
+static void scenario_set_columns(struct sim_builder *b)
 {
     struct sim_scenario *scenario = b->scenario;
     char *at = scenario->columns_text;
     snprintf(at, sizeof scenario->columns_text, "%s", scenario->head.columns);
     while (*(at += strspn(at, " \t,")) != '\0') {
         if (scenario->columns == SIM_COLUMNS_MAX) {
-            conf_diagnostics_add(b->told, b->line[SIM_PART_WORLD][0], "[scenario] columns: want %u at most",
+            conf_diagnostics_add(b->diagnostics, b->line[SIM_PART_WORLD][0], "[scenario] columns: want %u at most",
                                  SIM_COLUMNS_MAX);
             return;
         }
@@ -199,35 +201,35 @@ static void set_columns(struct sim_builder *b)
 }
 
 /* In order; each step only if nothing is wrong so far. */
-static void build(struct sim_builder *b, struct bide_text text)
+static void scenario_build(struct sim_builder *b, struct bide_text text)
 {
-    static const struct sim_choice nothing;
-    const struct sim_choice *choice = b->choice;
-    b->no_memory = !sim_file_read(&b->file, text, b->told);
+    static const struct sim_overrides no_overrides;
+    const struct sim_overrides *overrides = b->overrides;
+    b->no_memory = !sim_file_read(&b->file, text, b->diagnostics);
     if (b->no_memory)
         return;
     if (strspn(b->file.policies, "\n") < b->file.policies_length)
         sim_policies_read(&b->scenario->policies, (struct bide_text){b->file.policies, b->file.policies_length},
-                          b->told);
-    b->choice = &nothing;
+                          b->diagnostics);
+    b->overrides = &no_overrides;
     sim_build_sections(b);
-    if (b->told->count == 0 && !b->no_memory)
-        sim_build_rows(b, SIM_JUDGE_FILE);
-    b->choice = choice;
-    if (b->told->count == 0 && !b->no_memory && (choice->set != NULL || choice->policy != NULL)) {
-        sim_build_choice(b);
-        if (b->told->count == 0 && !b->no_memory)
-            sim_build_rows(b, SIM_JUDGE_CHOICE);
+    if (b->diagnostics->count == 0 && !b->no_memory)
+        sim_build_rows(b, SIM_CHECK_FILE);
+    b->overrides = overrides;
+    if (b->diagnostics->count == 0 && !b->no_memory && (overrides->set != NULL || overrides->policy != NULL)) {
+        sim_build_overrides(b);
+        if (b->diagnostics->count == 0 && !b->no_memory)
+            sim_build_rows(b, SIM_CHECK_OVERRIDES);
     }
-    if (b->told->count == 0 && !b->no_memory) {
-        set_columns(b);
-        write_all(b);
+    if (b->diagnostics->count == 0 && !b->no_memory) {
+        scenario_set_columns(b);
+        report_settings(b);
     }
-    if (b->no_memory && b->told->count == 0)
-        conf_diagnostics_add(b->told, 0, "no memory");
+    if (b->no_memory && b->diagnostics->count == 0)
+        conf_diagnostics_add(b->diagnostics, 0, "no memory");
 }
 
-static void free_builder(struct sim_builder *b)
+static void builder_free(struct sim_builder *b)
 {
     sim_file_free(&b->file);
     for (size_t i = 0; i < b->settings; i++)
@@ -236,34 +238,34 @@ static void free_builder(struct sim_builder *b)
     free(b);
 }
 
-struct sim_scenario *sim_scenario_read_text(const char *name, struct bide_text text, const struct sim_choice *choice,
-                                            char errors[CONF_ERROR_MAX])
+struct sim_scenario *sim_scenario_read_text(const char *name, struct bide_text text,
+                                            const struct sim_overrides *overrides, char errors[CONF_ERROR_MAX])
 {
-    static const struct sim_choice nothing;
-    struct conf_diagnostics told;
+    static const struct sim_overrides no_overrides;
+    struct conf_diagnostics diagnostics;
     struct sim_builder *b = calloc(1, sizeof *b);
     struct sim_scenario *scenario = calloc(1, sizeof *scenario);
-    conf_diagnostics_begin(&told, errors, name);
+    conf_diagnostics_begin(&diagnostics, errors, name);
     if (b == NULL || scenario == NULL) {
-        conf_diagnostics_add(&told, 0, "no memory");
+        conf_diagnostics_add(&diagnostics, 0, "no memory");
         goto out;
     }
     b->scenario = scenario;
-    b->choice = choice != NULL ? choice : &nothing;
-    b->told = &told;
-    scenario->policies.config = b->choice->config;
-    set_name(scenario, name);
+    b->overrides = overrides != NULL ? overrides : &no_overrides;
+    b->diagnostics = &diagnostics;
+    scenario->policies.config = b->overrides->config;
+    scenario_set_name(scenario, name);
     sim_world_init(&b->base);
     sim_element_init(SIM_PART_HEAD, &scenario->head);
     if (text.length > CONF_FILE_MAX)
-        conf_diagnostics_add(&told, 0, "larger than %u bytes: want a scenario file", CONF_FILE_MAX);
+        conf_diagnostics_add(&diagnostics, 0, "larger than %u bytes: want a scenario file", CONF_FILE_MAX);
     else
-        build(b, text);
-    free_builder(b);
+        scenario_build(b, text);
+    builder_free(b);
     b = NULL;
 out:
     free(b);
-    if (conf_diagnostics_finish(&told))
+    if (conf_diagnostics_finish(&diagnostics))
         return scenario;
     sim_scenario_free(scenario);
     return NULL;

@@ -59,7 +59,7 @@ struct sim_row {
 };
 
 /* What the command line adds. */
-struct sim_choice {
+struct sim_overrides {
     const char *const *set;    /* "clients.rate=300/s", "policy.attempts=3"; NULL-terminated; NULL: none */
     const char *const *policy; /* "bide.conf#payments", "service": the cases are these; NULL-terminated */
     const char *config;        /* for policy names without a file; NULL: the usual places */
@@ -70,11 +70,12 @@ struct sim_choice {
  * and takes a key that is swept out of the sweep, and out of every case; "policy.KEY" applies to every policy used.
  * With policies given, each is a case of its own, used by every group of clients and every service that makes calls;
  * the scenario's own cases are then left out. */
-struct sim_scenario *sim_scenario_read(const char *name, const struct sim_choice *choice, char errors[CONF_ERROR_MAX]);
+struct sim_scenario *sim_scenario_read(const char *name, const struct sim_overrides *overrides,
+                                       char errors[CONF_ERROR_MAX]);
 
 /* The same for text that is already here; `name` stands for the file in messages. */
-struct sim_scenario *sim_scenario_read_text(const char *name, struct bide_text text, const struct sim_choice *choice,
-                                            char errors[CONF_ERROR_MAX]);
+struct sim_scenario *sim_scenario_read_text(const char *name, struct bide_text text,
+                                            const struct sim_overrides *overrides, char errors[CONF_ERROR_MAX]);
 void sim_scenario_free(struct sim_scenario *scenario); /* accepts NULL */
 
 const char *sim_scenario_name(const struct sim_scenario *scenario);

@@ -14,42 +14,42 @@
 
 struct reader {
     struct sim_file *file;
-    struct conf_diagnostics *told;
+    struct conf_diagnostics *diagnostics;
     struct bide_text rest;
     unsigned line;
-    size_t section_room, said_room;
-    bool in_policy;  /* the section is one: lines are copied */
-    bool in_section; /* there is one to which keys belong */
-    bool headless;   /* the section's head could not be read: what is below it is passed over */
-    bool may_go_on;
+    size_t section_room, assignment_room;
+    bool in_policy;     /* the section is one: lines are copied */
+    bool in_section;    /* there is one to which keys belong */
+    bool skips_section; /* the section's head could not be read: what is below it is passed over */
+    bool may_continue;
     size_t value_length; /* of the last value */
     bool no_memory;
 };
 
 /* ---- pieces of text ---- */
 
-static bool is_blank(char c)
+static bool is_blank_char(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-static struct bide_text trimmed(struct bide_text text)
+static struct bide_text text_trimmed(struct bide_text text)
 {
-    while (text.length > 0 && is_blank(text.at[text.length - 1]))
+    while (text.length > 0 && is_blank_char(text.at[text.length - 1]))
         text.length--;
-    while (text.length > 0 && is_blank(text.at[0]))
+    while (text.length > 0 && is_blank_char(text.at[0]))
         text = (struct bide_text){text.at + 1, text.length - 1};
     return text;
 }
 
 /* Without its comment: a # or ; where a word could begin. */
-static struct bide_text content(struct bide_text line)
+static struct bide_text line_content(struct bide_text line)
 {
     size_t end = 0;
     while (end < line.length &&
-           !((line.at[end] == '#' || line.at[end] == ';') && (end == 0 || is_blank(line.at[end - 1]))))
+           !((line.at[end] == '#' || line.at[end] == ';') && (end == 0 || is_blank_char(line.at[end - 1]))))
         end++;
-    return trimmed((struct bide_text){line.at, end});
+    return text_trimmed((struct bide_text){line.at, end});
 }
 
 static struct bide_text next_line(struct reader *r)
@@ -62,7 +62,7 @@ static struct bide_text next_line(struct reader *r)
     return line;
 }
 
-static char *copy(struct reader *r, struct bide_text text)
+static char *text_copy(struct reader *r, struct bide_text text)
 {
     char *bytes = malloc(text.length + 1);
     if (bytes == NULL) {
@@ -75,12 +75,12 @@ static char *copy(struct reader *r, struct bide_text text)
 }
 
 /* Room for one more of `count` things; NULL: no memory, and the old ones stay. */
-static void *grown(struct reader *r, void *things, size_t count, size_t *room, size_t size)
+static void *array_reserve(struct reader *r, void *items, size_t count, size_t *room, size_t size)
 {
     if (count < *room)
-        return things;
+        return items;
     size_t more = *room == 0 ? 32 : 2 * *room;
-    void *larger = realloc(things, more * size);
+    void *larger = realloc(items, more * size);
     if (larger == NULL) {
         r->no_memory = true;
         return NULL;
@@ -92,7 +92,7 @@ static void *grown(struct reader *r, void *things, size_t count, size_t *room, s
 /* ---- policies ---- */
 
 /* Each line of the file is one line of theirs. */
-static void copy_line(struct reader *r, struct bide_text line)
+static void policy_copy_line(struct reader *r, struct bide_text line)
 {
     struct sim_file *file = r->file;
     memcpy(file->policies + file->policies_length, line.at, line.length);
@@ -101,7 +101,7 @@ static void copy_line(struct reader *r, struct bide_text line)
 }
 
 /* [policy one] is [one] there: never longer than what it stands for. */
-static void copy_head(struct reader *r, struct bide_text name)
+static void policy_copy_head(struct reader *r, struct bide_text name)
 {
     char *at = r->file->policies + r->file->policies_length;
     *at++ = '[';
@@ -114,59 +114,62 @@ static void copy_head(struct reader *r, struct bide_text name)
 
 /* ---- sections ---- */
 
-static void begin_section(struct reader *r, struct bide_text inside, struct bide_text kind, struct bide_text name)
+static void section_add(struct reader *r, struct bide_text inside, struct bide_text kind, struct bide_text name)
 {
     struct sim_file *file = r->file;
-    struct sim_section *more = grown(r, file->section, file->sections, &r->section_room, sizeof *more);
+    struct sim_section *more = array_reserve(r, file->section, file->sections, &r->section_room, sizeof *more);
     if (more == NULL)
         return;
     file->section = more;
-    more[file->sections++] = (struct sim_section){
-        .line = r->line, .head = copy(r, inside), .kind = copy(r, kind), .name = copy(r, name), .first = file->saids};
+    more[file->sections++] = (struct sim_section){.line = r->line,
+                                                  .head = text_copy(r, inside),
+                                                  .kind = text_copy(r, kind),
+                                                  .name = text_copy(r, name),
+                                                  .first = file->assignments};
 }
 
-static bool is(struct bide_text text, const char *word)
+static bool text_is(struct bide_text text, const char *word)
 {
     return text.length == strlen(word) && memcmp(text.at, word, text.length) == 0;
 }
 
-static void head(struct reader *r, struct bide_text text)
+static void section_read_head(struct reader *r, struct bide_text text)
 {
-    r->in_policy = r->may_go_on = r->headless = false;
+    r->in_policy = r->may_continue = r->skips_section = false;
     r->in_section = true;
     if (text.at[text.length - 1] != ']' || text.length < 2) {
-        conf_diagnostics_add(r->told, r->line, "%s: want [section] and nothing behind it",
+        conf_diagnostics_add(r->diagnostics, r->line, "%s: want [section] and nothing behind it",
                              conf_printable(text.at, text.length).text);
-        r->headless = true;
+        r->skips_section = true;
         return;
     }
-    struct bide_text inside = trimmed((struct bide_text){text.at + 1, text.length - 2});
+    struct bide_text inside = text_trimmed((struct bide_text){text.at + 1, text.length - 2});
     size_t length = 0;
-    while (length < inside.length && !is_blank(inside.at[length]))
+    while (length < inside.length && !is_blank_char(inside.at[length]))
         length++;
     struct bide_text kind = {inside.at, length};
-    struct bide_text name = trimmed((struct bide_text){inside.at + length, inside.length - length});
-    r->in_policy = is(kind, "policy");
+    struct bide_text name = text_trimmed((struct bide_text){inside.at + length, inside.length - length});
+    r->in_policy = text_is(kind, "policy");
     if (r->in_policy && name.length == 0) {
-        conf_diagnostics_add(r->told, r->line, "[policy]: want a name, as in [policy careful]");
+        conf_diagnostics_add(r->diagnostics, r->line, "[policy]: want a name, as in [policy careful]");
         r->in_policy = false;
-        r->headless = true;
+        r->skips_section = true;
     } else if (r->in_policy)
-        copy_head(r, name);
+        policy_copy_head(r, name);
     else
-        begin_section(r, inside, kind, name);
+        section_add(r, inside, kind, name);
 }
 
 /* ---- keys and values ---- */
 
-static void go_on(struct reader *r, struct bide_text text)
+static void value_continue(struct reader *r, struct bide_text text)
 {
-    struct sim_said *last = &r->file->said[r->file->saids - 1];
+    struct sim_assignment *last = &r->file->assignment[r->file->assignments - 1];
     size_t before = r->value_length;
     if (before + text.length > VALUE_MAX) {
-        conf_diagnostics_add(r->told, r->line, "%s has more than %u bytes: want fewer",
+        conf_diagnostics_add(r->diagnostics, r->line, "%s has more than %u bytes: want fewer",
                              conf_printable(last->key, strlen(last->key)).text, VALUE_MAX);
-        r->may_go_on = false;
+        r->may_continue = false;
         return;
     }
     char *longer = realloc(last->value, before + text.length + 2);
@@ -181,66 +184,68 @@ static void go_on(struct reader *r, struct bide_text text)
     longer[r->value_length] = '\0';
 }
 
-static void keep(struct reader *r, struct bide_text key, struct bide_text value)
+static void assignment_add(struct reader *r, struct bide_text key, struct bide_text value)
 {
     struct sim_file *file = r->file;
-    struct sim_said *more = grown(r, file->said, file->saids, &r->said_room, sizeof *more);
+    struct sim_assignment *more =
+        array_reserve(r, file->assignment, file->assignments, &r->assignment_room, sizeof *more);
     if (more == NULL)
         return;
-    file->said = more;
-    more[file->saids++] = (struct sim_said){.line = r->line, .key = copy(r, key), .value = copy(r, value)};
+    file->assignment = more;
+    more[file->assignments++] =
+        (struct sim_assignment){.line = r->line, .key = text_copy(r, key), .value = text_copy(r, value)};
     file->section[file->sections - 1].count++;
-    r->may_go_on = true;
+    r->may_continue = true;
     r->value_length = value.length;
 }
 
-static void entry(struct reader *r, struct bide_text text, bool indented)
+static void assignment_read(struct reader *r, struct bide_text text, bool indented)
 {
     const char *mark = memchr(text.at, '=', text.length);
     struct conf_printable shown = conf_printable(text.at, text.length);
-    if (r->headless)
+    if (r->skips_section)
         return;
     if (!r->in_section) {
-        conf_diagnostics_add(r->told, r->line, "%s: want a [section] above it", shown.text);
+        conf_diagnostics_add(r->diagnostics, r->line, "%s: want a [section] above it", shown.text);
         return;
     }
-    if (mark == NULL && indented && r->may_go_on) {
-        go_on(r, text);
+    if (mark == NULL && indented && r->may_continue) {
+        value_continue(r, text);
         return;
     }
-    r->may_go_on = false;
+    r->may_continue = false;
     size_t before = mark == NULL ? 0 : (size_t)(mark - text.at);
-    struct bide_text key = trimmed((struct bide_text){text.at, before});
+    struct bide_text key = text_trimmed((struct bide_text){text.at, before});
     if (key.length == 0)
-        conf_diagnostics_add(r->told, r->line, "%s: want key = value", shown.text);
+        conf_diagnostics_add(r->diagnostics, r->line, "%s: want key = value", shown.text);
     else
-        keep(r, key, trimmed((struct bide_text){mark + 1, text.length - before - 1}));
+        assignment_add(r, key, text_trimmed((struct bide_text){mark + 1, text.length - before - 1}));
 }
 
 /* ---- the whole ---- */
 
 static void read_line(struct reader *r)
 {
-    struct bide_text line = next_line(r), text = content(line);
+    struct bide_text line = next_line(r), text = line_content(line);
     bool nul = memchr(line.at, '\0', line.length) != NULL, is_head = text.length > 0 && text.at[0] == '[';
     if (nul)
-        conf_diagnostics_add(r->told, r->line, "a NUL byte: want text");
+        conf_diagnostics_add(r->diagnostics, r->line, "a NUL byte: want text");
     else if (is_head)
-        head(r, text);
+        section_read_head(r, text);
     else if (r->in_policy)
-        copy_line(r, line);
+        policy_copy_line(r, line);
     else if (text.length > 0)
-        entry(r, text, text.at > line.at);
+        assignment_read(r, text, text.at > line.at);
     /* One line of theirs for each of ours. */
     if (nul || !r->in_policy)
         r->file->policies[r->file->policies_length++] = '\n';
 }
 
-bool sim_file_read(struct sim_file *file, struct bide_text text, struct conf_diagnostics *told)
+bool sim_file_read(struct sim_file *file, struct bide_text text, struct conf_diagnostics *diagnostics)
 {
     if (text.length >= 3 && memcmp(text.at, "\xef\xbb\xbf", 3) == 0) /* a byte order mark says nothing here */
         text = (struct bide_text){text.at + 3, text.length - 3};
-    struct reader r = {.file = file, .told = told, .rest = text};
+    struct reader r = {.file = file, .diagnostics = diagnostics, .rest = text};
     *file = (struct sim_file){.policies = malloc(text.length + 2)}; /* a line end more, and a NUL */
     r.no_memory = file->policies == NULL;
     while (r.rest.length > 0 && !r.no_memory)
@@ -248,7 +253,7 @@ bool sim_file_read(struct sim_file *file, struct bide_text text, struct conf_dia
     if (file->policies != NULL)
         file->policies[file->policies_length] = '\0';
     if (r.no_memory)
-        conf_diagnostics_add(told, 0, "no memory");
+        conf_diagnostics_add(diagnostics, 0, "no memory");
     return !r.no_memory;
 }
 
@@ -259,12 +264,12 @@ void sim_file_free(struct sim_file *file)
         free(file->section[i].kind);
         free(file->section[i].name);
     }
-    for (size_t i = 0; i < file->saids; i++) {
-        free(file->said[i].key);
-        free(file->said[i].value);
+    for (size_t i = 0; i < file->assignments; i++) {
+        free(file->assignment[i].key);
+        free(file->assignment[i].value);
     }
     free(file->section);
-    free(file->said);
+    free(file->assignment);
     free(file->policies);
     *file = (struct sim_file){.sections = 0};
 }

@@ -3,8 +3,8 @@
  *     sections.c   from the file and the command line to settings, cases and sweeps
  *     rows.c       from those to the worlds that are to be run
  *     scenario.c   all of it in order, and what others ask of a scenario */
-#ifndef SIM_BUILD_H
-#define SIM_BUILD_H
+#ifndef SIM_SCENARIO_INTERNAL_H
+#define SIM_SCENARIO_INTERNAL_H
 
 #include "scenario_file.h"
 #include "setting.h"
@@ -12,7 +12,7 @@
 #define SIM_ELEMENTS_MAX 8u /* of any part */
 #define SIM_COLUMNS_MAX  32u
 
-struct sim_written {
+struct sim_reported_setting {
     size_t row; /* or SIM_ALL_ROWS */
     char key[SIM_KEY_MAX], value[SIM_VALUE_MAX];
 };
@@ -26,8 +26,8 @@ struct sim_scenario {
     struct sim_policies policies;
     struct sim_row *row;
     size_t rows, row_room;
-    struct sim_written *written;
-    size_t writtens;
+    struct sim_reported_setting *reported;
+    size_t reported_count;
 };
 
 /* Settings one behind the other: first to end. */
@@ -45,8 +45,8 @@ struct sim_variation {
 
 struct sim_builder {
     struct sim_scenario *scenario;
-    const struct sim_choice *choice;
-    struct conf_diagnostics *told;
+    const struct sim_overrides *overrides;
+    struct conf_diagnostics *diagnostics;
     struct sim_file file;
     struct sim_world base;
     unsigned line[SIM_PARTS][SIM_ELEMENTS_MAX]; /* of sections */
@@ -66,13 +66,13 @@ struct sim_builder {
 void sim_build_sections(struct sim_builder *b);
 
 /* After the file was judged by its own rows. */
-void sim_build_choice(struct sim_builder *b);
+void sim_build_overrides(struct sim_builder *b);
 
 /* ---- rows.c ---- */
 
 /* Makes and checks all rows, in place of those that were there. The first time the file itself is judged; the second,
  * with the command line in it, only that. */
-enum sim_judged { SIM_JUDGE_FILE, SIM_JUDGE_CHOICE };
-void sim_build_rows(struct sim_builder *b, enum sim_judged judged);
+enum sim_check { SIM_CHECK_FILE, SIM_CHECK_OVERRIDES };
+void sim_build_rows(struct sim_builder *b, enum sim_check check);
 
 #endif

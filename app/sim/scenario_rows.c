@@ -11,31 +11,31 @@
 
 #include "scenario_internal.h"
 
-#define TOLD_MAX 64u
+#define REPORTED_MAX 64u
 
 /* A row in the making. */
-struct making {
+struct row_builder {
     struct sim_builder *b;
     struct sim_row *row;
     const struct sim_variation *variation;           /* NULL: the world as it is */
     const struct sim_setting *swept[SIM_SWEEPS_MAX]; /* NULL: not, or no more */
-    struct sim_setting *holds[SIM_FIELDS_MAX][SIM_ELEMENTS_MAX];
+    struct sim_setting *effective[SIM_FIELDS_MAX][SIM_ELEMENTS_MAX];
 };
 
 /* Over all rows: what was told already, and which services somebody calls. */
-struct judge {
-    enum sim_judged judged;
-    struct sim_fault told[TOLD_MAX];
-    const struct sim_setting *blamed[TOLD_MAX]; /* what said it; NULL: a default */
-    size_t tolds;
-    bool reached[SIM_SERVICES_MAX];
+struct row_checks {
+    enum sim_check check;
+    struct sim_fault reported[REPORTED_MAX];
+    const struct sim_setting *blamed[REPORTED_MAX]; /* what said it; NULL: a default */
+    size_t reported_count;
+    bool is_called[SIM_SERVICES_MAX];
 };
 
 /* ---- the command line has the last word ---- */
 
-static bool is_set(const struct sim_builder *b, const struct sim_setting *setting)
+static bool setting_is_overridden(const struct sim_builder *b, const struct sim_setting *setting)
 {
-    bool policy = b->choice->policy != NULL && setting->field != NULL && setting->field->form == SIM_FORM_POLICY;
+    bool policy = b->overrides->policy != NULL && setting->field != NULL && setting->field->form == SIM_FORM_POLICY;
     for (size_t i = b->set_span.first; i < b->set_span.end; i++)
         if (sim_setting_covers(&b->setting[i], setting))
             return true;
@@ -43,83 +43,84 @@ static bool is_set(const struct sim_builder *b, const struct sim_setting *settin
 }
 
 /* A case of which nothing is left would be shown under a name that it has no right to. */
-static bool is_left(const struct sim_builder *b, const struct sim_variation *variation)
+static bool variation_is_left(const struct sim_builder *b, const struct sim_variation *variation)
 {
     bool any = variation->span.first == variation->span.end;
     for (size_t i = variation->span.first; i < variation->span.end; i++)
-        any = any || !is_set(b, &b->setting[i]);
+        any = any || !setting_is_overridden(b, &b->setting[i]);
     return any;
 }
 
-static void leave_out(struct sim_builder *b)
+static void drop_overridden(struct sim_builder *b)
 {
     size_t kept = 0;
     for (size_t i = 0; i < b->variations; i++)
-        if (is_left(b, &b->variation[i]))
+        if (variation_is_left(b, &b->variation[i]))
             b->variation[kept++] = b->variation[i];
     b->variations = kept;
     kept = 0;
     for (size_t i = 0; i < b->sweeps; i++)
-        if (!is_set(b, &b->setting[b->sweep[i].first]))
+        if (!setting_is_overridden(b, &b->setting[b->sweep[i].first]))
             b->sweep[kept++] = b->sweep[i];
     b->sweeps = kept;
 }
 
 /* ---- the world ---- */
 
-static void apply(struct making *m, struct sim_setting *setting)
+static void row_apply(struct row_builder *m, struct sim_setting *setting)
 {
     if (setting->field == NULL || setting->field->part == SIM_PART_HEAD)
         return;
     sim_setting_apply(setting, &m->row->world, NULL);
     for (uint32_t i = setting->first; i < setting->end; i++)
-        m->holds[sim_field_index(setting->field)][i] = setting;
+        m->effective[sim_field_index(setting->field)][i] = setting;
 }
 
-static void apply_span(struct making *m, struct sim_span span)
+static void row_apply_span(struct row_builder *m, struct sim_span span)
 {
     for (size_t i = span.first; i < span.end; i++)
-        apply(m, &m->b->setting[i]);
+        row_apply(m, &m->b->setting[i]);
 }
 
-static void apply_all(struct making *m)
+static void row_apply_all(struct row_builder *m)
 {
-    apply_span(m, m->b->base_span);
+    row_apply_span(m, m->b->base_span);
     if (m->variation != NULL)
-        apply_span(m, m->variation->span);
+        row_apply_span(m, m->variation->span);
     for (size_t i = 0; i < SIM_SWEEPS_MAX; i++)
         if (m->swept[i] != NULL)
-            apply(m, &m->b->setting[m->swept[i] - m->b->setting]);
-    apply_span(m, m->b->set_span);
+            row_apply(m, &m->b->setting[m->swept[i] - m->b->setting]);
+    row_apply_span(m, m->b->set_span);
 }
 
 /* ---- policies ---- */
 
-static const struct conf_policy *policy_named(struct making *m, char name[SIM_POLICY_MAX])
+static const struct conf_policy *row_find_policy(struct row_builder *m, char name[SIM_POLICY_MAX])
 {
     char errors[CONF_ERROR_MAX];
     if (m->variation != NULL && m->variation->policy != NULL) {
         snprintf(name, SIM_POLICY_MAX, "%s", m->variation->policy_name);
         return m->variation->policy;
     }
-    const struct conf_policy *policy = sim_policy_find(&m->b->scenario->policies, name, SIM_ASKED_BY_FILE, errors);
+    const struct conf_policy *policy = sim_policy_find(&m->b->scenario->policies, name, SIM_LOOKUP_BY_FILE, errors);
     if (policy == NULL) /* it was there when it was checked: only memory can be missing */
         m->b->no_memory = true;
     return policy;
 }
 
 /* Those of services that call nobody are not used. */
-static void find_policies(struct making *m)
+static void row_find_policies(struct row_builder *m)
 {
     struct sim_world *world = &m->row->world;
     for (uint32_t i = 0; i < world->groups; i++)
-        world->policy_of_clients[i] = policy_named(m, world->clients[i].policy);
+        world->policy_of_clients[i] = row_find_policy(m, world->clients[i].policy);
     for (uint32_t i = 0; i < world->services; i++)
-        world->policy_of_service[i] = world->service[i].calls >= 0 ? policy_named(m, world->service[i].policy) : NULL;
+        world->policy_of_service[i] =
+            world->service[i].calls >= 0 ? row_find_policy(m, world->service[i].policy) : NULL;
 }
 
 /* The settings of the row that are about policies, in their order; NULL past the last. */
-static const struct sim_setting *policy_setting(const struct making *m, size_t n)
+static const struct sim_setting *row_policy_setting(const struct row_builder *m, size_t n)
 {
     const struct sim_builder *b = m->b;
     struct sim_span spans[2] = {m->variation != NULL ? m->variation->span : (struct sim_span){0, 0}, b->set_span};
@@ -135,31 +136,31 @@ static const struct sim_setting *policy_setting(const struct making *m, size_t n
 }
 
 /* The one whose key the engine complains of, or the last: none of the file's own would have passed. */
-static const struct sim_setting *blamed(const struct making *m, const struct conf_field *field)
+static const struct sim_setting *row_blamed_setting(const struct row_builder *m, const struct conf_field *field)
 {
     const struct sim_setting *setting, *last = NULL;
-    for (size_t i = 0; (setting = policy_setting(m, i)) != NULL; i++)
+    for (size_t i = 0; (setting = row_policy_setting(m, i)) != NULL; i++)
         if (last == NULL || last->policy_key.field != field || setting->policy_key.field == field)
             last = setting;
     return last;
 }
 
-static void check_policy(struct making *m, const struct conf_policy *policy)
+static void row_check_policy(struct row_builder *m, const struct conf_policy *policy)
 {
     struct conf_problem wrong;
     char value[256];
     if (conf_pair_check(&policy->pair, &wrong))
         return;
-    const struct sim_setting *setting = blamed(m, wrong.field);
+    const struct sim_setting *setting = row_blamed_setting(m, wrong.field);
     if (wrong.field == NULL || setting->policy_key.field == wrong.field)
-        sim_setting_tell(setting, m->b->told, "want %s (in policy %s)", wrong.want, policy->name);
+        sim_setting_report(setting, m->b->diagnostics, "want %s (in policy %s)", wrong.want, policy->name);
     else
-        sim_setting_tell(setting, m->b->told, "%s of policy %s is then %s: want %s", wrong.field->key, policy->name,
-                         conf_field_format(value, wrong.field, &policy->pair), wrong.want);
+        sim_setting_report(setting, m->b->diagnostics, "%s of policy %s is then %s: want %s", wrong.field->key,
+                           policy->name, conf_field_format(value, wrong.field, &policy->pair), wrong.want);
 }
 
 /* The policy with the row's settings in it; one that is used in two places is made once. */
-static const struct conf_policy *varied(struct making *m, const struct conf_policy *policy)
+static const struct conf_policy *row_vary_policy(struct row_builder *m, const struct conf_policy *policy)
 {
     const struct sim_setting *setting;
     struct conf_policy *copy = sim_policy_copy(&m->b->scenario->policies, policy);
@@ -167,19 +168,19 @@ static const struct conf_policy *varied(struct making *m, const struct conf_poli
         m->b->no_memory = true;
         return policy;
     }
-    for (size_t i = 0; (setting = policy_setting(m, i)) != NULL; i++)
+    for (size_t i = 0; (setting = row_policy_setting(m, i)) != NULL; i++)
         conf_key_assign(&setting->policy_key, copy, setting->value);
-    check_policy(m, copy);
+    row_check_policy(m, copy);
     return copy;
 }
 
-static void vary_policies(struct making *m)
+static void row_vary_policies(struct row_builder *m)
 {
     struct sim_world *world = &m->row->world;
     const struct conf_policy **use[SIM_GROUPS_MAX + SIM_SERVICES_MAX];
     const struct conf_policy *before[SIM_GROUPS_MAX + SIM_SERVICES_MAX];
     size_t uses = 0;
-    if (policy_setting(m, 0) == NULL)
+    if (row_policy_setting(m, 0) == NULL)
         return;
     for (uint32_t i = 0; i < world->groups; i++)
         use[uses++] = &world->policy_of_clients[i];
@@ -191,13 +192,13 @@ static void vary_policies(struct making *m)
         size_t j = 0;
         while (j < i && before[j] != before[i])
             j++;
-        *use[i] = j < i ? *use[j] : varied(m, before[i]);
+        *use[i] = j < i ? *use[j] : row_vary_policy(m, before[i]);
     }
 }
 
 /* ---- names ---- */
 
-static double policy_number(const struct sim_setting *setting, bool *is_number)
+static double policy_setting_number(const struct sim_setting *setting, bool *is_number)
 {
     static const double scales[] = {[CONF_TIME] = 1e9,   [CONF_COUNT] = 1,      [CONF_TOKENS] = 1e3, [CONF_RATE] = 60e3,
                                     [CONF_FACTOR] = 1e3, [CONF_PERMILLE] = 1e3, [CONF_PPM] = 1e6,    [CONF_WORD] = 0};
@@ -218,18 +219,18 @@ static double policy_number(const struct sim_setting *setting, bool *is_number)
     return (field->form == CONF_TIME ? (double)wide : (double)narrow) / scales[field->form];
 }
 
-static double number_of(const struct making *m, const struct sim_setting *setting, bool *is_number)
+static double setting_number(const struct row_builder *m, const struct sim_setting *setting, bool *is_number)
 {
     double number = 0;
     if (setting->field == NULL)
-        return policy_number(setting, is_number);
+        return policy_setting_number(setting, is_number);
     const void *element = sim_part_in(&m->row->world, setting->field->part, setting->first);
     *is_number = sim_field_number(setting->field, element, &number);
     return *is_number ? number : 0;
 }
 
 /* "lifo, clients.rate=140/s" */
-static void name_row(struct making *m)
+static void row_set_label(struct row_builder *m)
 {
     struct sim_row *row = m->row;
     char swept[2 * SIM_LABEL_MAX + 600] = "";
@@ -245,104 +246,108 @@ static void name_row(struct making *m)
         snprintf(row->label, sizeof row->label, "%s%s%s", both || used == 0 ? row->name : "", both ? ", " : "", swept);
     snprintf(row->swept, sizeof row->swept, "%.*s", (int)sizeof row->swept - 1, swept);
     if ((size_t)whole >= sizeof row->label)
-        sim_setting_tell(m->swept[0], m->b->told, "a row cannot be labelled with so much: want shorter values");
+        sim_setting_report(m->swept[0], m->b->diagnostics,
+                           "a row cannot be labelled with so much: want shorter values");
 }
 
 /* ---- judging ---- */
 
 /* Of the same element, or in the same words: --set clients.count=0 is wrong for all groups, and said once. */
-static bool was_told(struct judge *judge, const struct making *m, const struct sim_fault *fault)
+static bool fault_was_reported(struct row_checks *row_checks, const struct row_builder *m,
+                               const struct sim_fault *fault)
 {
-    const struct sim_setting *blamed = m->holds[sim_field_index(fault->field)][fault->element];
-    for (size_t i = 0; i < judge->tolds; i++) {
-        bool same = judge->told[i].element == fault->element || (blamed != NULL && judge->blamed[i] == blamed);
-        if (same && judge->told[i].field == fault->field && strcmp(judge->told[i].reason, fault->reason) == 0)
+    const struct sim_setting *blamed = m->effective[sim_field_index(fault->field)][fault->element];
+    for (size_t i = 0; i < row_checks->reported_count; i++) {
+        bool same =
+            row_checks->reported[i].element == fault->element || (blamed != NULL && row_checks->blamed[i] == blamed);
+        if (same && row_checks->reported[i].field == fault->field &&
+            strcmp(row_checks->reported[i].reason, fault->reason) == 0)
             return true;
     }
-    if (judge->tolds == TOLD_MAX)
+    if (row_checks->reported_count == REPORTED_MAX)
         return true;
-    judge->blamed[judge->tolds] = blamed;
-    judge->told[judge->tolds++] = *fault;
+    row_checks->blamed[row_checks->reported_count] = blamed;
+    row_checks->reported[row_checks->reported_count++] = *fault;
     return false;
 }
 
 /* Where there are several rows, the first that it is true of. */
-static void tell_fault(struct making *m, const struct sim_fault *fault)
+static void fault_report(struct row_builder *m, const struct sim_fault *fault)
 {
     struct sim_builder *b = m->b;
     const struct sim_field *field = fault->field;
-    const struct sim_setting *setting = m->holds[sim_field_index(field)][fault->element];
+    const struct sim_setting *setting = m->effective[sim_field_index(field)][fault->element];
     const char *name = sim_part_name(&m->row->world, field->part, fault->element);
     char in[SIM_LABEL_MAX + 16] = "", value[SIM_VALUE_MAX];
     if (b->variations + b->sweeps > 0)
         snprintf(in, sizeof in, " (in row %s)", m->row->label);
     if (setting != NULL) {
-        sim_setting_tell(setting, b->told, "%s%s", fault->reason, in);
+        sim_setting_report(setting, b->diagnostics, "%s%s", fault->reason, in);
         return;
     }
     sim_field_text(value, field, sim_part_in(&m->row->world, field->part, fault->element), &m->row->world);
-    conf_diagnostics_add(b->told, b->line[field->part][fault->element], "[%s%s%s] %s = %s, by default: %s%s",
+    conf_diagnostics_add(b->diagnostics, b->line[field->part][fault->element], "[%s%s%s] %s = %s, by default: %s%s",
                          field->key.section, name[0] != '\0' ? " " : "", name, field->key.key, value, fault->reason,
                          in);
 }
 
-static void note_ignored(struct making *m, const struct sim_fault *fault)
+static void fault_count_ignored(struct row_builder *m, const struct sim_fault *fault)
 {
-    struct sim_setting *setting = m->holds[sim_field_index(fault->field)][fault->element];
+    struct sim_setting *setting = m->effective[sim_field_index(fault->field)][fault->element];
     if (setting == NULL)
         return;
     setting->ignored++;
     snprintf(setting->reason, sizeof setting->reason, "%s", fault->reason);
 }
 
-static void evidence(struct judge *judge, const struct sim_world *world)
+static void mark_called_services(struct row_checks *row_checks, const struct sim_world *world)
 {
     for (uint32_t i = 0; i < world->groups; i++) {
         int32_t s = (int32_t)world->clients[i].service;
         for (uint32_t depth = 0; s >= 0 && depth < world->services; depth++) {
-            judge->reached[s] = true;
+            row_checks->is_called[s] = true;
             s = world->service[s].calls;
         }
     }
 }
 
-static void judge_row(struct making *m, struct judge *judge)
+static void row_check(struct row_builder *m, struct row_checks *row_checks)
 {
     struct sim_fault faults[SIM_FAULTS_MAX];
     size_t count = sim_world_faults(&m->row->world, faults);
-    evidence(judge, &m->row->world);
+    mark_called_services(row_checks, &m->row->world);
     for (size_t i = 0; i < SIM_FIELDS_MAX; i++)
         for (size_t j = 0; j < SIM_ELEMENTS_MAX; j++)
-            if (m->holds[i][j] != NULL)
-                m->holds[i][j]->applied++;
+            if (m->effective[i][j] != NULL)
+                m->effective[i][j]->applied++;
     for (size_t i = 0; i < count; i++)
         if (faults[i].ignored)
-            note_ignored(m, &faults[i]);
-        else if (!was_told(judge, m, &faults[i]))
-            tell_fault(m, &faults[i]);
+            fault_count_ignored(m, &faults[i]);
+        else if (!fault_was_reported(row_checks, m, &faults[i]))
+            fault_report(m, &faults[i]);
 }
 
 /* What no row heeds. */
-static void judge_settings(struct sim_builder *b, struct sim_span span)
+static void report_ignored_settings(struct sim_builder *b, struct sim_span span)
 {
     for (size_t i = span.first; i < span.end; i++) {
         const struct sim_setting *setting = &b->setting[i];
         if (setting->applied > 0 && setting->ignored == setting->applied)
-            sim_setting_tell(setting, b->told, "%s", setting->reason);
+            sim_setting_report(setting, b->diagnostics, "%s", setting->reason);
     }
 }
 
-static void judge_all(struct sim_builder *b, const struct judge *judge)
+static void rows_check(struct sim_builder *b, const struct row_checks *row_checks)
 {
-    if (judge->judged == SIM_JUDGE_CHOICE) {
-        judge_settings(b, b->set_span);
+    if (row_checks->check == SIM_CHECK_OVERRIDES) {
+        report_ignored_settings(b, b->set_span);
         return;
     }
-    judge_settings(b, (struct sim_span){0, b->settings});
+    report_ignored_settings(b, (struct sim_span){0, b->settings});
     for (uint32_t i = 0; i < b->base.services; i++)
-        if (!judge->reached[i])
+        if (!row_checks->is_called[i])
             conf_diagnostics_add(
-                b->told, b->line[SIM_PART_SERVICE][i],
+                b->diagnostics, b->line[SIM_PART_SERVICE][i],
                 "[service%s%s]: nobody calls it: want [clients] service = %s, or calls = %s in a service",
                 b->base.service[i].name[0] != '\0' ? " " : "", b->base.service[i].name, b->base.service[i].name,
                 b->base.service[i].name);
@@ -369,84 +374,85 @@ static struct sim_row *add_row(struct sim_builder *b)
     return row;
 }
 
-static void make_row(struct making *m, struct judge *judge)
+static void row_make(struct row_builder *m, struct row_checks *row_checks)
 {
     bool is_number;
-    memset(m->holds, 0, sizeof m->holds);
+    memset(m->effective, 0, sizeof m->effective);
     m->row = add_row(m->b);
     if (m->row == NULL)
         return;
-    apply_all(m);
-    find_policies(m);
+    row_apply_all(m);
+    row_find_policies(m);
     if (m->b->no_memory)
         return;
-    vary_policies(m);
-    name_row(m);
-    m->row->swept_value = m->swept[0] != NULL ? number_of(m, m->swept[0], &is_number) : 0;
-    judge_row(m, judge);
-    sim_world_ready(&m->row->world);
+    row_vary_policies(m);
+    row_set_label(m);
+    m->row->swept_value = m->swept[0] != NULL ? setting_number(m, m->swept[0], &is_number) : 0;
+    row_check(m, row_checks);
+    sim_world_prepare(&m->row->world);
 }
 
-static void make_swept(struct making *m, struct judge *judge, size_t depth)
+static void rows_make_swept(struct row_builder *m, struct row_checks *row_checks, size_t depth)
 {
     const struct sim_builder *b = m->b;
     if (depth == b->sweeps) {
-        make_row(m, judge);
+        row_make(m, row_checks);
         return;
     }
     for (size_t i = b->sweep[depth].first; i < b->sweep[depth].end && !b->no_memory; i++) {
         m->swept[depth] = &b->setting[i];
-        make_swept(m, judge, depth + 1);
+        rows_make_swept(m, row_checks, depth + 1);
     }
     m->swept[depth] = NULL;
 }
 
-static bool too_many(struct sim_builder *b)
+static bool rows_exceed_limit(struct sim_builder *b)
 {
     size_t rows = b->variations > 0 ? b->variations : 1;
     for (size_t i = 0; i < b->sweeps; i++)
         rows *= b->sweep[i].end - b->sweep[i].first;
     if (rows > SIM_ROWS_MAX)
-        conf_diagnostics_add(b->told, b->sweep_line, "[sweep]: %zu rows: want %u at most", rows, SIM_ROWS_MAX);
+        conf_diagnostics_add(b->diagnostics, b->sweep_line, "[sweep]: %zu rows: want %u at most", rows, SIM_ROWS_MAX);
     return rows > SIM_ROWS_MAX;
 }
 
 /* A curve is over numbers. */
-static void check_curve(struct sim_builder *b, const struct making *m, enum sim_judged judged)
+static void curve_check(struct sim_builder *b, const struct row_builder *m, enum sim_check check)
 {
     enum sim_picture *picture = &b->scenario->head.picture;
     bool is_number = true;
     if (*picture != SIM_PICTURE_CURVE || b->scenario->rows == 0)
         return;
-    if (b->sweeps == 0 && judged == SIM_JUDGE_CHOICE)
+    if (b->sweeps == 0 && check == SIM_CHECK_OVERRIDES)
         *picture = SIM_PICTURE_BARS; /* the command line has taken the sweep away */
     else if (b->sweeps == 0)
-        conf_diagnostics_add(b->told, b->line[SIM_PART_WORLD][0],
+        conf_diagnostics_add(b->diagnostics, b->line[SIM_PART_WORLD][0],
                              "[scenario] picture = curve: nothing is swept: want a [sweep], or picture = bars");
     else {
         const struct sim_setting *first = &b->setting[b->sweep[0].first];
-        number_of(m, first, &is_number);
+        setting_number(m, first, &is_number);
         if (!is_number)
-            sim_setting_tell(first, b->told, "a curve is over numbers: want another key first, or picture = bars");
+            sim_setting_report(first, b->diagnostics,
+                               "a curve is over numbers: want another key first, or picture = bars");
     }
 }
 
-void sim_build_rows(struct sim_builder *b, enum sim_judged judged)
+void sim_build_rows(struct sim_builder *b, enum sim_check check)
 {
-    struct judge judge = {.judged = judged};
-    struct making m = {.b = b};
+    struct row_checks row_checks = {.check = check};
+    struct row_builder m = {.b = b};
     b->scenario->rows = 0;
     for (size_t i = 0; i < b->settings; i++)
         b->setting[i].applied = b->setting[i].ignored = 0;
-    leave_out(b);
-    if (too_many(b))
+    drop_overridden(b);
+    if (rows_exceed_limit(b))
         return;
     for (size_t i = 0; i < b->variations || i == 0; i++) {
         m.variation = b->variations > 0 ? &b->variation[i] : NULL;
-        make_swept(&m, &judge, 0);
+        rows_make_swept(&m, &row_checks, 0);
     }
     if (b->no_memory)
         return;
-    judge_all(b, &judge);
-    check_curve(b, &m, judged);
+    rows_check(b, &row_checks);
+    curve_check(b, &m, check);
 }

@@ -10,21 +10,22 @@
 
 #include "scenario.h"
 
-static struct sim_scenario *from_file(const char *path, const struct sim_choice *choice, char errors[CONF_ERROR_MAX])
+static struct sim_scenario *read_file(const char *path, const struct sim_overrides *overrides,
+                                      char errors[CONF_ERROR_MAX])
 {
     char name[CONF_PATH_MAX];
     size_t length = 0;
     char *bytes = conf_read_bytes(path, name, &length, errors);
     struct sim_scenario *scenario = NULL;
     if (bytes != NULL)
-        scenario = sim_scenario_read_text(name, (struct bide_text){bytes, length}, choice, errors);
+        scenario = sim_scenario_read_text(name, (struct bide_text){bytes, length}, overrides, errors);
     free(bytes);
     return scenario;
 }
 
 /* ---- the catalogue ---- */
 
-static void not_there(const char *name, char errors[CONF_ERROR_MAX])
+static void report_unknown_scenario(const char *name, char errors[CONF_ERROR_MAX])
 {
     struct conf_suggestion near = {name, strlen(name), NULL, 0};
     struct stat file;
@@ -42,19 +43,20 @@ static void not_there(const char *name, char errors[CONF_ERROR_MAX])
                  shown.text);
 }
 
-struct sim_scenario *sim_scenario_read(const char *name, const struct sim_choice *choice, char errors[CONF_ERROR_MAX])
+struct sim_scenario *sim_scenario_read(const char *name, const struct sim_overrides *overrides,
+                                       char errors[CONF_ERROR_MAX])
 {
     const struct sim_entry *entry;
     errors[0] = '\0';
     if (strcmp(name, "-") == 0 || strpbrk(name, "/.") != NULL)
-        return from_file(name, choice, errors);
+        return read_file(name, overrides, errors);
     for (size_t i = 0; (entry = sim_catalogue(i)) != NULL; i++) {
         char file[SIM_NAME_MAX + 8];
         if (strcmp(entry->name, name) != 0)
             continue;
         snprintf(file, sizeof file, "%s.ini", entry->name);
-        return sim_scenario_read_text(file, (struct bide_text){entry->text, entry->length}, choice, errors);
+        return sim_scenario_read_text(file, (struct bide_text){entry->text, entry->length}, overrides, errors);
     }
-    not_there(name, errors);
+    report_unknown_scenario(name, errors);
     return NULL;
 }

@@ -10,7 +10,7 @@
 
 /* ---- what the world says of a service now ---- */
 
-static const struct sim_outage *outage_at(const struct sim_world *world, uint32_t service, int64_t now_ns)
+static const struct sim_outage *service_outage(const struct sim_world *world, uint32_t service, int64_t now_ns)
 {
     for (uint32_t i = 0; i < world->outages; i++) {
         const struct sim_outage *outage = &world->outage[i];
@@ -22,7 +22,7 @@ static const struct sim_outage *outage_at(const struct sim_world *world, uint32_
 }
 
 /* When it was last started: after its last outage, or at time 0. BIDE_NEVER: it has been warm for ever. */
-static int64_t started_at(const struct sim_world *world, uint32_t service, int64_t now_ns)
+static int64_t service_started_ns(const struct sim_world *world, uint32_t service, int64_t now_ns)
 {
     int64_t last_ns = world->service[service].cold_at_start ? 0 : BIDE_NEVER;
     for (uint32_t i = 0; i < world->outages; i++) {
@@ -35,15 +35,15 @@ static int64_t started_at(const struct sim_world *world, uint32_t service, int64
 }
 
 /* How much of its speed it has, in thousandths. */
-static uint32_t speed_permille(const struct sim_world *world, uint32_t s, int64_t now_ns)
+static uint32_t service_speed_permille(const struct sim_world *world, uint32_t s, int64_t now_ns)
 {
     const struct sim_service *service = &world->service[s];
-    const struct sim_outage *outage = outage_at(world, s, now_ns);
+    const struct sim_outage *outage = service_outage(world, s, now_ns);
     if (outage != NULL && outage->kind == SIM_OUTAGE_SLOW)
         return outage->capacity_permille;
     if (service->cold_permille == 1000)
         return 1000;
-    int64_t started_ns = started_at(world, s, now_ns);
+    int64_t started_ns = service_started_ns(world, s, now_ns);
     if (started_ns == BIDE_NEVER || now_ns - started_ns >= service->cold_ns)
         return 1000;
     double warm = (double)(now_ns - started_ns) / (double)service->cold_ns;
@@ -53,7 +53,9 @@ static uint32_t speed_permille(const struct sim_world *world, uint32_t s, int64_
 uint32_t sim_service_shard(const struct sim_world *world, uint32_t service, uint64_t seed)
 {
     uint32_t shards = world->service[service].shards;
-    return shards <= 1 ? 0 : (uint32_t)sim_uniform((struct sim_name){seed, SIM_FOR_SHARD, service, 0}, shards - 1);
+    return shards <= 1
+               ? 0
+               : (uint32_t)sim_random_range((struct sim_random_key){seed, SIM_FOR_SHARD, service, 0}, shards - 1);
 }
 
 bool sim_service_is_instant(const struct sim_world *world, uint32_t s)
@@ -73,223 +75,229 @@ bool sim_service_is_instant(const struct sim_world *world, uint32_t s)
 
 /* Asks for patience, if the service does: the wait as a client reads it from the header. A date has whole seconds, and
  * a polite server rounds it up. */
-static struct bide_hint hint(const struct sim_play *play, uint32_t s, struct sim_name name)
+static struct bide_hint service_hint(const struct sim_state *state, uint32_t s, struct sim_random_key key)
 {
-    const struct sim_service *service = &play->world->service[s];
+    const struct sim_service *service = &state->world->service[s];
     if (service->hint == SIM_HINT_NO)
         return (struct bide_hint){BIDE_HINT_NONE, 0};
-    name.stream = SIM_FOR_HINT;
-    int64_t wait_ns = service->hint_ns + (int64_t)sim_uniform(name, (uint64_t)service->hint_spread_ns);
+    key.stream = SIM_FOR_HINT;
+    int64_t wait_ns = service->hint_ns + (int64_t)sim_random_range(key, (uint64_t)service->hint_spread_ns);
     if (service->hint == SIM_HINT_DATE)
-        wait_ns = (play->now_ns + wait_ns + BIDE_S - 1) / BIDE_S * BIDE_S - play->now_ns;
+        wait_ns = (state->now_ns + wait_ns + BIDE_S - 1) / BIDE_S * BIDE_S - state->now_ns;
     return (struct bide_hint){BIDE_HINT_WAIT, wait_ns};
 }
 
-static struct bide_outcome failure(const struct sim_play *play, uint32_t s, struct sim_name name, bool throttles)
+static struct bide_outcome failure_outcome(const struct sim_state *state, uint32_t s, struct sim_random_key key,
+                                           bool throttles)
 {
     return (struct bide_outcome){.kind = throttles ? BIDE_KIND_THROTTLED : BIDE_KIND_TRANSIENT,
                                  .evidence = BIDE_EVIDENCE_ANSWERED,
                                  .flags = throttles ? 0 : BIDE_FLAG_UNAVAILABLE,
-                                 .hint = hint(play, s, name)};
+                                 .hint = service_hint(state, s, key)};
 }
 
 /* Does what was served fail all the same? */
-static bool fails(const struct sim_play *play, uint32_t s, struct sim_name name)
+static bool service_fails(const struct sim_state *state, uint32_t s, struct sim_random_key key)
 {
-    const struct sim_service *service = &play->world->service[s];
-    const struct sim_outage *outage = outage_at(play->world, s, play->now_ns);
+    const struct sim_service *service = &state->world->service[s];
+    const struct sim_outage *outage = service_outage(state->world, s, state->now_ns);
     bool slow = outage != NULL && outage->kind == SIM_OUTAGE_SLOW;
-    name.stream = SIM_FOR_FAILURE;
-    return sim_service_shard(play->world, s, name.seed) < service->bad_shards ||
-           sim_happens(name, slow ? outage->fail_ppm : service->fail_ppm);
+    key.stream = SIM_FOR_FAILURE;
+    return sim_service_shard(state->world, s, key.seed) < service->bad_shards ||
+           sim_random_chance(key, slow ? outage->fail_ppm : service->fail_ppm);
 }
 
 /* True if an outage answers in place of the service. */
-static bool is_down(const struct sim_outage *outage, struct sim_name name)
+static bool outage_refuses(const struct sim_outage *outage, struct sim_random_key key)
 {
     if (outage == NULL || outage->kind == SIM_OUTAGE_SLOW)
         return false;
-    name.stream = SIM_FOR_OUTAGE;
-    return sim_happens(name, outage->fail_ppm);
+    key.stream = SIM_FOR_OUTAGE;
+    return sim_random_chance(key, outage->fail_ppm);
 }
 
-static bool is_leaf(const struct sim_play *play, uint32_t service)
+static bool service_is_leaf(const struct sim_state *state, uint32_t service)
 {
-    return play->world->service[service].calls < 0;
+    return state->world->service[service].calls < 0;
 }
 
-struct bide_outcome sim_service_at_once(struct sim_play *play, const struct sim_call *call, uint32_t attempt)
+struct bide_outcome sim_service_instant_outcome(struct sim_state *state, const struct sim_call *call, uint32_t attempt)
 {
-    uint32_t s = play->caller[call->caller].service;
-    struct sim_name name = {call->call.seed, SIM_FOR_FAILURE, s, attempt};
-    const struct sim_outage *outage = outage_at(play->world, s, play->now_ns);
-    sim_gauge_arrival(play, attempt);
-    if (is_down(outage, name)) {
-        play->result->refused++;
-        return failure(play, s, name, outage->kind == SIM_OUTAGE_THROTTLE);
+    uint32_t s = state->caller[call->caller].service;
+    struct sim_random_key key = {call->call.seed, SIM_FOR_FAILURE, s, attempt};
+    const struct sim_outage *outage = service_outage(state->world, s, state->now_ns);
+    sim_stats_count_arrival(state, attempt);
+    if (outage_refuses(outage, key)) {
+        state->result->refused++;
+        return failure_outcome(state, s, key, outage->kind == SIM_OUTAGE_THROTTLE);
     }
-    if (fails(play, s, name)) {
-        play->result->failed++;
-        return failure(play, s, name, play->world->service[s].throttles);
+    if (service_fails(state, s, key)) {
+        state->result->failed++;
+        return failure_outcome(state, s, key, state->world->service[s].throttles);
     }
-    sim_gauge_served(play);
+    sim_stats_count_served(state);
     return (struct bide_outcome){.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
 }
 
-static struct sim_name name_of(const struct sim_request *r, enum sim_stream stream)
+static struct sim_random_key request_random_key(const struct sim_request *r, enum sim_stream stream)
 {
-    return (struct sim_name){r->seed, stream, r->service, r->attempt};
+    return (struct sim_random_key){r->seed, stream, r->service, r->attempt};
 }
 
 /* The answer leaves the service. */
-static void reply(struct sim_play *play, uint32_t request, struct bide_outcome outcome)
+static void request_respond(struct sim_state *state, uint32_t request, struct bide_outcome outcome)
 {
-    struct sim_request *r = sim_request_at(play, request);
-    const struct sim_world *world = play->world;
-    if (world->loss_ppm > 0 && sim_happens(name_of(r, SIM_FOR_REPLY_LOSS), world->loss_ppm)) {
-        play->result->lost++;
-        sim_request_release(play, request);
+    struct sim_request *r = sim_request_at(state, request);
+    const struct sim_world *world = state->world;
+    if (world->loss_ppm > 0 && sim_random_chance(request_random_key(r, SIM_FOR_REPLY_LOSS), world->loss_ppm)) {
+        state->result->lost++;
+        sim_request_release(state, request);
         return;
     }
     r->outcome = outcome;
-    int64_t delay_ns = play->delays ? sim_time_draw(&world->delay, name_of(r, SIM_FOR_REPLY_DELAY)) : 0;
-    sim_play_at(play, play->now_ns + delay_ns, SIM_ID_REQUEST + request, SIM_STEP_REPLY);
+    int64_t delay_ns =
+        state->delays ? sim_distribution_draw(&world->delay, request_random_key(r, SIM_FOR_REPLY_DELAY)) : 0;
+    sim_schedule(state, state->now_ns + delay_ns, SIM_ID_REQUEST + request, SIM_STEP_RESPONSE);
 }
 
 /* It is not taken. */
-static void refuse(struct sim_play *play, uint32_t request, enum sim_refusal how)
+static void request_refuse(struct sim_state *state, uint32_t request, enum sim_refusal refusal)
 {
-    const struct sim_request *r = sim_request_at(play, request);
-    if (is_leaf(play, r->service))
-        play->result->refused++;
-    if (how == SIM_REFUSE_SILENCE)
-        sim_request_release(play, request);
+    const struct sim_request *r = sim_request_at(state, request);
+    if (service_is_leaf(state, r->service))
+        state->result->refused++;
+    if (refusal == SIM_REFUSE_SILENCE)
+        sim_request_release(state, request);
     else
-        reply(play, request, failure(play, r->service, name_of(r, SIM_FOR_HINT), how == SIM_REFUSE_THROTTLE));
+        request_respond(
+            state, request,
+            failure_outcome(state, r->service, request_random_key(r, SIM_FOR_HINT), refusal == SIM_REFUSE_THROTTLE));
 }
 
 /* ---- lines ---- */
 
-void sim_line_push(struct sim_play *play, struct sim_line *line, uint32_t request)
+void sim_request_list_push(struct sim_state *state, struct sim_request_list *list, uint32_t request)
 {
-    sim_request_at(play, request)->links[line->side] = (struct sim_links){line->newest, SIM_NOBODY};
-    if (line->newest == SIM_NOBODY)
-        line->oldest = request;
+    sim_request_at(state, request)->links[list->kind] = (struct sim_links){list->newest, SIM_NONE};
+    if (list->newest == SIM_NONE)
+        list->oldest = request;
     else
-        sim_request_at(play, line->newest)->links[line->side].newer = request;
-    line->newest = request;
-    line->length++;
+        sim_request_at(state, list->newest)->links[list->kind].newer = request;
+    list->newest = request;
+    list->length++;
 }
 
-void sim_line_remove(struct sim_play *play, struct sim_line *line, uint32_t request)
+void sim_request_list_remove(struct sim_state *state, struct sim_request_list *list, uint32_t request)
 {
-    struct sim_links links = sim_request_at(play, request)->links[line->side];
-    if (links.older == SIM_NOBODY)
-        line->oldest = links.newer;
+    struct sim_links links = sim_request_at(state, request)->links[list->kind];
+    if (links.older == SIM_NONE)
+        list->oldest = links.newer;
     else
-        sim_request_at(play, links.older)->links[line->side].newer = links.newer;
-    if (links.newer == SIM_NOBODY)
-        line->newest = links.older;
+        sim_request_at(state, links.older)->links[list->kind].newer = links.newer;
+    if (links.newer == SIM_NONE)
+        list->newest = links.older;
     else
-        sim_request_at(play, links.newer)->links[line->side].older = links.older;
-    line->length--;
+        sim_request_at(state, links.newer)->links[list->kind].older = links.older;
+    list->length--;
 }
 
 /* ---- work ---- */
 
-static void work(struct sim_play *play, uint32_t request)
+static void request_serve(struct sim_state *state, uint32_t request)
 {
-    const struct sim_request *r = sim_request_at(play, request);
-    const struct sim_service *service = &play->world->service[r->service];
-    struct sim_place *place = &play->place[r->service];
-    int64_t time_ns = sim_time_draw(&service->time, name_of(r, SIM_FOR_SERVICE));
+    const struct sim_request *r = sim_request_at(state, request);
+    const struct sim_service *service = &state->world->service[r->service];
+    struct sim_service_state *service_state = &state->service[r->service];
+    int64_t time_ns = sim_distribution_draw(&service->time, request_random_key(r, SIM_FOR_SERVICE));
     if (service->per_in_flight_ns > 0)
-        time_ns = core_sum(time_ns, core_product(service->per_in_flight_ns, place->in_house - 1));
-    uint32_t permille = speed_permille(play->world, r->service, play->now_ns);
+        time_ns = core_sum(time_ns, core_product(service->per_in_flight_ns, service_state->in_system - 1));
+    uint32_t permille = service_speed_permille(state->world, r->service, state->now_ns);
     if (permille != 1000)
         time_ns = core_product(time_ns, 1000) / permille;
-    place->busy++;
-    sim_play_at(play, core_sum(play->now_ns, time_ns), SIM_ID_REQUEST + request, SIM_STEP_SERVED);
+    service_state->busy_servers++;
+    sim_schedule(state, core_sum(state->now_ns, time_ns), SIM_ID_REQUEST + request, SIM_STEP_SERVED);
 }
 
 /* Servers that are free take from the queue. While the network is cut nothing reaches it, but what is in the house goes
  * on. */
-static void take_next(struct sim_play *play, uint32_t s)
+static void service_serve_queue(struct sim_state *state, uint32_t s)
 {
-    const struct sim_service *service = &play->world->service[s];
-    struct sim_place *place = &play->place[s];
-    while (service->kind == SIM_QUEUEING && place->busy < service->servers && place->line.length > 0) {
-        uint32_t request = service->order == SIM_FIFO ? place->line.oldest : place->line.newest;
-        sim_line_remove(play, &place->line, request);
-        if (service->drop_dead && sim_request_at(play, request)->deadline_ns <= play->now_ns) {
-            play->result->dropped += is_leaf(play, s);
-            place->in_house--;
-            sim_request_release(play, request);
+    const struct sim_service *service = &state->world->service[s];
+    struct sim_service_state *service_state = &state->service[s];
+    while (service->kind == SIM_QUEUEING && service_state->busy_servers < service->servers &&
+           service_state->queue.length > 0) {
+        uint32_t request = service->order == SIM_FIFO ? service_state->queue.oldest : service_state->queue.newest;
+        sim_request_list_remove(state, &service_state->queue, request);
+        if (service->drop_dead && sim_request_at(state, request)->deadline_ns <= state->now_ns) {
+            state->result->dropped += service_is_leaf(state, s);
+            service_state->in_system--;
+            sim_request_release(state, request);
         } else
-            work(play, request);
+            request_serve(state, request);
     }
 }
 
-static void take_in(struct sim_play *play, uint32_t request)
+static void request_accept(struct sim_state *state, uint32_t request)
 {
-    uint32_t s = sim_request_at(play, request)->service;
-    const struct sim_service *service = &play->world->service[s];
-    struct sim_place *place = &play->place[s];
-    if (service->kind == SIM_UNLIMITED || place->busy < service->servers) {
-        place->in_house++;
-        work(play, request);
-    } else if (place->line.length < service->queue_max) {
-        place->in_house++;
-        sim_line_push(play, &place->line, request);
+    uint32_t s = sim_request_at(state, request)->service;
+    const struct sim_service *service = &state->world->service[s];
+    struct sim_service_state *service_state = &state->service[s];
+    if (service->kind == SIM_UNLIMITED || service_state->busy_servers < service->servers) {
+        service_state->in_system++;
+        request_serve(state, request);
+    } else if (service_state->queue.length < service->queue_max) {
+        service_state->in_system++;
+        sim_request_list_push(state, &service_state->queue, request);
     } else
-        refuse(play, request, service->full);
+        request_refuse(state, request, service->full);
 }
 
 /* It has been answered: is that still of use to anybody? */
-static void count_end(struct sim_play *play, const struct sim_request *r, bool well)
+static void request_count_end(struct sim_state *state, const struct sim_request *r, bool succeeded)
 {
-    play->result->wasted += !sim_request_wanted(play, r);
-    if (well)
-        sim_gauge_served(play);
+    state->result->wasted += !sim_request_is_awaited(state, r);
+    if (succeeded)
+        sim_stats_count_served(state);
     else
-        play->result->failed++;
+        state->result->failed++;
 }
 
 /* ---- a row under optimistic concurrency ---- */
 
 /* The read: its answer goes back, and the write comes at once. */
-static void read_row(struct sim_play *play, uint32_t request)
+static void request_read_row(struct sim_state *state, uint32_t request)
 {
-    struct sim_request *r = sim_request_at(play, request);
-    uint32_t loss_ppm = play->world->loss_ppm;
-    if (loss_ppm > 0 && (sim_happens(name_of(r, SIM_FOR_READ_REPLY_LOSS), loss_ppm) ||
-                         sim_happens(name_of(r, SIM_FOR_READ_LOSS), loss_ppm))) {
-        play->result->lost++;
-        sim_request_release(play, request);
+    struct sim_request *r = sim_request_at(state, request);
+    uint32_t loss_ppm = state->world->loss_ppm;
+    if (loss_ppm > 0 && (sim_random_chance(request_random_key(r, SIM_FOR_READ_REPLY_LOSS), loss_ppm) ||
+                         sim_random_chance(request_random_key(r, SIM_FOR_READ_LOSS), loss_ppm))) {
+        state->result->lost++;
+        sim_request_release(state, request);
         return;
     }
-    r->version = play->place[r->service].version;
-    int64_t way_ns = 0;
-    if (play->delays)
-        way_ns = sim_time_draw(&play->world->delay, name_of(r, SIM_FOR_READ_REPLY_DELAY)) +
-                 sim_time_draw(&play->world->delay, name_of(r, SIM_FOR_READ_DELAY));
-    sim_play_at(play, play->now_ns + way_ns, SIM_ID_REQUEST + request, SIM_STEP_WRITE);
+    r->row_version = state->service[r->service].row_version;
+    int64_t travel_ns = 0;
+    if (state->delays)
+        travel_ns = sim_distribution_draw(&state->world->delay, request_random_key(r, SIM_FOR_READ_REPLY_DELAY)) +
+                    sim_distribution_draw(&state->world->delay, request_random_key(r, SIM_FOR_READ_DELAY));
+    sim_schedule(state, state->now_ns + travel_ns, SIM_ID_REQUEST + request, SIM_STEP_WRITE);
 }
 
-static void write_row(struct sim_play *play, uint32_t request)
+static void request_write_row(struct sim_state *state, uint32_t request)
 {
-    const struct sim_request *r = sim_request_at(play, request);
-    struct sim_place *place = &play->place[r->service];
-    bool well = place->version == r->version;
-    place->version += well;
-    count_end(play, r, well);
-    struct bide_outcome answer = {.kind = well ? BIDE_KIND_OK : BIDE_KIND_CONFLICT, .evidence = BIDE_EVIDENCE_ANSWERED};
-    reply(play, request, answer);
+    const struct sim_request *r = sim_request_at(state, request);
+    struct sim_service_state *service_state = &state->service[r->service];
+    bool succeeded = service_state->row_version == r->row_version;
+    service_state->row_version += succeeded;
+    request_count_end(state, r, succeeded);
+    struct bide_outcome outcome = {.kind = succeeded ? BIDE_KIND_OK : BIDE_KIND_CONFLICT,
+                                   .evidence = BIDE_EVIDENCE_ANSWERED};
+    request_respond(state, request, outcome);
 }
 
 /* ---- events ---- */
 
-static enum sim_refusal refusal_of(enum sim_outage_kind kind)
+static enum sim_refusal outage_refusal(enum sim_outage_kind kind)
 {
     if (kind == SIM_OUTAGE_SILENCE)
         return SIM_REFUSE_SILENCE;
@@ -297,81 +305,82 @@ static enum sim_refusal refusal_of(enum sim_outage_kind kind)
 }
 
 /* To arrive, to read, to write: whatever reaches a service may find it out of order. */
-void sim_service_arrive(struct sim_play *play, uint32_t request, enum sim_step step)
+void sim_service_arrive(struct sim_state *state, uint32_t request, enum sim_step step)
 {
-    const struct sim_request *r = sim_request_at(play, request);
-    const struct sim_outage *outage = outage_at(play->world, r->service, play->now_ns);
-    bool reads = play->world->service[r->service].kind == SIM_ROW && step == SIM_STEP_ARRIVE;
+    const struct sim_request *r = sim_request_at(state, request);
+    const struct sim_outage *outage = service_outage(state->world, r->service, state->now_ns);
+    bool reads = state->world->service[r->service].kind == SIM_ROW && step == SIM_STEP_ARRIVE;
     if (outage != NULL && outage->kind == SIM_OUTAGE_HOLD) {
-        sim_play_at(play, outage->until_ns + outage->inclusive, SIM_ID_REQUEST + request, step);
+        sim_schedule(state, outage->until_ns + outage->inclusive, SIM_ID_REQUEST + request, step);
         return;
     }
-    bool down = is_down(outage, name_of(r, SIM_FOR_OUTAGE));
-    if (is_leaf(play, r->service) && (down || !reads)) /* what reads a row arrives when it writes */
-        sim_gauge_arrival(play, r->attempt);
+    bool down = outage_refuses(outage, request_random_key(r, SIM_FOR_OUTAGE));
+    if (service_is_leaf(state, r->service) && (down || !reads)) /* what reads a row arrives when it writes */
+        sim_stats_count_arrival(state, r->attempt);
     if (down)
-        refuse(play, request, refusal_of(outage->kind));
+        request_refuse(state, request, outage_refusal(outage->kind));
     else if (reads)
-        read_row(play, request);
+        request_read_row(state, request);
     else if (step == SIM_STEP_WRITE)
-        write_row(play, request);
+        request_write_row(state, request);
     else
-        take_in(play, request);
+        request_accept(state, request);
 }
 
-static void free_server(struct sim_play *play, uint32_t s)
+static void service_release_server(struct sim_state *state, uint32_t s)
 {
-    play->place[s].busy--;
-    play->place[s].in_house--;
-    take_next(play, s);
+    state->service[s].busy_servers--;
+    state->service[s].in_system--;
+    service_serve_queue(state, s);
 }
 
 /* Done: the answer leaves, and the server takes the next. */
-static void finish(struct sim_play *play, uint32_t request, bool well)
+static void request_finish(struct sim_state *state, uint32_t request, bool succeeded)
 {
-    const struct sim_request *r = sim_request_at(play, request);
+    const struct sim_request *r = sim_request_at(state, request);
     uint32_t s = r->service;
-    if (is_leaf(play, s))
-        count_end(play, r, well);
-    struct bide_outcome answer = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
-    if (!well)
-        answer = failure(play, s, name_of(r, SIM_FOR_HINT), play->world->service[s].throttles);
-    reply(play, request, answer);
-    free_server(play, s);
+    if (service_is_leaf(state, s))
+        request_count_end(state, r, succeeded);
+    struct bide_outcome outcome = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
+    if (!succeeded)
+        outcome = failure_outcome(state, s, request_random_key(r, SIM_FOR_HINT), state->world->service[s].throttles);
+    request_respond(state, request, outcome);
+    service_release_server(state, s);
 }
 
 /* One more call to the service below. */
-static void call_deeper(struct sim_play *play, uint32_t request)
+static void request_call_downstream(struct sim_state *state, uint32_t request)
 {
-    struct sim_request *r = sim_request_at(play, request);
-    struct sim_name name = name_of(r, SIM_FOR_CALL);
-    name.id = (uint64_t)r->service << 32 | r->deeper++;
+    struct sim_request *r = sim_request_at(state, request);
+    struct sim_random_key key = request_random_key(r, SIM_FOR_CALL);
+    key.id = (uint64_t)r->service << 32 | r->downstream_calls++;
     struct sim_new_call call = {
         .caller = (uint8_t)(SIM_GROUPS_MAX + r->service),
         .owner = request,
-        .seed = sim_bits(name),
-        .process = play->place[r->service].deeper++,
+        .seed = sim_random_bits(key),
+        .process = state->service[r->service].downstream_calls++,
         .deadline_ns = r->deadline_ns == BIDE_NEVER ? 0 : r->deadline_ns,
-        .inbound_attempt = r->layer,
+        .inbound_attempt = r->layer_attempt,
     };
-    sim_call_begin(play, &call);
+    sim_call_begin(state, &call);
 }
 
-void sim_service_served(struct sim_play *play, uint32_t request)
+void sim_service_served(struct sim_state *state, uint32_t request)
 {
-    const struct sim_request *r = sim_request_at(play, request);
-    bool well = r->deeper > 0 || !fails(play, r->service, name_of(r, SIM_FOR_FAILURE));
-    if (well && !is_leaf(play, r->service))
-        call_deeper(play, request);
+    const struct sim_request *r = sim_request_at(state, request);
+    bool succeeded =
+        r->downstream_calls > 0 || !service_fails(state, r->service, request_random_key(r, SIM_FOR_FAILURE));
+    if (succeeded && !service_is_leaf(state, r->service))
+        request_call_downstream(state, request);
     else
-        finish(play, request, well);
+        request_finish(state, request, succeeded);
 }
 
-void sim_service_called(struct sim_play *play, uint32_t request, bool well)
+void sim_service_call_ended(struct sim_state *state, uint32_t request, bool succeeded)
 {
-    const struct sim_request *r = sim_request_at(play, request);
-    if (well && r->deeper < play->world->service[r->service].fan)
-        sim_play_at(play, play->now_ns, SIM_ID_REQUEST + request, SIM_STEP_SERVED);
+    const struct sim_request *r = sim_request_at(state, request);
+    if (succeeded && r->downstream_calls < state->world->service[r->service].fan)
+        sim_schedule(state, state->now_ns, SIM_ID_REQUEST + request, SIM_STEP_SERVED);
     else
-        finish(play, request, well);
+        request_finish(state, request, succeeded);
 }

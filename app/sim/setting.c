@@ -11,11 +11,12 @@
 
 /* ---- telling ---- */
 
-void sim_setting_tell(const struct sim_setting *setting, struct conf_diagnostics *told, const char *format, ...)
+void sim_setting_report(const struct sim_setting *setting, struct conf_diagnostics *diagnostics, const char *format,
+                        ...)
 {
     const struct sim_origin *origin = &setting->origin;
     char what[512];
-    const char *file = told->file;
+    const char *file = diagnostics->file;
     va_list values;
     va_start(values, format);
     vsnprintf(what, sizeof what, format, values);
@@ -26,25 +27,27 @@ void sim_setting_tell(const struct sim_setting *setting, struct conf_diagnostics
     if (origin->line == 0) {
         char word[128];
         snprintf(word, sizeof word, "--set %s", head.text);
-        told->file = word;
-        conf_diagnostics_add(told, 0, "%s", what);
-        told->file = file;
+        diagnostics->file = word;
+        conf_diagnostics_add(diagnostics, 0, "%s", what);
+        diagnostics->file = file;
     } else if (setting->value[0] == '\0')
-        conf_diagnostics_add(told, origin->line, "[%s] %s has no value: %s", head.text, key.text, what);
+        conf_diagnostics_add(diagnostics, origin->line, "[%s] %s has no value: %s", head.text, key.text, what);
     else
-        conf_diagnostics_add(told, origin->line, "[%s] %s = %s: %s", head.text, key.text, value.text, what);
+        conf_diagnostics_add(diagnostics, origin->line, "[%s] %s = %s: %s", head.text, key.text, value.text, what);
 }
 
-static bool tell_key(const struct sim_setting *setting, struct conf_diagnostics *told, const char *near)
+static bool report_unknown_key(const struct sim_setting *setting, struct conf_diagnostics *diagnostics,
+                               const char *near)
 {
-    sim_setting_tell(setting, told, "no such key%s%s%s", near != NULL ? "; did you mean " : "",
-                     near != NULL ? near : "", near != NULL ? "?" : "");
+    sim_setting_report(setting, diagnostics, "no such key%s%s%s", near != NULL ? "; did you mean " : "",
+                       near != NULL ? near : "", near != NULL ? "?" : "");
     return false;
 }
 
 /* ---- finding the key ---- */
 
-bool sim_setting_in(struct sim_setting *setting, const struct sim_scene *scene, const char *section, uint32_t element)
+bool sim_setting_find_in_section(struct sim_setting *setting, const struct sim_setting_context *context,
+                                 const char *section, uint32_t element)
 {
     const char *key = setting->origin.key;
     setting->field = sim_field_find(section, key, strlen(key));
@@ -52,25 +55,26 @@ bool sim_setting_in(struct sim_setting *setting, const struct sim_scene *scene, 
     setting->end = element + 1;
     if (setting->field != NULL)
         return true;
-    const char *near = conf_diagnostics_have_room(scene->told) ? sim_field_near(section, key, strlen(key)) : NULL;
-    return tell_key(setting, scene->told, near);
+    const char *near =
+        conf_diagnostics_have_room(context->diagnostics) ? sim_field_suggest(section, key, strlen(key)) : NULL;
+    return report_unknown_key(setting, context->diagnostics, near);
 }
 
-static bool of_policy(struct sim_setting *setting, const struct sim_scene *scene, const char *key)
+static bool find_policy_key(struct sim_setting *setting, const struct sim_setting_context *context, const char *key)
 {
     char near[SIM_KEY_MAX];
     if (conf_key_find(&setting->policy_key, key, strlen(key)))
         return true;
-    const char *found = conf_diagnostics_have_room(scene->told) ? conf_key_suggest(key, strlen(key)) : NULL;
+    const char *found = conf_diagnostics_have_room(context->diagnostics) ? conf_key_suggest(key, strlen(key)) : NULL;
     snprintf(near, sizeof near, "policy.%s", found != NULL ? found : "");
     if (strcmp(key, "extends") != 0)
-        return tell_key(setting, scene->told, found != NULL ? near : NULL);
-    sim_setting_tell(setting, scene->told, "a policy extends another in its own section only");
+        return report_unknown_key(setting, context->diagnostics, found != NULL ? near : NULL);
+    sim_setting_report(setting, context->diagnostics, "a policy extends another in its own section only");
     return false;
 }
 
 /* The element of that name; its number, or that of elements if there is none. */
-static uint32_t named(const struct sim_world *world, enum sim_part part, const char *name, size_t length)
+static uint32_t find_element(const struct sim_world *world, enum sim_part part, const char *name, size_t length)
 {
     uint32_t count = sim_part_count(world, part), i = 0;
     while (i < count && (strlen(sim_part_name(world, part, i)) != length ||
@@ -80,7 +84,7 @@ static uint32_t named(const struct sim_world *world, enum sim_part part, const c
 }
 
 /* The whole name of the key that was meant, but no element's: "clients.rate" for rate, clients.rat or client.rate. */
-static const char *near_path(char text[SIM_KEY_MAX], const char *path)
+static const char *nearest_path(char text[SIM_KEY_MAX], const char *path)
 {
     struct conf_suggestion near = {path, strlen(path), NULL, 0};
     const struct sim_field *best = NULL, *field;
@@ -98,75 +102,77 @@ static const char *near_path(char text[SIM_KEY_MAX], const char *path)
     return best == NULL ? NULL : sim_key_path(text, best, "");
 }
 
-static bool unknown_path(const struct sim_setting *setting, const struct sim_scene *scene)
+static bool report_unknown_path(const struct sim_setting *setting, const struct sim_setting_context *context)
 {
     const char *path = setting->origin.key;
     struct conf_key key;
     char text[SIM_KEY_MAX];
     if (conf_key_find(&key, path, strlen(path))) {
-        sim_setting_tell(setting, scene->told, "no such key of the world; for all policies write policy.%s", path);
+        sim_setting_report(setting, context->diagnostics, "no such key of the world; for all policies write policy.%s",
+                           path);
         return false;
     }
-    return tell_key(setting, scene->told, conf_diagnostics_have_room(scene->told) ? near_path(text, path) : NULL);
+    return report_unknown_key(setting, context->diagnostics,
+                              conf_diagnostics_have_room(context->diagnostics) ? nearest_path(text, path) : NULL);
 }
 
-static bool unknown_element(const struct sim_setting *setting, const struct sim_scene *scene, enum sim_part part,
-                            const char *name, size_t length)
+static bool report_unknown_element(const struct sim_setting *setting, const struct sim_setting_context *context,
+                                   enum sim_part part, const char *name, size_t length)
 {
     struct conf_suggestion near = {name, length, NULL, 0};
     const char *section = setting->field->key.section;
-    for (uint32_t i = 0; i < sim_part_count(scene->world, part); i++)
-        conf_suggestion_consider(&near, sim_part_name(scene->world, part, i), sim_part_name(scene->world, part, i));
-    sim_setting_tell(setting, scene->told, "there is no [%s %s]%s%s%s", section, conf_printable(name, length).text,
-                     near.found != NULL ? "; did you mean " : "", near.found != NULL ? near.found : "",
-                     near.found != NULL ? "?" : "");
+    for (uint32_t i = 0; i < sim_part_count(context->world, part); i++)
+        conf_suggestion_consider(&near, sim_part_name(context->world, part, i), sim_part_name(context->world, part, i));
+    sim_setting_report(setting, context->diagnostics, "there is no [%s %s]%s%s%s", section,
+                       conf_printable(name, length).text, near.found != NULL ? "; did you mean " : "",
+                       near.found != NULL ? near.found : "", near.found != NULL ? "?" : "");
     return false;
 }
 
 /* section.key, or section.name.key. */
-static bool find_path(struct sim_setting *setting, const struct sim_scene *scene)
+static bool find_path(struct sim_setting *setting, const struct sim_setting_context *context)
 {
     const char *path = setting->origin.key, *rest = strchr(path, '.'), *last = strrchr(path, '.');
     char section[16];
     if (rest == NULL || (size_t)(rest - path) >= sizeof section)
-        return unknown_path(setting, scene);
+        return report_unknown_path(setting, context);
     snprintf(section, sizeof section, "%.*s", (int)(rest - path), path);
     setting->field = sim_field_find(section, last + 1, strlen(last + 1));
     if (setting->field == NULL)
-        return unknown_path(setting, scene);
+        return report_unknown_path(setting, context);
     enum sim_part part = setting->field->part;
     setting->first = 0;
-    setting->end = sim_part_count(scene->world, part);
+    setting->end = sim_part_count(context->world, part);
     if (last == rest && setting->end == 0) {
-        sim_setting_tell(setting, scene->told, "there is no [%s]", section);
+        sim_setting_report(setting, context->diagnostics, "there is no [%s]", section);
         return false;
     }
     if (last == rest)
         return true;
-    setting->first = named(scene->world, part, rest + 1, (size_t)(last - rest - 1));
+    setting->first = find_element(context->world, part, rest + 1, (size_t)(last - rest - 1));
     if (setting->first == setting->end)
-        return unknown_element(setting, scene, part, rest + 1, (size_t)(last - rest - 1));
+        return report_unknown_element(setting, context, part, rest + 1, (size_t)(last - rest - 1));
     setting->end = setting->first + 1;
     return true;
 }
 
-bool sim_setting_by_path(struct sim_setting *setting, const struct sim_scene *scene)
+bool sim_setting_find_by_path(struct sim_setting *setting, const struct sim_setting_context *context)
 {
     const char *path = setting->origin.key;
     if (strncmp(path, "policy.", 7) == 0)
-        return of_policy(setting, scene, path + 7);
-    if (!find_path(setting, scene))
+        return find_policy_key(setting, context, path + 7);
+    if (!find_path(setting, context))
         return false;
     if (setting->field->part != SIM_PART_HEAD || setting->origin.line == 0)
         return true;
-    sim_setting_tell(setting, scene->told, "it is the same for all that is compared: say it in [scenario]");
+    sim_setting_report(setting, context->diagnostics, "it is the same for all that is compared: say it in [scenario]");
     return false;
 }
 
 /* ---- the value ---- */
 
 /* The first of several names that is none of a metric. */
-static void tell_metric(const struct sim_setting *setting, struct conf_diagnostics *told)
+static void report_unknown_metric(const struct sim_setting *setting, struct conf_diagnostics *diagnostics)
 {
     const char *at = setting->value;
     for (;;) {
@@ -175,55 +181,56 @@ static void tell_metric(const struct sim_setting *setting, struct conf_diagnosti
         while (length > 0 && (at[length - 1] == ' ' || at[length - 1] == '\t'))
             length--;
         if (sim_metric_find(at, length) == SIZE_MAX) {
-            const char *near = sim_metric_near(at, length);
-            sim_setting_tell(setting, told, "no figure named \"%s\"%s%s%s", conf_printable(at, length).text,
-                             near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
+            const char *near = sim_metric_suggest(at, length);
+            sim_setting_report(setting, diagnostics, "no figure named \"%s\"%s%s%s", conf_printable(at, length).text,
+                               near != NULL ? "; did you mean " : "", near != NULL ? near : "",
+                               near != NULL ? "?" : "");
             return;
         }
         if (at[end] == '\0')
             break;
         at += end + 1;
     }
-    sim_setting_tell(setting, told, "want %s", setting->field->key.want);
+    sim_setting_report(setting, diagnostics, "want %s", setting->field->key.want);
 }
 
-static void tell_service(const struct sim_setting *setting, const struct sim_scene *scene)
+static void report_unknown_service(const struct sim_setting *setting, const struct sim_setting_context *context)
 {
     struct conf_suggestion near = {setting->value, strlen(setting->value), NULL, 0};
-    for (uint32_t i = 0; i < scene->world->services; i++)
-        conf_suggestion_consider(&near, scene->world->service[i].name, scene->world->service[i].name);
-    sim_setting_tell(setting, scene->told, "there is no [service %s]%s%s%s",
-                     conf_printable(setting->value, strlen(setting->value)).text,
-                     near.found != NULL ? "; did you mean " : "", near.found != NULL ? near.found : "",
-                     near.found != NULL ? "?" : "");
+    for (uint32_t i = 0; i < context->world->services; i++)
+        conf_suggestion_consider(&near, context->world->service[i].name, context->world->service[i].name);
+    sim_setting_report(setting, context->diagnostics, "there is no [service %s]%s%s%s",
+                       conf_printable(setting->value, strlen(setting->value)).text,
+                       near.found != NULL ? "; did you mean " : "", near.found != NULL ? near.found : "",
+                       near.found != NULL ? "?" : "");
 }
 
-static bool policy_is_there(const struct sim_setting *setting, const struct sim_scene *scene)
+static bool check_policy_exists(const struct sim_setting *setting, const struct sim_setting_context *context)
 {
     char errors[CONF_ERROR_MAX];
-    if (scene->policies->unsure) /* what is wrong with them was told */
+    if (context->policies->incomplete) /* what is wrong with them was told */
         return true;
-    if (sim_policy_find(scene->policies, setting->value, SIM_ASKED_BY_FILE, errors) != NULL)
+    if (sim_policy_find(context->policies, setting->value, SIM_LOOKUP_BY_FILE, errors) != NULL)
         return true;
     for (const char *line = errors; *line != '\0';) { /* a policy file may have several mistakes */
         size_t length = strcspn(line, "\n");
-        sim_setting_tell(setting, scene->told, "%.*s", (int)length, line);
+        sim_setting_report(setting, context->diagnostics, "%.*s", (int)length, line);
         line += length + (line[length] == '\n');
     }
     return false;
 }
 
-static bool policy_key_is_good(const struct sim_setting *setting, const struct sim_scene *scene)
+static bool check_policy_value(const struct sim_setting *setting, const struct sim_setting_context *context)
 {
     struct conf_policy any;
     conf_policy_init(&any, BIDE_PRESET_SERVICE);
     const char *want = conf_key_assign(&setting->policy_key, &any, setting->value);
     if (want != NULL)
-        sim_setting_tell(setting, scene->told, "want %s", want);
+        sim_setting_report(setting, context->diagnostics, "want %s", want);
     return want == NULL;
 }
 
-bool sim_setting_check(const struct sim_setting *setting, const struct sim_scene *scene)
+bool sim_setting_check(const struct sim_setting *setting, const struct sim_setting_context *context)
 {
     union {
         struct sim_head head;
@@ -234,17 +241,17 @@ bool sim_setting_check(const struct sim_setting *setting, const struct sim_scene
     } scratch;
     const struct sim_field *field = setting->field;
     if (field == NULL)
-        return policy_key_is_good(setting, scene);
-    const char *want = sim_field_read(field, &scratch, scene->world, setting->value);
+        return check_policy_value(setting, context);
+    const char *want = sim_field_read(field, &scratch, context->world, setting->value);
     if (want == NULL)
-        return field->form != SIM_FORM_POLICY || policy_is_there(setting, scene);
+        return field->form != SIM_FORM_POLICY || check_policy_exists(setting, context);
     bool empty = setting->value[0] == '\0';
     if ((field->form == SIM_FORM_METRIC || field->form == SIM_FORM_METRICS) && !empty)
-        tell_metric(setting, scene->told);
+        report_unknown_metric(setting, context->diagnostics);
     else if ((field->form == SIM_FORM_SERVICE || field->form == SIM_FORM_CALLS) && !empty)
-        tell_service(setting, scene);
+        report_unknown_service(setting, context);
     else
-        sim_setting_tell(setting, scene->told, "want %s", want);
+        sim_setting_report(setting, context->diagnostics, "want %s", want);
     return false;
 }
 

@@ -28,19 +28,20 @@ struct sim_setting {
 };
 
 /* What it is said about, and to whom mistakes are told. */
-struct sim_scene {
+struct sim_setting_context {
     struct sim_world *world;
     struct sim_head *head;
     struct sim_policies *policies;
-    struct conf_diagnostics *told;
+    struct conf_diagnostics *diagnostics;
 };
 
 /* Finds the key of a section, or by its whole name; false: told. */
-bool sim_setting_in(struct sim_setting *setting, const struct sim_scene *scene, const char *section, uint32_t element);
-bool sim_setting_by_path(struct sim_setting *setting, const struct sim_scene *scene);
+bool sim_setting_find_in_section(struct sim_setting *setting, const struct sim_setting_context *context,
+                                 const char *section, uint32_t element);
+bool sim_setting_find_by_path(struct sim_setting *setting, const struct sim_setting_context *context);
 
 /* True if the value can be read, and names something that is there; else it is told. */
-bool sim_setting_check(const struct sim_setting *setting, const struct sim_scene *scene);
+bool sim_setting_check(const struct sim_setting *setting, const struct sim_setting_context *context);
 
 /* Assigns a value that was checked. Not for keys of policies. */
 void sim_setting_apply(const struct sim_setting *setting, struct sim_world *world, struct sim_head *head);
@@ -49,7 +50,7 @@ void sim_setting_apply(const struct sim_setting *setting, struct sim_world *worl
 bool sim_setting_covers(const struct sim_setting *one, const struct sim_setting *other);
 
 /* "[clients] rate = 280/s: ...", with the right place in front. */
-void sim_setting_tell(const struct sim_setting *setting, struct conf_diagnostics *told, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void sim_setting_report(const struct sim_setting *setting, struct conf_diagnostics *diagnostics, const char *format,
+                        ...) __attribute__((format(printf, 3, 4)));
 
 #endif

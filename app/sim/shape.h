@@ -7,9 +7,9 @@
 #define SIM_SHAPE_MAX 256u /* room for any that is written, with its NUL */
 
 /* NULL, or what would be right; nothing is then changed. What is read is ready to be drawn from. */
-const char *sim_shape_read(struct sim_time *time, const char *text);
+const char *sim_shape_read(struct sim_distribution *dist, const char *text);
 
 /* The shortest form that reads back as the same. Returns text. */
-const char *sim_shape_text(char text[SIM_SHAPE_MAX], const struct sim_time *time);
+const char *sim_shape_text(char text[SIM_SHAPE_MAX], const struct sim_distribution *dist);
 
 #endif

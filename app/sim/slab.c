@@ -14,51 +14,51 @@
 static unsigned char *new_chunk(size_t size, bool first)
 {
     void *chunk = NULL;
-    if (os_memory_refused() || posix_memalign(&chunk, HUGE_PAGE, size << SIM_CHUNK_BITS) != 0)
+    if (os_memory_refused() || posix_memalign(&chunk, HUGE_PAGE, size << SIM_SLAB_CHUNK_BITS) != 0)
         return NULL;
     if (!first)
-        (void)madvise(chunk, size << SIM_CHUNK_BITS, MADV_HUGEPAGE);
+        (void)madvise(chunk, size << SIM_SLAB_CHUNK_BITS, MADV_HUGEPAGE);
     return chunk;
 }
 
-static bool grow(struct sim_pool *pool)
+static bool grow(struct sim_slab *slab)
 {
-    unsigned char **chunk = os_memory_refused() ? NULL : realloc(pool->chunk, (pool->chunks + 1) * sizeof *chunk);
+    unsigned char **chunk = os_memory_refused() ? NULL : realloc(slab->chunk, (slab->chunks + 1) * sizeof *chunk);
     if (chunk == NULL)
         return false;
-    pool->chunk = chunk;
-    chunk[pool->chunks] = new_chunk(pool->size, pool->chunks == 0);
-    if (chunk[pool->chunks] == NULL)
+    slab->chunk = chunk;
+    chunk[slab->chunks] = new_chunk(slab->size, slab->chunks == 0);
+    if (chunk[slab->chunks] == NULL)
         return false;
-    pool->chunks++;
+    slab->chunks++;
     return true;
 }
 
-uint32_t sim_pool_take(struct sim_pool *pool)
+uint32_t sim_slab_alloc(struct sim_slab *slab)
 {
-    uint32_t i = pool->free;
-    if (i != SIM_NOBODY)
-        memcpy(&pool->free, (unsigned char *)sim_pool_at(pool, i) + pool->link, sizeof pool->free);
+    uint32_t i = slab->free;
+    if (i != SIM_NONE)
+        memcpy(&slab->free, (unsigned char *)sim_slab_at(slab, i) + slab->link_offset, sizeof slab->free);
     else {
-        i = pool->used;
-        if (i == pool->chunks << SIM_CHUNK_BITS && (i >= pool->most || !grow(pool)))
-            return SIM_NOBODY;
-        pool->used++;
+        i = slab->high_water;
+        if (i == slab->chunks << SIM_SLAB_CHUNK_BITS && (i >= slab->count_max || !grow(slab)))
+            return SIM_NONE;
+        slab->high_water++;
     }
-    pool->live++;
+    slab->live++;
     return i;
 }
 
-void sim_pool_give(struct sim_pool *pool, uint32_t i)
+void sim_slab_release(struct sim_slab *slab, uint32_t i)
 {
-    memcpy((unsigned char *)sim_pool_at(pool, i) + pool->link, &pool->free, sizeof pool->free);
-    pool->free = i;
-    pool->live--;
+    memcpy((unsigned char *)sim_slab_at(slab, i) + slab->link_offset, &slab->free, sizeof slab->free);
+    slab->free = i;
+    slab->live--;
 }
 
-void sim_pool_free(struct sim_pool *pool)
+void sim_slab_free(struct sim_slab *slab)
 {
-    for (uint32_t i = 0; i < pool->chunks; i++)
-        free(pool->chunk[i]);
-    free(pool->chunk);
+    for (uint32_t i = 0; i < slab->chunks; i++)
+        free(slab->chunk[i]);
+    free(slab->chunk);
 }

@@ -10,8 +10,8 @@
  * Owners of events, by the range of the event's id; its seq says what happens, and to which attempt. An attempt that
  * is answered in the instant it is made (no network delay, no service time) needs no event and no record of its own:
  * a storm of 25 million callers has one call and one event for each. */
-#ifndef SIM_PLAY_H
-#define SIM_PLAY_H
+#ifndef SIM_STATE_H
+#define SIM_STATE_H
 
 #include <bide/call.h>
 
@@ -25,15 +25,15 @@
 #define SIM_ID_FLEET   UINT32_C(0xd0000000) /* instances */
 #define SIM_ID_END     UINT32_C(0xe0000000)
 
-#define SIM_NOBODY UINT32_MAX
+#define SIM_NONE UINT32_MAX
 
 /* What happens to a request. */
 enum sim_step {
     SIM_STEP_ARRIVE = 0,
     SIM_STEP_WRITE, /* a row: its second arrival */
     SIM_STEP_SERVED,
-    SIM_STEP_REPLY, /* the answer has come */
-    SIM_STEP_CUT,   /* the caller waits no longer */
+    SIM_STEP_RESPONSE, /* the answer has come */
+    SIM_STEP_TIMEOUT,  /* the caller waits no longer */
 };
 
 /* A call in progress. Slots are used again: whether an answer is still for this call, its seed tells. */
@@ -53,54 +53,54 @@ struct sim_request {
     uint32_t attempt;
     struct sim_links {
         uint32_t older, newer;
-    } links[2];       /* in a line of its service, and in one of its process: enum sim_side */
-    uint32_t version; /* a row: what was read */
-    uint32_t process; /* whose socket it has, or waits for */
-    uint32_t deeper;  /* calls it has made */
-    uint32_t layer;   /* the attempt that it carries on to the next layer: the largest on the way here */
+    } links[2];                /* in a line of its service, and in one of its process: enum sim_side */
+    uint32_t row_version;      /* a row: what was read */
+    uint32_t process;          /* whose socket it has, or waits for */
+    uint32_t downstream_calls; /* calls it has made */
+    uint32_t layer_attempt;    /* the attempt that it carries on to the next layer: the largest on the way here */
     uint8_t service;
     uint8_t caller;
-    uint8_t awaited; /* events and places that still hold it */
-    bool over;       /* the caller has heard of its end */
-    bool in_line;    /* it waits for a socket */
-    bool has_socket;
+    uint8_t refs;        /* events and places that still hold it */
+    bool ended;          /* the caller has heard of its end */
+    bool waits_for_conn; /* it waits for a socket */
+    bool has_conn;
     struct bide_outcome outcome;
 };
 
 /* Memory for many things of one size, by index; what is given back is used again first. */
-struct sim_pool {
+struct sim_slab {
     size_t size;
-    size_t link;   /* where in each the list of free ones goes on */
-    uint32_t most; /* a multiple of a chunk */
-    uint32_t free; /* the first of a list through what was given back; SIM_NOBODY: none */
-    uint32_t used; /* indices handed out at some time */
+    size_t link_offset;  /* where in each the list of free ones goes on */
+    uint32_t count_max;  /* a multiple of a chunk */
+    uint32_t free;       /* the first of a list through what was given back; SIM_NOBODY: none */
+    uint32_t high_water; /* indices handed out at some time */
     uint32_t live;
     uint32_t chunks;
     unsigned char **chunk;
 };
-#define SIM_CHUNK_BITS 16u
+#define SIM_SLAB_CHUNK_BITS 16u
 
-static inline void *sim_pool_at(const struct sim_pool *pool, uint32_t i)
+static inline void *sim_slab_at(const struct sim_slab *slab, uint32_t i)
 {
-    return pool->chunk[i >> SIM_CHUNK_BITS] + (i & ((1u << SIM_CHUNK_BITS) - 1)) * pool->size;
+    return slab->chunk[i >> SIM_SLAB_CHUNK_BITS] + (i & ((1u << SIM_SLAB_CHUNK_BITS) - 1)) * slab->size;
 }
-uint32_t sim_pool_take(struct sim_pool *pool); /* SIM_NOBODY: no memory */
-void sim_pool_give(struct sim_pool *pool, uint32_t i);
-void sim_pool_free(struct sim_pool *pool);
+uint32_t sim_slab_alloc(struct sim_slab *slab); /* SIM_NOBODY: no memory */
+void sim_slab_release(struct sim_slab *slab, uint32_t i);
+void sim_slab_free(struct sim_slab *slab);
 
 /* Where a request stands in line: it may be in one of each. */
-enum sim_side { SIM_AT_SERVICE = 0, SIM_AT_HOME };
+enum sim_list_kind { SIM_LIST_AT_SERVICE = 0, SIM_LIST_AT_CLIENT };
 
 /* Requests one behind the other. */
-struct sim_line {
+struct sim_request_list {
     uint32_t oldest, newest;
     uint32_t length;
-    enum sim_side side;
+    enum sim_list_kind kind;
 };
-#define SIM_LINE(where)                                                                                                \
-    (struct sim_line)                                                                                                  \
+#define SIM_REQUEST_LIST(where)                                                                                        \
+    (struct sim_request_list)                                                                                          \
     {                                                                                                                  \
-        .oldest = SIM_NOBODY, .newest = SIM_NOBODY, .side = (where)                                                    \
+        .oldest = SIM_NONE, .newest = SIM_NONE, .kind = (where)                                                        \
     }
 
 /* Who makes calls: a group of clients, or a service towards the next one. */
@@ -108,25 +108,25 @@ struct sim_caller {
     const struct bide_policy *policy;
     struct bide_target *target; /* one per process (and shard); NULL: there is no gate that could refuse */
     uint32_t targets, processes, shards;
-    uint32_t owners; /* of targets: processes, or hosts */
+    uint32_t target_owners; /* of targets: processes, or hosts */
     enum bide_safety safety;
-    uint8_t service; /* whom it calls */
-    bool at_once;    /* its attempts are answered in the instant they are made */
-    bool breaker;    /* there is one to be looked at */
+    uint8_t service;  /* whom it calls */
+    bool is_instant;  /* its attempts are answered in the instant they are made */
+    bool has_breaker; /* there is one to be looked at */
 };
 
 struct sim_group {
-    uint64_t made;       /* calls so far */
-    uint64_t candidates; /* arrivals drawn so far */
-    double at_ns;        /* of the last one, with its fraction */
+    uint64_t calls_begun;    /* calls so far */
+    uint64_t arrivals_drawn; /* arrivals drawn so far */
+    double last_arrival_ns;  /* of the last one, with its fraction */
     uint32_t first_client;
-    struct sim_desk *desk; /* by process; NULL: there are sockets for all */
+    struct sim_conn_pool *conn_pool; /* by process; NULL: there are sockets for all */
 };
 
 /* Where a process with a limited number of sockets keeps its attempts. */
-struct sim_desk {
-    struct sim_line waiting; /* for a socket */
-    struct sim_line holding; /* one each */
+struct sim_conn_pool {
+    struct sim_request_list waiting; /* for a socket */
+    struct sim_request_list in_use;  /* one each */
 };
 
 struct sim_closed_client {
@@ -137,23 +137,23 @@ struct sim_closed_client {
 
 struct sim_user {
     int64_t began_ns;
-    uint32_t left; /* calls not yet over */
+    uint32_t calls_left; /* calls not yet over */
     bool failed;
 };
 
-struct sim_place { /* a service in motion */
-    struct sim_line line;
-    uint32_t busy;     /* servers */
-    uint32_t in_house; /* waiting or being served */
-    uint32_t version;  /* a row's */
-    uint64_t deeper;   /* calls made so far */
+struct sim_service_state { /* a service in motion */
+    struct sim_request_list queue;
+    uint32_t busy_servers;     /* servers */
+    uint32_t in_system;        /* waiting or being served */
+    uint32_t row_version;      /* a row's */
+    uint64_t downstream_calls; /* calls made so far */
 };
 
-struct sim_width {
+struct sim_peak_bin {
     int64_t end_ns;
     struct {
         uint64_t arrivals, retries, served, probes;
-    } now;
+    } count;
 };
 
 /* A second of the world, for recovery and steady state. */
@@ -161,49 +161,49 @@ struct sim_second {
     uint64_t calls, succeeded, arrivals;
 };
 
-struct sim_gauge {
-    int64_t edge_ns; /* when the next bucket of any kind ends */
-    struct sim_width width[SIM_WIDTHS];
+struct sim_stats {
+    int64_t bin_end_ns; /* when the next bucket of any kind ends */
+    struct sim_peak_bin bin[SIM_BIN_WIDTHS];
     struct sim_point *point; /* the present one, in the result */
     int64_t point_end_ns;
-    size_t room;
+    size_t point_room;
     int64_t last_call_ns; /* when the last call of a client began */
     struct sim_second *second;
     size_t seconds, second_room;
 };
 
 /* Accounts of leased budgets: fleet.c. */
-struct sim_fleet_play {
+struct sim_fleet_state {
     struct lease_bucket *bucket;
     struct sim_instance *instance;
     uint32_t instances;
     uint32_t events; /* in the queue */
     int64_t second;  /* the present one, and the exchanges in it */
-    uint64_t this_second;
+    uint64_t second_exchanges;
 };
 
-struct sim_play {
+struct sim_state {
     const struct sim_world *world;
-    const struct sim_how *how;
+    const struct sim_run_options *options;
     struct sim_result *result;
     struct sim_queue *queue;
     int64_t now_ns;
     bool no_memory;
     bool delays; /* the network has any */
-    struct sim_pool calls, requests, users;
+    struct sim_slab calls, requests, users;
     struct sim_caller caller[SIM_GROUPS_MAX + SIM_SERVICES_MAX];
     struct sim_group group[SIM_GROUPS_MAX];
-    struct sim_place place[SIM_SERVICES_MAX];
+    struct sim_service_state service[SIM_SERVICES_MAX];
     struct sim_closed_client *client;
     uint32_t clients;
     uint32_t arrivals; /* of groups and closed clients, in the queue */
-    struct sim_fleet_play fleet;
-    struct sim_gauge gauge;
+    struct sim_fleet_state fleet;
+    struct sim_stats stats;
 };
 
 /* ---- run.c ---- */
 
-void sim_play_at(struct sim_play *play, int64_t at_ns, uint32_t id, uint32_t seq);
+void sim_schedule(struct sim_state *state, int64_t at_ns, uint32_t id, uint32_t seq);
 
 /* ---- client.c ---- */
 
@@ -212,13 +212,13 @@ void sim_play_at(struct sim_play *play, int64_t at_ns, uint32_t id, uint32_t seq
  * quantile. */
 bool sim_has_gates(const struct conf_pair *pair, const struct sim_service *service);
 
-bool sim_clients_open(struct sim_play *play);
-void sim_clients_close(struct sim_play *play);
-void sim_clients_arrive(struct sim_play *play, uint32_t group);
-void sim_client_turn(struct sim_play *play, uint32_t client);
+bool sim_clients_open(struct sim_state *state);
+void sim_clients_close(struct sim_state *state);
+void sim_clients_on_arrival(struct sim_state *state, uint32_t group);
+void sim_client_on_turn(struct sim_state *state, uint32_t client);
 
 /* A call of a group of clients is over. */
-void sim_clients_ended(struct sim_play *play, const struct sim_call *call, const struct bide_verdict *verdict);
+void sim_clients_call_ended(struct sim_state *state, const struct sim_call *call, const struct bide_verdict *verdict);
 
 /* ---- call.c ---- */
 
@@ -230,44 +230,44 @@ struct sim_new_call {
     int64_t deadline_ns;      /* 0: none */
     uint32_t inbound_attempt; /* 0: nobody calls the caller */
 };
-void sim_call_begin(struct sim_play *play, const struct sim_new_call *new_call);
-bool sim_call_is_due(const struct sim_play *play, uint32_t slot, int64_t at_ns);
-void sim_call_wake(struct sim_play *play, uint32_t slot);
-void sim_request_reply(struct sim_play *play, uint32_t request);
-void sim_request_cut(struct sim_play *play, uint32_t request);
-void sim_request_release(struct sim_play *play, uint32_t request);
+void sim_call_begin(struct sim_state *state, const struct sim_new_call *new_call);
+bool sim_call_is_due(const struct sim_state *state, uint32_t slot, int64_t at_ns);
+void sim_call_wake(struct sim_state *state, uint32_t slot);
+void sim_request_on_response(struct sim_state *state, uint32_t request);
+void sim_request_on_timeout(struct sim_state *state, uint32_t request);
+void sim_request_release(struct sim_state *state, uint32_t request);
 
-static inline struct sim_call *sim_call_at(const struct sim_play *play, uint32_t slot)
+static inline struct sim_call *sim_call_at(const struct sim_state *state, uint32_t slot)
 {
-    return sim_pool_at(&play->calls, slot);
+    return sim_slab_at(&state->calls, slot);
 }
 
-static inline struct sim_request *sim_request_at(const struct sim_play *play, uint32_t request)
+static inline struct sim_request *sim_request_at(const struct sim_state *state, uint32_t request)
 {
-    return sim_pool_at(&play->requests, request);
+    return sim_slab_at(&state->requests, request);
 }
 
 /* Does anybody still wait for it? */
-static inline bool sim_request_wanted(const struct sim_play *play, const struct sim_request *request)
+static inline bool sim_request_is_awaited(const struct sim_state *state, const struct sim_request *request)
 {
-    return !request->over && sim_call_at(play, request->slot)->call.seed == request->seed;
+    return !request->ended && sim_call_at(state, request->slot)->call.seed == request->seed;
 }
 
 /* Would anything change if its caller waited no longer? */
-static inline bool sim_request_is_due(const struct sim_play *play, const struct sim_request *request)
+static inline bool sim_request_timeout_is_due(const struct sim_state *state, const struct sim_request *request)
 {
-    return request->in_line || request->has_socket || sim_request_wanted(play, request);
+    return request->waits_for_conn || request->has_conn || sim_request_is_awaited(state, request);
 }
 
 /* ---- service.c ---- */
 
 /* The outcome of an attempt at a service that answers at once. */
-struct bide_outcome sim_service_at_once(struct sim_play *play, const struct sim_call *call, uint32_t attempt);
-void sim_service_arrive(struct sim_play *play, uint32_t request, enum sim_step step); /* ARRIVE, or WRITE */
-void sim_service_served(struct sim_play *play, uint32_t request);
+struct bide_outcome sim_service_instant_outcome(struct sim_state *state, const struct sim_call *call, uint32_t attempt);
+void sim_service_arrive(struct sim_state *state, uint32_t request, enum sim_step step); /* ARRIVE, or WRITE */
+void sim_service_served(struct sim_state *state, uint32_t request);
 
 /* A call that a request of this service made is over. */
-void sim_service_called(struct sim_play *play, uint32_t request, bool well);
+void sim_service_call_ended(struct sim_state *state, uint32_t request, bool well);
 
 /* Which shard of it a call with this seed belongs to. */
 uint32_t sim_service_shard(const struct sim_world *world, uint32_t service, uint64_t seed);
@@ -275,40 +275,40 @@ uint32_t sim_service_shard(const struct sim_world *world, uint32_t service, uint
 /* True if no time passes and nothing waits at this service, whatever comes. */
 bool sim_service_is_instant(const struct sim_world *world, uint32_t service);
 
-void sim_line_push(struct sim_play *play, struct sim_line *line, uint32_t request);
-void sim_line_remove(struct sim_play *play, struct sim_line *line, uint32_t request);
+void sim_request_list_push(struct sim_state *state, struct sim_request_list *list, uint32_t request);
+void sim_request_list_remove(struct sim_state *state, struct sim_request_list *list, uint32_t request);
 
 /* ---- fleet.c ---- */
 
 /* Once there are targets: those that lease begin to. */
-bool sim_fleet_open(struct sim_play *play);
+bool sim_fleet_open(struct sim_state *state);
 
 /* Are there no calls left and none to come, or nothing in the queue that could end those that are left? (The event that
  * is asked about is no longer in it, but counted.) */
-static inline bool sim_fleet_is_over(const struct sim_play *play)
+static inline bool sim_fleet_is_over(const struct sim_state *state)
 {
-    return (play->calls.live == 0 && play->arrivals == 0) || sim_queue_count(play->queue) < play->fleet.events;
+    return (state->calls.live == 0 && state->arrivals == 0) || sim_queue_count(state->queue) < state->fleet.events;
 }
-void sim_fleet_event(struct sim_play *play, uint32_t id, uint32_t seq);
-void sim_fleet_finish(struct sim_play *play);
-void sim_fleet_close(struct sim_play *play);
+void sim_fleet_event(struct sim_state *state, uint32_t id, uint32_t seq);
+void sim_fleet_finish(struct sim_state *state);
+void sim_fleet_close(struct sim_state *state);
 
 /* ---- gauge.c ---- */
 
-bool sim_gauge_open(struct sim_play *play);
-void sim_gauge_roll(struct sim_play *play);
+bool sim_stats_open(struct sim_state *state);
+void sim_stats_advance(struct sim_state *state);
 
 /* The last buckets, recovery, what the targets know. */
-void sim_gauge_finish(struct sim_play *play);
-void sim_gauge_close(struct sim_play *play);
+void sim_stats_finish(struct sim_state *state);
+void sim_stats_close(struct sim_state *state);
 
 /* At the leaf. */
-void sim_gauge_arrival(struct sim_play *play, uint32_t attempt);
-void sim_gauge_served(struct sim_play *play);
-void sim_gauge_call(struct sim_play *play);
-void sim_gauge_attempt(struct sim_play *play, const struct bide_verdict *verdict);
-void sim_gauge_probe(struct sim_play *play);
-void sim_gauge_ended(struct sim_play *play, const struct bide_verdict *verdict);
-void sim_gauge_user(struct sim_play *play, int64_t began_ns, bool well);
+void sim_stats_count_arrival(struct sim_state *state, uint32_t attempt);
+void sim_stats_count_served(struct sim_state *state);
+void sim_stats_count_call(struct sim_state *state);
+void sim_stats_count_attempt(struct sim_state *state, const struct bide_verdict *verdict);
+void sim_stats_count_probe(struct sim_state *state);
+void sim_stats_count_call_end(struct sim_state *state, const struct bide_verdict *verdict);
+void sim_stats_count_user(struct sim_state *state, int64_t began_ns, bool well);
 
 #endif

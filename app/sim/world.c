@@ -32,7 +32,7 @@ void sim_world_init(struct sim_world *world)
         sim_element_init(SIM_PART_OUTAGE, &world->outage[i]);
 }
 
-void sim_world_ready(struct sim_world *world)
+void sim_world_prepare(struct sim_world *world)
 {
     for (uint32_t i = 0; i < world->outages; i++) {
         struct sim_outage *outage = &world->outage[i];
@@ -49,8 +49,8 @@ struct faults {
     size_t count;
 };
 
-__attribute__((format(printf, 5, 6))) static void wrong(struct faults *f, enum sim_part part, uint32_t element,
-                                                        const char *key, const char *reason, ...)
+__attribute__((format(printf, 5, 6))) static void fault_add(struct faults *f, enum sim_part part, uint32_t element,
+                                                            const char *key, const char *reason, ...)
 {
     va_list values;
     if (f->count == SIM_FAULTS_MAX)
@@ -66,7 +66,7 @@ struct text {
     char text[CONF_VALUE_SIZE];
 };
 
-static struct text duration(int64_t ns)
+static struct text duration_text(int64_t ns)
 {
     struct text text;
     conf_duration_format(text.text, ns);
@@ -75,72 +75,72 @@ static struct text duration(int64_t ns)
 
 /* ---- what nobody heeds ---- */
 
-static bool herd(const struct sim_world *world, uint32_t i)
+static bool is_herd(const struct sim_world *world, uint32_t i)
 {
     return world->clients[i].arrival == SIM_HERD;
 }
 
-static bool closed(const struct sim_world *world, uint32_t i)
+static bool is_closed(const struct sim_world *world, uint32_t i)
 {
     return world->clients[i].arrival == SIM_CLOSED;
 }
 
-static bool steady(const struct sim_world *world, uint32_t i)
+static bool is_steady(const struct sim_world *world, uint32_t i)
 {
     return world->clients[i].arrival == SIM_POISSON || world->clients[i].arrival == SIM_UNIFORM;
 }
 
-static bool open_loop(const struct sim_world *world, uint32_t i)
+static bool is_open_loop(const struct sim_world *world, uint32_t i)
 {
-    return steady(world, i) || world->clients[i].arrival == SIM_RAMP || world->clients[i].arrival == SIM_SPIKE;
+    return is_steady(world, i) || world->clients[i].arrival == SIM_RAMP || world->clients[i].arrival == SIM_SPIKE;
 }
 
-static bool spike(const struct sim_world *world, uint32_t i)
+static bool is_spike(const struct sim_world *world, uint32_t i)
 {
     return world->clients[i].arrival == SIM_SPIKE;
 }
 
-static bool one_shard(const struct sim_world *world, uint32_t i)
+static bool has_one_shard(const struct sim_world *world, uint32_t i)
 {
     return world->service[world->clients[i].service].shards == 1;
 }
 
-static bool row(const struct sim_world *world, uint32_t i)
+static bool is_row(const struct sim_world *world, uint32_t i)
 {
     return world->service[i].kind == SIM_ROW;
 }
 
-static bool unlimited(const struct sim_world *world, uint32_t i)
+static bool is_unlimited(const struct sim_world *world, uint32_t i)
 {
     return world->service[i].kind == SIM_UNLIMITED;
 }
 
-static bool never_full(const struct sim_world *world, uint32_t i)
+static bool queue_is_unbounded(const struct sim_world *world, uint32_t i)
 {
     return world->service[i].kind == SIM_QUEUEING && world->service[i].queue_max == UINT32_MAX;
 }
 
-static bool nobody_waits(const struct sim_world *world, uint32_t i)
+static bool queue_is_zero(const struct sim_world *world, uint32_t i)
 {
     return world->service[i].kind == SIM_QUEUEING && world->service[i].queue_max == 0;
 }
 
-static bool no_hint(const struct sim_world *world, uint32_t i)
+static bool sends_no_hint(const struct sim_world *world, uint32_t i)
 {
     return world->service[i].hint == SIM_HINT_NO;
 }
 
-static bool never_cold(const struct sim_world *world, uint32_t i)
+static bool is_never_cold(const struct sim_world *world, uint32_t i)
 {
     return world->service[i].kind != SIM_ROW && world->service[i].cold_permille == 1000;
 }
 
-static bool no_cold_time(const struct sim_world *world, uint32_t i)
+static bool has_no_cold_time(const struct sim_world *world, uint32_t i)
 {
     return world->service[i].kind != SIM_ROW && world->service[i].cold_ns == 0;
 }
 
-static bool fails_never(const struct sim_world *world, uint32_t i)
+static bool never_fails(const struct sim_world *world, uint32_t i)
 {
     bool fails = world->service[i].fail_ppm > 0 || world->service[i].bad_shards > 0;
     for (uint32_t j = 0; j < world->outages; j++)
@@ -162,14 +162,14 @@ static bool stays_warm(const struct sim_world *world, uint32_t i)
 }
 
 /* It never has bad news to tell. */
-static bool hints_never(const struct sim_world *world, uint32_t i)
+static bool never_sends_hint(const struct sim_world *world, uint32_t i)
 {
     const struct sim_service *s = &world->service[i];
     bool turns_away = s->kind == SIM_QUEUEING && s->queue_max != UINT32_MAX && s->full != SIM_REFUSE_SILENCE;
-    return s->kind != SIM_ROW && fails_never(world, i) && !turns_away && !has_outage(world, i) && s->calls < 0;
+    return s->kind != SIM_ROW && never_fails(world, i) && !turns_away && !has_outage(world, i) && s->calls < 0;
 }
 
-static bool all_shards_alike(const struct sim_world *world, uint32_t i)
+static bool shards_are_alike(const struct sim_world *world, uint32_t i)
 {
     for (uint32_t j = 0; j < world->groups; j++)
         if (world->clients[j].service == i && world->clients[j].scope == SIM_SCOPE_SHARD)
@@ -177,22 +177,22 @@ static bool all_shards_alike(const struct sim_world *world, uint32_t i)
     return world->service[i].kind != SIM_ROW && world->service[i].bad_shards == 0;
 }
 
-static bool calls_nobody(const struct sim_world *world, uint32_t i)
+static bool calls_no_service(const struct sim_world *world, uint32_t i)
 {
     return world->service[i].calls < 0;
 }
 
-static bool not_slow(const struct sim_world *world, uint32_t i)
+static bool outage_is_not_slow(const struct sim_world *world, uint32_t i)
 {
     return world->outage[i].kind != SIM_OUTAGE_SLOW;
 }
 
-static bool answers_nobody(const struct sim_world *world, uint32_t i)
+static bool outage_is_silent(const struct sim_world *world, uint32_t i)
 {
     return world->outage[i].kind == SIM_OUTAGE_SILENCE || world->outage[i].kind == SIM_OUTAGE_HOLD;
 }
 
-static bool nobody_leases(const struct sim_world *world, uint32_t i)
+static bool fleet_is_unused(const struct sim_world *world, uint32_t i)
 {
     (void)i;
     for (uint32_t j = 0; j < world->groups; j++)
@@ -201,84 +201,84 @@ static bool nobody_leases(const struct sim_world *world, uint32_t i)
     return true;
 }
 
-static bool never_down(const struct sim_world *world, uint32_t i)
+static bool fleet_is_never_down(const struct sim_world *world, uint32_t i)
 {
-    return !nobody_leases(world, i) && world->fleet.down_from_ns == BIDE_NEVER;
+    return !fleet_is_unused(world, i) && world->fleet.down_from_ns == BIDE_NEVER;
 }
 
 /* These keys mean nothing to an element of which this is true. */
 static const struct {
     enum sim_part part;
-    bool (*idle)(const struct sim_world *world, uint32_t element);
+    bool (*applies)(const struct sim_world *world, uint32_t element);
     const char *keys, *reason;
-} idle[] = {
-    {SIM_PART_CLIENTS, herd, "rate peak_rate end_rate peak_from peak_until calls until think pace",
+} ignored_rules[] = {
+    {SIM_PART_CLIENTS, is_herd, "rate peak_rate end_rate peak_from peak_until calls until think pace",
      "a herd comes all at once, at `from`, as many as `count` says"},
-    {SIM_PART_CLIENTS, closed, "rate peak_rate end_rate peak_from peak_until",
+    {SIM_PART_CLIENTS, is_closed, "rate peak_rate end_rate peak_from peak_until",
      "closed clients have no rate: `count` and `think` make it"},
-    {SIM_PART_CLIENTS, steady, "peak_rate end_rate peak_from peak_until",
+    {SIM_PART_CLIENTS, is_steady, "peak_rate end_rate peak_from peak_until",
      "only a ramp or a spike has a peak: want arrival = ramp or spike"},
-    {SIM_PART_CLIENTS, spike, "end_rate", "only a ramp has a rate at the end: want arrival = ramp"},
-    {SIM_PART_CLIENTS, open_loop, "think pace", "only closed clients think: want arrival = closed"},
-    {SIM_PART_CLIENTS, one_shard, "scope", "their service has one shard"},
-    {SIM_PART_FLEET, nobody_leases, "capacity per_minute delay timeout down_from down_until",
+    {SIM_PART_CLIENTS, is_spike, "end_rate", "only a ramp has a rate at the end: want arrival = ramp"},
+    {SIM_PART_CLIENTS, is_open_loop, "think pace", "only closed clients think: want arrival = closed"},
+    {SIM_PART_CLIENTS, has_one_shard, "scope", "their service has one shard"},
+    {SIM_PART_FLEET, fleet_is_unused, "capacity per_minute delay timeout down_from down_until",
      "nobody leases from it: want clients.fleet = yes"},
-    {SIM_PART_FLEET, never_down, "down_until", "it is never down: want down_from"},
-    {SIM_PART_SERVICE, row,
+    {SIM_PART_FLEET, fleet_is_never_down, "down_until", "it is never down: want down_from"},
+    {SIM_PART_SERVICE, is_row,
      "servers time per_in_flight order queue_max full drop_dead fail throttles shards bad_shards hint cold cold_time "
      "cold_at_start calls",
      "a row has no queue and no service time, and fails by conflict only"},
-    {SIM_PART_SERVICE, unlimited, "servers order queue_max full drop_dead",
+    {SIM_PART_SERVICE, is_unlimited, "servers order queue_max full drop_dead",
      "nobody waits at an unlimited service: want kind = queueing"},
-    {SIM_PART_SERVICE, never_full, "full", "its queue is never full: want queue_max"},
-    {SIM_PART_SERVICE, nobody_waits, "order drop_dead", "nobody may wait: want queue_max of 1 or more"},
-    {SIM_PART_SERVICE, fails_never, "throttles", "nothing fails here: want fail"},
-    {SIM_PART_SERVICE, no_hint, "hint_time hint_spread", "it gives no hint: want hint = delta or date"},
-    {SIM_PART_SERVICE, never_cold, "cold_time cold_at_start", "it is never cold: want cold below 100%"},
-    {SIM_PART_SERVICE, no_cold_time, "cold", "it would be warm at once: want cold_time"},
+    {SIM_PART_SERVICE, queue_is_unbounded, "full", "its queue is never full: want queue_max"},
+    {SIM_PART_SERVICE, queue_is_zero, "order drop_dead", "nobody may wait: want queue_max of 1 or more"},
+    {SIM_PART_SERVICE, never_fails, "throttles", "nothing fails here: want fail"},
+    {SIM_PART_SERVICE, sends_no_hint, "hint_time hint_spread", "it gives no hint: want hint = delta or date"},
+    {SIM_PART_SERVICE, is_never_cold, "cold_time cold_at_start", "it is never cold: want cold below 100%"},
+    {SIM_PART_SERVICE, has_no_cold_time, "cold", "it would be warm at once: want cold_time"},
     {SIM_PART_SERVICE, stays_warm, "cold cold_time",
      "it is cold after an outage, and has none: want an [outage], or cold_at_start = yes"},
-    {SIM_PART_SERVICE, hints_never, "hint", "nothing fails here: want fail, queue_max or an [outage]"},
-    {SIM_PART_SERVICE, all_shards_alike, "shards", "its shards are all alike: want bad_shards, or scope = shard"},
-    {SIM_PART_SERVICE, calls_nobody, "policy processes fan", "it calls nobody: want calls = NAME"},
-    {SIM_PART_OUTAGE, not_slow, "capacity", "only a slow service has some left: want kind = slow"},
-    {SIM_PART_OUTAGE, answers_nobody, "fail", "nobody is answered at all: want kind = fail, throttle or slow"},
+    {SIM_PART_SERVICE, never_sends_hint, "hint", "nothing fails here: want fail, queue_max or an [outage]"},
+    {SIM_PART_SERVICE, shards_are_alike, "shards", "its shards are all alike: want bad_shards, or scope = shard"},
+    {SIM_PART_SERVICE, calls_no_service, "policy processes fan", "it calls nobody: want calls = NAME"},
+    {SIM_PART_OUTAGE, outage_is_not_slow, "capacity", "only a slow service has some left: want kind = slow"},
+    {SIM_PART_OUTAGE, outage_is_silent, "fail", "nobody is answered at all: want kind = fail, throttle or slow"},
 };
 
-static bool is_default(const struct sim_world *world, const struct sim_field *field, uint32_t i)
+static bool field_is_default(const struct sim_world *world, const struct sim_field *field, uint32_t i)
 {
-    char said[SIM_VALUE_MAX];
+    char text[SIM_VALUE_MAX];
     const char *standard = field->form == SIM_FORM_SERVICE ? world->service[0].name : field->key.standard;
-    return strcmp(sim_field_text(said, field, sim_part_in(world, field->part, i), world), standard) == 0;
+    return strcmp(sim_field_text(text, field, sim_part_in(world, field->part, i), world), standard) == 0;
 }
 
-static void check_idle(struct faults *f, size_t rule, uint32_t element)
+static void check_rule(struct faults *f, size_t rule, uint32_t element)
 {
     char key[32];
-    const char *at = idle[rule].keys;
+    const char *at = ignored_rules[rule].keys;
     for (size_t length = strcspn(at, " "); length > 0; at += strspn(at, " "), length = strcspn(at, " ")) {
         snprintf(key, sizeof key, "%.*s", (int)length, at);
         at += length;
-        if (is_default(f->world, sim_field_of(idle[rule].part, key), element))
+        if (field_is_default(f->world, sim_field_of(ignored_rules[rule].part, key), element))
             continue;
         size_t before = f->count;
-        wrong(f, idle[rule].part, element, key, "%s", idle[rule].reason);
+        fault_add(f, ignored_rules[rule].part, element, key, "%s", ignored_rules[rule].reason);
         if (f->count > before)
             f->fault[before].ignored = true;
     }
 }
 
-static void check_heeded(struct faults *f)
+static void check_ignored_keys(struct faults *f)
 {
-    for (size_t rule = 0; rule < sizeof idle / sizeof *idle; rule++)
-        for (uint32_t i = 0; i < sim_part_count(f->world, idle[rule].part); i++)
-            if (idle[rule].idle(f->world, i))
-                check_idle(f, rule, i);
+    for (size_t rule = 0; rule < sizeof ignored_rules / sizeof *ignored_rules; rule++)
+        for (uint32_t i = 0; i < sim_part_count(f->world, ignored_rules[rule].part); i++)
+            if (ignored_rules[rule].applies(f->world, i))
+                check_rule(f, rule, i);
 }
 
 /* ---- clients ---- */
 
-static int64_t end_of(const struct sim_world *world, const struct sim_clients *c)
+static int64_t clients_end_ns(const struct sim_world *world, const struct sim_clients *c)
 {
     return c->until_ns < world->duration_ns ? c->until_ns : world->duration_ns;
 }
@@ -286,23 +286,25 @@ static int64_t end_of(const struct sim_world *world, const struct sim_clients *c
 static void check_span(struct faults *f, uint32_t i)
 {
     const struct sim_clients *c = &f->world->clients[i];
-    int64_t end_ns = end_of(f->world, c);
+    int64_t end_ns = clients_end_ns(f->world, c);
     if (c->until_ns != BIDE_NEVER && c->until_ns > f->world->duration_ns)
-        wrong(f, SIM_PART_CLIENTS, i, "until", "want the duration (%s) at most, or never",
-              duration(f->world->duration_ns).text);
+        fault_add(f, SIM_PART_CLIENTS, i, "until", "want the duration (%s) at most, or never",
+                  duration_text(f->world->duration_ns).text);
     else if (c->from_ns >= end_ns && c->until_ns != 0) /* until = 0: the group is switched off */
-        wrong(f, SIM_PART_CLIENTS, i, "from", "no call would begin: want less than %s", duration(end_ns).text);
+        fault_add(f, SIM_PART_CLIENTS, i, "from", "no call would begin: want less than %s", duration_text(end_ns).text);
     if ((c->arrival != SIM_RAMP && c->arrival != SIM_SPIKE) || c->until_ns == 0)
         return;
     if (c->peak_from_ns < c->from_ns || c->peak_from_ns > end_ns)
-        wrong(f, SIM_PART_CLIENTS, i, "peak_from", "want %s to %s", duration(c->from_ns).text, duration(end_ns).text);
+        fault_add(f, SIM_PART_CLIENTS, i, "peak_from", "want %s to %s", duration_text(c->from_ns).text,
+                  duration_text(end_ns).text);
     else if (c->peak_until_ns < c->peak_from_ns || (c->arrival == SIM_SPIKE && c->peak_until_ns == c->peak_from_ns))
-        wrong(f, SIM_PART_CLIENTS, i, "peak_until", "want later than peak_from (%s)", duration(c->peak_from_ns).text);
+        fault_add(f, SIM_PART_CLIENTS, i, "peak_until", "want later than peak_from (%s)",
+                  duration_text(c->peak_from_ns).text);
     else if (c->peak_until_ns > end_ns)
-        wrong(f, SIM_PART_CLIENTS, i, "peak_until", "want %s at most", duration(end_ns).text);
+        fault_add(f, SIM_PART_CLIENTS, i, "peak_until", "want %s at most", duration_text(end_ns).text);
 }
 
-static bool thinks(const struct sim_time *time)
+static bool is_positive(const struct sim_distribution *time)
 {
     return time->a_ns > 0 || time->b_ns > 0 || time->points > 0;
 }
@@ -311,15 +313,16 @@ static void check_arrival(struct faults *f, uint32_t i)
 {
     const struct sim_clients *c = &f->world->clients[i];
     if ((c->arrival == SIM_HERD || c->arrival == SIM_CLOSED) && c->count == 0)
-        wrong(f, SIM_PART_CLIENTS, i, "count", "want how many, 1 or more");
-    if (steady(f->world, i) && c->rate_micro == 0)
-        wrong(f, SIM_PART_CLIENTS, i, "rate", "want more than 0/s, or arrival = herd or closed");
+        fault_add(f, SIM_PART_CLIENTS, i, "count", "want how many, 1 or more");
+    if (is_steady(f->world, i) && c->rate_micro == 0)
+        fault_add(f, SIM_PART_CLIENTS, i, "rate", "want more than 0/s, or arrival = herd or closed");
     if ((c->arrival == SIM_RAMP || c->arrival == SIM_SPIKE) && c->peak_rate_micro == 0)
-        wrong(f, SIM_PART_CLIENTS, i, "peak_rate", "a %s wants more than 0/s", spike(f->world, i) ? "spike" : "ramp");
-    if (c->arrival == SIM_CLOSED && !thinks(&c->think))
-        wrong(f, SIM_PART_CLIENTS, i, "think", "closed clients want some time between two calls");
+        fault_add(f, SIM_PART_CLIENTS, i, "peak_rate", "a %s wants more than 0/s",
+                  is_spike(f->world, i) ? "spike" : "ramp");
+    if (c->arrival == SIM_CLOSED && !is_positive(&c->think))
+        fault_add(f, SIM_PART_CLIENTS, i, "think", "closed clients want some time between two calls");
     if (c->arrival == SIM_CLOSED && c->fanout > 1)
-        wrong(f, SIM_PART_CLIENTS, i, "fanout", "a closed client has one call at a time: want 1");
+        fault_add(f, SIM_PART_CLIENTS, i, "fanout", "a closed client has one call at a time: want 1");
 }
 
 static void check_numbers(struct faults *f, uint32_t i)
@@ -328,20 +331,20 @@ static void check_numbers(struct faults *f, uint32_t i)
     uint64_t processes = c->processes > 0 ? c->processes : c->count;
     uint64_t shards = c->scope == SIM_SCOPE_SHARD ? f->world->service[c->service].shards : 1;
     if (c->fanout == 0)
-        wrong(f, SIM_PART_CLIENTS, i, "fanout", "want 1 or more");
+        fault_add(f, SIM_PART_CLIENTS, i, "fanout", "want 1 or more");
     if (c->count >= IDS_MAX)
-        wrong(f, SIM_PART_CLIENTS, i, "count", "want less than %u", IDS_MAX);
+        fault_add(f, SIM_PART_CLIENTS, i, "count", "want less than %u", IDS_MAX);
     else if (c->count > 0 && c->processes > c->count)
-        wrong(f, SIM_PART_CLIENTS, i, "processes", "want count (%llu) at most: the others would have nobody",
-              (unsigned long long)c->count);
+        fault_add(f, SIM_PART_CLIENTS, i, "processes", "want count (%llu) at most: the others would have nobody",
+                  (unsigned long long)c->count);
     else if (processes < PROCESS_MAX && processes * shards < TARGETS_MAX)
         return;
     else if (c->processes == 0)
-        wrong(f, SIM_PART_CLIENTS, i, "count", "each has gates of its own: want fewer than %llu, or some processes",
-              (unsigned long long)(TARGETS_MAX / shards < PROCESS_MAX ? TARGETS_MAX / shards : PROCESS_MAX));
+        fault_add(f, SIM_PART_CLIENTS, i, "count", "each has gates of its own: want fewer than %llu, or some processes",
+                  (unsigned long long)(TARGETS_MAX / shards < PROCESS_MAX ? TARGETS_MAX / shards : PROCESS_MAX));
     else
-        wrong(f, SIM_PART_CLIENTS, i, "processes", "want fewer than %u%s", PROCESS_MAX,
-              shards > 1 ? ", and 1073741824 times all shards" : "");
+        fault_add(f, SIM_PART_CLIENTS, i, "processes", "want fewer than %u%s", PROCESS_MAX,
+                  shards > 1 ? ", and 1073741824 times all shards" : "");
 }
 
 /* What several processes share, and what a fleet can fund. */
@@ -351,21 +354,22 @@ static void check_shared(struct faults *f, uint32_t i)
     const struct conf_policy *policy = f->world->policy_of_clients[i];
     uint64_t processes = c->processes > 0 ? c->processes : c->count > 0 ? c->count : 1;
     if (c->hosts > processes)
-        wrong(f, SIM_PART_CLIENTS, i, "hosts", "want processes (%llu) at most: the others would have nobody",
-              (unsigned long long)processes);
+        fault_add(f, SIM_PART_CLIENTS, i, "hosts", "want processes (%llu) at most: the others would have nobody",
+                  (unsigned long long)processes);
     if (policy == NULL)
         return;
     const struct bide_target_config *config = &policy->pair.target;
     if (c->hosts > 0 && (config->budget.kind == BIDE_BUDGET_CONCURRENCY || config->in_flight_max > 0))
-        wrong(f, SIM_PART_CLIENTS, i, "hosts",
-              "the policy %.64s counts what is in flight, which cannot be shared: want 0, or another policy",
-              policy->name);
+        fault_add(f, SIM_PART_CLIENTS, i, "hosts",
+                  "the policy %.64s counts what is in flight, which cannot be shared: want 0, or another policy",
+                  policy->name);
     if (c->fleet && config->budget.kind != BIDE_BUDGET_TOKENS)
-        wrong(f, SIM_PART_CLIENTS, i, "fleet", "the policy %.64s has no budget of tokens: want budget.kind = tokens",
-              policy->name);
+        fault_add(f, SIM_PART_CLIENTS, i, "fleet",
+                  "the policy %.64s has no budget of tokens: want budget.kind = tokens", policy->name);
     else if (c->fleet && config->budget.threshold_milli > 0)
-        wrong(f, SIM_PART_CLIENTS, i, "fleet",
-              "the policy %.64s has a threshold, below which tokens would be lent for nothing: want 0", policy->name);
+        fault_add(f, SIM_PART_CLIENTS, i, "fleet",
+                  "the policy %.64s has a threshold, below which tokens would be lent for nothing: want 0",
+                  policy->name);
 }
 
 /* Gaussian jitter bends the wait that the policy decided: one that is random already would be bent twice. */
@@ -374,14 +378,14 @@ static void check_gauss(struct faults *f, uint32_t i)
     const struct conf_policy *policy = f->world->policy_of_clients[i];
     bool random = policy != NULL && policy->pair.policy.jitter != BIDE_JITTER_NONE;
     if (f->world->clients[i].gauss_milli > 0 && random)
-        wrong(f, SIM_PART_CLIENTS, i, "gauss", "the policy %.64s has a jitter of its own: want jitter = none in it",
-              policy->name);
+        fault_add(f, SIM_PART_CLIENTS, i, "gauss", "the policy %.64s has a jitter of its own: want jitter = none in it",
+                  policy->name);
 }
 
 /* Calls that begin, from above: at the highest rate all the time. */
-static double most_calls(const struct sim_world *world, const struct sim_clients *c)
+static double clients_calls_max(const struct sim_world *world, const struct sim_clients *c)
 {
-    int64_t end_ns = end_of(world, c), span_ns = end_ns > c->from_ns ? end_ns - c->from_ns : 0;
+    int64_t end_ns = clients_end_ns(world, c), span_ns = end_ns > c->from_ns ? end_ns - c->from_ns : 0;
     double seconds = (double)span_ns / 1e9, rate = (double)c->rate_micro, calls;
     if (c->arrival == SIM_HERD)
         return (double)c->count * c->fanout;
@@ -404,9 +408,9 @@ static void check_clients(struct faults *f)
         check_numbers(f, i);
         check_shared(f, i);
         check_gauss(f, i);
-        if (most_calls(f->world, &f->world->clients[i]) > CALLS_MAX)
-            wrong(f, SIM_PART_CLIENTS, i, f->world->clients[i].arrival == SIM_HERD ? "count" : "rate",
-                  "this makes more than 4000M calls: want fewer, or a shorter duration");
+        if (clients_calls_max(f->world, &f->world->clients[i]) > CALLS_MAX)
+            fault_add(f, SIM_PART_CLIENTS, i, f->world->clients[i].arrival == SIM_HERD ? "count" : "rate",
+                      "this makes more than 4000M calls: want fewer, or a shorter duration");
     }
 }
 
@@ -416,23 +420,23 @@ static void check_service(struct faults *f, uint32_t i)
 {
     const struct sim_service *s = &f->world->service[i];
     if (s->servers == 0)
-        wrong(f, SIM_PART_SERVICE, i, "servers", "want 1 or more; for one that is down there is [outage]");
+        fault_add(f, SIM_PART_SERVICE, i, "servers", "want 1 or more; for one that is down there is [outage]");
     if (s->shards == 0)
-        wrong(f, SIM_PART_SERVICE, i, "shards", "want 1 or more");
+        fault_add(f, SIM_PART_SERVICE, i, "shards", "want 1 or more");
     else if (s->bad_shards > s->shards)
-        wrong(f, SIM_PART_SERVICE, i, "bad_shards", "want shards (%u) at most", s->shards);
+        fault_add(f, SIM_PART_SERVICE, i, "bad_shards", "want shards (%u) at most", s->shards);
     if (s->hint != SIM_HINT_NO && s->hint_ns == 0 && s->hint_spread_ns == 0)
-        wrong(f, SIM_PART_SERVICE, i, "hint", "want a hint_time or a hint_spread");
+        fault_add(f, SIM_PART_SERVICE, i, "hint", "want a hint_time or a hint_spread");
     if (s->cold_permille == 0)
-        wrong(f, SIM_PART_SERVICE, i, "cold", "want 0.1%% or more: it would never begin");
+        fault_add(f, SIM_PART_SERVICE, i, "cold", "want 0.1%% or more: it would never begin");
     if (s->processes == 0 || s->processes >= PROCESS_MAX)
-        wrong(f, SIM_PART_SERVICE, i, "processes", "want 1 to %u", PROCESS_MAX - 1);
+        fault_add(f, SIM_PART_SERVICE, i, "processes", "want 1 to %u", PROCESS_MAX - 1);
     if (s->fan == 0)
-        wrong(f, SIM_PART_SERVICE, i, "fan", "want 1 or more, or calls = none");
+        fault_add(f, SIM_PART_SERVICE, i, "fan", "want 1 or more, or calls = none");
 }
 
 /* A chain that is longer than there are services comes round. It is told where it closes: once. */
-static void check_circle(struct faults *f, uint32_t i)
+static void check_call_cycle(struct faults *f, uint32_t i)
 {
     const struct sim_world *world = f->world;
     int32_t at = (int32_t)i;
@@ -444,8 +448,8 @@ static void check_circle(struct faults *f, uint32_t i)
         least = (uint32_t)at < least ? (uint32_t)at : least;
         if (at == (int32_t)i) {
             if (least == i)
-                wrong(f, SIM_PART_SERVICE, i, "calls",
-                      "services call each other in a circle: want none at one of them");
+                fault_add(f, SIM_PART_SERVICE, i, "calls",
+                          "services call each other in a circle: want none at one of them");
             return;
         }
     }
@@ -455,7 +459,7 @@ static void check_services(struct faults *f)
 {
     for (uint32_t i = 0; i < f->world->services; i++) {
         check_service(f, i);
-        check_circle(f, i);
+        check_call_cycle(f, i);
     }
 }
 
@@ -466,19 +470,20 @@ static void check_outage(struct faults *f, uint32_t i)
     const struct sim_outage *o = &f->world->outage[i];
     const struct sim_service *s = &f->world->service[o->service];
     if (o->from_ns >= f->world->duration_ns)
-        wrong(f, SIM_PART_OUTAGE, i, "from", "want less than the duration (%s)", duration(f->world->duration_ns).text);
+        fault_add(f, SIM_PART_OUTAGE, i, "from", "want less than the duration (%s)",
+                  duration_text(f->world->duration_ns).text);
     if (o->until_ns < o->from_ns || (o->until_ns == o->from_ns && !o->inclusive))
-        wrong(f, SIM_PART_OUTAGE, i, "until", "want later than from (%s)", duration(o->from_ns).text);
+        fault_add(f, SIM_PART_OUTAGE, i, "until", "want later than from (%s)", duration_text(o->from_ns).text);
     if (o->kind == SIM_OUTAGE_HOLD && o->until_ns == BIDE_NEVER)
-        wrong(f, SIM_PART_OUTAGE, i, "until", "what is held arrives then: want a time, or kind = silence");
+        fault_add(f, SIM_PART_OUTAGE, i, "until", "what is held arrives then: want a time, or kind = silence");
     if (o->kind != SIM_OUTAGE_SLOW)
         return;
     if (o->capacity_permille == 0)
-        wrong(f, SIM_PART_OUTAGE, i, "capacity", "want 0.1%% or more, or kind = silence");
+        fault_add(f, SIM_PART_OUTAGE, i, "capacity", "want 0.1%% or more, or kind = silence");
     if (s->kind == SIM_ROW)
-        wrong(f, SIM_PART_OUTAGE, i, "kind", "a row has no service time: want another kind");
+        fault_add(f, SIM_PART_OUTAGE, i, "kind", "a row has no service time: want another kind");
     if (o->capacity_permille == 1000 && (o->fail_ppm == SIM_USUAL || o->fail_ppm == s->fail_ppm))
-        wrong(f, SIM_PART_OUTAGE, i, "kind", "nothing is slow or fails: want capacity below 100%%, or fail");
+        fault_add(f, SIM_PART_OUTAGE, i, "kind", "nothing is slow or fails: want capacity below 100%%, or fail");
 }
 
 static void check_overlap(struct faults *f, uint32_t i)
@@ -487,8 +492,8 @@ static void check_overlap(struct faults *f, uint32_t i)
     for (uint32_t j = 0; j < i; j++) {
         const struct sim_outage *other = &f->world->outage[j];
         if (one->service == other->service && one->from_ns < other->until_ns && other->from_ns < one->until_ns)
-            wrong(f, SIM_PART_OUTAGE, i, "from", "another outage of the same service lasts from %s until %s",
-                  duration(other->from_ns).text, duration(other->until_ns).text);
+            fault_add(f, SIM_PART_OUTAGE, i, "from", "another outage of the same service lasts from %s until %s",
+                      duration_text(other->from_ns).text, duration_text(other->until_ns).text);
     }
 }
 
@@ -498,18 +503,19 @@ static void check_fleet(struct faults *f)
 {
     const struct sim_fleet *fleet = &f->world->fleet;
     if (fleet->capacity_milli == 0 || fleet->capacity_milli > BIDE_CAPACITY_MAX_MILLI)
-        wrong(f, SIM_PART_FLEET, 0, "capacity", "want more than 0, and 268435.455 at most");
+        fault_add(f, SIM_PART_FLEET, 0, "capacity", "want more than 0, and 268435.455 at most");
     if (fleet->per_minute_milli > BIDE_CAPACITY_MAX_MILLI)
-        wrong(f, SIM_PART_FLEET, 0, "per_minute", "want 268435.455 at most");
+        fault_add(f, SIM_PART_FLEET, 0, "per_minute", "want 268435.455 at most");
     if (fleet->timeout_ns == 0)
-        wrong(f, SIM_PART_FLEET, 0, "timeout", "want more than 0");
+        fault_add(f, SIM_PART_FLEET, 0, "timeout", "want more than 0");
     if (fleet->down_from_ns == BIDE_NEVER)
         return;
     if (fleet->down_from_ns >= f->world->duration_ns)
-        wrong(f, SIM_PART_FLEET, 0, "down_from", "want less than the duration (%s), or never",
-              duration(f->world->duration_ns).text);
+        fault_add(f, SIM_PART_FLEET, 0, "down_from", "want less than the duration (%s), or never",
+                  duration_text(f->world->duration_ns).text);
     else if (fleet->down_until_ns <= fleet->down_from_ns)
-        wrong(f, SIM_PART_FLEET, 0, "down_until", "want later than down_from (%s)", duration(fleet->down_from_ns).text);
+        fault_add(f, SIM_PART_FLEET, 0, "down_until", "want later than down_from (%s)",
+                  duration_text(fleet->down_from_ns).text);
 }
 
 /* ---- the whole ---- */
@@ -518,15 +524,15 @@ static void check_scenario(struct faults *f)
 {
     const struct sim_world *world = f->world;
     if (world->duration_ns <= 0 || world->duration_ns > YEAR)
-        wrong(f, SIM_PART_WORLD, 0, "duration", "want more than 0, and 365d at most");
-    if (world->bucket_ns <= 0)
-        wrong(f, SIM_PART_WORLD, 0, "bucket", "want more than 0");
-    else if (world->duration_ns / world->bucket_ns > POINTS_MAX)
-        wrong(f, SIM_PART_WORLD, 0, "bucket", "there would be more than a million of them: want %s or more",
-              duration(world->duration_ns / POINTS_MAX + 1).text);
+        fault_add(f, SIM_PART_WORLD, 0, "duration", "want more than 0, and 365d at most");
+    if (world->bin_ns <= 0)
+        fault_add(f, SIM_PART_WORLD, 0, "bucket", "want more than 0");
+    else if (world->duration_ns / world->bin_ns > POINTS_MAX)
+        fault_add(f, SIM_PART_WORLD, 0, "bucket", "there would be more than a million of them: want %s or more",
+                  duration_text(world->duration_ns / POINTS_MAX + 1).text);
     if (world->recover_from_ns != BIDE_NEVER && world->recover_from_ns >= world->duration_ns)
-        wrong(f, SIM_PART_WORLD, 0, "recover_from", "want less than the duration (%s), or never",
-              duration(world->duration_ns).text);
+        fault_add(f, SIM_PART_WORLD, 0, "recover_from", "want less than the duration (%s), or never",
+                  duration_text(world->duration_ns).text);
 }
 
 size_t sim_world_faults(const struct sim_world *world, struct sim_fault faults[SIM_FAULTS_MAX])
@@ -540,11 +546,11 @@ size_t sim_world_faults(const struct sim_world *world, struct sim_fault faults[S
         check_outage(&f, i);
         check_overlap(&f, i);
     }
-    check_heeded(&f);
+    check_ignored_keys(&f);
     return f.count;
 }
 
-const char *sim_world_wrong(const struct sim_world *world, char text[256])
+const char *sim_world_problem(const struct sim_world *world, char text[256])
 {
     struct sim_fault faults[SIM_FAULTS_MAX];
     char key[SIM_KEY_MAX], value[SIM_VALUE_MAX];

@@ -19,7 +19,7 @@
 #define SIM_GROUPS_MAX   4u   /* [clients ...] */
 #define SIM_SERVICES_MAX 8u   /* [service ...] */
 #define SIM_OUTAGES_MAX  8u   /* [outage ...], of all services together */
-#define SIM_WIDTHS       4u   /* buckets in which peaks are looked for: 1 ms, 10 ms, 50 ms, 1 s */
+#define SIM_BIN_WIDTHS   4u   /* buckets in which peaks are looked for: 1 ms, 10 ms, 50 ms, 1 s */
 
 /* ---- clients ---- */
 
@@ -55,10 +55,10 @@ struct sim_clients {
     uint64_t rate_micro; /* calls a second, in millionths: `280/s`, `0.5/s`, `18M/s` */
     uint64_t peak_rate_micro, end_rate_micro;
     int64_t peak_from_ns, peak_until_ns;
-    uint64_t calls;        /* no more than this many calls; 0: no limit */
-    int64_t from_ns;       /* the first call not before */
-    int64_t until_ns;      /* no call begins at or after this; BIDE_NEVER: the world's duration */
-    struct sim_time think; /* closed */
+    uint64_t calls;                /* no more than this many calls; 0: no limit */
+    int64_t from_ns;               /* the first call not before */
+    int64_t until_ns;              /* no call begins at or after this; BIDE_NEVER: the world's duration */
+    struct sim_distribution think; /* closed */
     enum sim_pace pace;
     uint32_t processes; /* 0: each client its own (herd: each caller). Client i belongs to process i mod processes;
                                call n of an open group to client n mod count (count 0: to process n mod processes) */
@@ -102,9 +102,9 @@ enum sim_hint_form {
 struct sim_service {
     char name[SIM_NAME_MAX];
     enum sim_kind kind;
-    uint32_t servers;         /* 1 */
-    struct sim_time time;     /* `time`: how long one request takes one server */
-    int64_t per_in_flight_ns; /* and this much longer for each other request in the house when work begins */
+    uint32_t servers;             /* 1 */
+    struct sim_distribution time; /* `time`: how long one request takes one server */
+    int64_t per_in_flight_ns;     /* and this much longer for each other request in the house when work begins */
     enum sim_order order;
     uint32_t queue_max;      /* waiting at most; UINT32_MAX (`never`): no bound; 0: none may wait */
     enum sim_refusal full;   /* what the next one meets */
@@ -154,7 +154,7 @@ struct sim_outage {
  * exchange. */
 struct sim_fleet {
     uint32_t capacity_milli, per_minute_milli; /* of the bucket; it begins empty */
-    struct sim_time delay;                     /* one way, drawn for each message */
+    struct sim_distribution delay;             /* one way, drawn for each message */
     int64_t timeout_ns;                  /* after it an instance counts on no answer, and what it asked is spent */
     int64_t down_from_ns, down_until_ns; /* the bucket answers nobody; BIDE_NEVER: it always does */
 };
@@ -164,10 +164,10 @@ struct sim_fleet {
 struct sim_world {
     int64_t duration_ns;     /* no call begins after it */
     bool drain;              /* go on until nothing happens any more (default); else stop at duration */
-    int64_t bucket_ns;       /* of the series */
+    int64_t bin_ns;          /* of the series */
     int64_t recover_from_ns; /* when recovery is looked for from; BIDE_NEVER: the end of the last outage or peak */
-    struct sim_time delay;   /* [network] delay: one way, drawn for each message */
-    uint32_t loss_ppm;       /* [network] loss: of each message */
+    struct sim_distribution delay; /* [network] delay: one way, drawn for each message */
+    uint32_t loss_ppm;             /* [network] loss: of each message */
     struct sim_fleet fleet;
     struct sim_clients clients[SIM_GROUPS_MAX];
     uint32_t groups;
@@ -184,10 +184,10 @@ struct sim_world {
 void sim_world_init(struct sim_world *world);
 
 /* Fills in what follows from the rest: what a slow outage fails by default. To be called once all fields are set. */
-void sim_world_ready(struct sim_world *world);
+void sim_world_prepare(struct sim_world *world);
 
 /* What is wrong with the world as a whole; NULL: nothing. Names the key and says what would be right. */
-const char *sim_world_wrong(const struct sim_world *world, char text[256]);
+const char *sim_world_problem(const struct sim_world *world, char text[256]);
 
 /* Bytes that a run of it may need, from above where it can be known (herd, closed), else by Little's law. */
 uint64_t sim_world_bytes(const struct sim_world *world);

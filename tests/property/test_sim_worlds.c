@@ -46,15 +46,15 @@ static int64_t some_time(struct dice *dice, int64_t most_ns)
            unit_ns; /* round numbers, so that events coincide */
 }
 
-static struct sim_time some_shape(struct dice *dice, int64_t most_ns)
+static struct sim_distribution some_shape(struct dice *dice, int64_t most_ns)
 {
-    struct sim_time time = {.shape = (enum sim_shape)roll(dice, 5)};
+    struct sim_distribution time = {.shape = (enum sim_shape)roll(dice, 5)};
     time.a_ns = some_time(dice, most_ns);
     time.b_ns = time.a_ns + some_time(dice, most_ns);
     time.ppm = (uint32_t)roll(dice, 1000001);
     if (once_in(dice, 3))
-        time = (struct sim_time){.shape = SIM_FIXED};
-    sim_time_ready(&time);
+        time = (struct sim_distribution){.shape = SIM_FIXED};
+    sim_distribution_prepare(&time);
     return time;
 }
 
@@ -111,7 +111,7 @@ static void some_clients(struct dice *dice, struct sim_clients *c, uint32_t serv
     c->until_ns = c->peak_until_ns + 1 + some_time(dice, 2 * S);
     c->think = some_shape(dice, 200 * MS);
     if (c->think.a_ns < MS)
-        c->think = (struct sim_time){.shape = SIM_FIXED, .a_ns = 50 * MS};
+        c->think = (struct sim_distribution){.shape = SIM_FIXED, .a_ns = 50 * MS};
     c->pace = (enum sim_pace)roll(dice, 3);
     c->processes = (uint32_t)roll(dice, 4);
     c->scope = (enum sim_scope)roll(dice, 2);
@@ -165,7 +165,7 @@ static void some_world(uint64_t number, struct sim_world *world)
     struct dice dice = {number * CORE_GOLDEN};
     sim_world_init(world);
     world->duration_ns = 4 * S;
-    world->bucket_ns = (1 + (int64_t)roll(&dice, 400)) * MS;
+    world->bin_ns = (1 + (int64_t)roll(&dice, 400)) * MS;
     world->drain = !once_in(&dice, 4);
     world->delay = some_shape(&dice, 20 * MS);
     world->loss_ppm = once_in(&dice, 4) ? (uint32_t)roll(&dice, 300000) : 0;
@@ -215,7 +215,7 @@ static void every_call_ends_once(uint64_t number, const struct sim_result *r)
     LAW(r->reason[BIDE_REASON_NOTHING] == 0 && r->reason[BIDE_REASON_SUCCEEDED] == 0 &&
         r->reason[BIDE_REASON_CANCELLED] == 0);
     LAW(r->attempts >= r->retries + r->hedges && r->attempts - r->retries - r->hedges <= r->calls);
-    LAW(r->users <= r->calls && r->users_well <= r->users && r->latency.total == r->users_well);
+    LAW(r->users <= r->calls && r->users_succeeded <= r->users && r->latency.total == r->users_succeeded);
     LAW(r->latency.most_ns <= r->ended_ns);
 }
 
@@ -230,7 +230,7 @@ static void attempts_are_told_apart(uint64_t number, const struct sim_world *wor
         fan_out |= world->clients[i].fanout > 1;
         limited |= world->clients[i].pool > 0;
     }
-    LAW(fan_out || (r->users == r->calls && r->users_well == r->succeeded));
+    LAW(fan_out || (r->users == r->calls && r->users_succeeded == r->succeeded));
     if (layers)
         return;
     LAW(r->arrivals <= r->attempts && r->first_arrivals <= r->calls);
@@ -251,7 +251,7 @@ static void every_arrival_is_accounted_for(uint64_t number, const struct sim_wor
 
 static void the_series_adds_up(uint64_t number, const struct sim_result *r)
 {
-    LAW((int64_t)r->points == r->ended_ns / r->bucket_ns + 1);
+    LAW((int64_t)r->points == r->ended_ns / r->bin_ns + 1);
     LAW(SUM(calls) == r->calls);
     LAW(SUM(attempts) == r->attempts);
     LAW(SUM(arrivals) == r->arrivals);
@@ -259,7 +259,7 @@ static void the_series_adds_up(uint64_t number, const struct sim_result *r)
     LAW(SUM(served) == r->served);
     LAW(SUM(succeeded) == r->succeeded);
     LAW(SUM(gave_up) == r->gave_up);
-    for (size_t w = 0; w < SIM_WIDTHS; w++) {
+    for (size_t w = 0; w < SIM_BIN_WIDTHS; w++) {
         const struct sim_peaks *p = &r->peak[w];
         LAW(p->arrivals.most <= r->arrivals && (p->arrivals.most > 0) == (r->arrivals > 0));
         LAW(p->retries.most <= p->arrivals.most);
@@ -295,7 +295,7 @@ static void nothing_is_spent_that_was_not_leased(uint64_t number, const struct s
     }
     double got_milli = (double)r->fleet_earned_milli +
                        (double)(buckets * world->fleet.per_minute_milli) * (double)(r->ended_ns + MS) / (60e9);
-    double trickled_milli = (double)floor_milli * (double)r->fleet_alone_ns / 60e9;
+    double trickled_milli = (double)floor_milli * (double)r->fleet_disconnected_ns / 60e9;
     LAW((double)((r->retries + r->hedges) * cost_milli) <= (double)r->fleet_leased_milli + trickled_milli);
     LAW((double)r->fleet_leased_milli <= got_milli);
     LAW(r->fleet_peak <= r->fleet_exchanges && (r->fleet_peak > 0) == (r->fleet_exchanges > 0));
@@ -304,7 +304,7 @@ static void nothing_is_spent_that_was_not_leased(uint64_t number, const struct s
 static void both_queues_agree(uint64_t number, const struct sim_world *world, const struct sim_result *r)
 {
     static struct sim_result plain, one;
-    struct sim_how how = {.seed = number, .plain_queue = true};
+    struct sim_run_options how = {.seed = number, .plain_queue = true};
     LAW(sim_run(world, &how, &plain) == SIM_END_DONE);
     LAW(plain.points == r->points);
     LAW(memcmp(plain.point, r->point, r->points * sizeof *r->point) == 0);
@@ -321,7 +321,7 @@ static void a_world(uint64_t number)
     static struct sim_world world;
     static struct sim_result result;
     some_world(number, &world);
-    enum sim_end end = sim_run(&world, &(struct sim_how){.seed = number}, &result);
+    enum sim_end end = sim_run(&world, &(struct sim_run_options){.seed = number}, &result);
     LAW(end == SIM_END_DONE);
     every_call_ends_once(number, &result);
     every_arrival_is_accounted_for(number, &world, &result);

@@ -24,7 +24,7 @@
 static inline struct sim_scenario *golden_read(const char *name, const char *const *set)
 {
     static char errors[CONF_ERROR_MAX];
-    struct sim_choice choice = {.set = set};
+    struct sim_overrides choice = {.set = set};
     struct sim_scenario *scenario = sim_scenario_read(name, &choice, errors);
     if (scenario == NULL)
         fail_msg("%s", errors);
@@ -42,7 +42,7 @@ static inline const struct sim_row *golden_row(const struct sim_scenario *scenar
 
 static inline void golden_run(const struct sim_row *row, uint64_t seed, struct sim_result *result)
 {
-    struct sim_how how = {.seed = seed};
+    struct sim_run_options how = {.seed = seed};
     if (sim_run(&row->world, &how, result) != SIM_END_DONE)
         fail_msg("\"%s\", seed %llu: the run did not come to its end", row->label, (unsigned long long)seed);
 }

@@ -46,7 +46,7 @@ uint64_t sim_world_bytes(const struct sim_world *world)
 }
 
 /* Row r with seed s: 1000 r + s calls; every third seed nothing to recover from. */
-enum sim_end sim_run(const struct sim_world *world, const struct sim_how *how, struct sim_result *result)
+enum sim_end sim_run(const struct sim_world *world, const struct sim_run_options *how, struct sim_result *result)
 {
     size_t row = world->groups;
     atomic_fetch_add(&runs, 1);
@@ -312,24 +312,24 @@ static int remove_root(void **state)
 
 static void a_system_that_says_nothing_has_no_known_limit(void **state)
 {
-    assert_true(sim_memory_left_under(root) == UINT64_MAX);
+    assert_true(sim_memory_available_under(root) == UINT64_MAX);
 }
 
 static void the_tightest_of_system_and_control_groups_counts(void **state)
 {
     put("proc/meminfo", "MemTotal:  9000000 kB\nMemAvailable:  8000000 kB\n");
-    assert_int_equal(sim_memory_left_under(root), 8000000 * UINT64_C(1024));
+    assert_int_equal(sim_memory_available_under(root), 8000000 * UINT64_C(1024));
     put("proc/self/cgroup", "0::/a/b\n");
     put("sys/fs/cgroup/a/b/memory.max", "max\n");
     put("sys/fs/cgroup/a/b/memory.current", "100\n");
-    assert_int_equal(sim_memory_left_under(root), 8000000 * UINT64_C(1024));
+    assert_int_equal(sim_memory_available_under(root), 8000000 * UINT64_C(1024));
     put("sys/fs/cgroup/a/memory.max", "500000000\n"); /* of the group around it */
     put("sys/fs/cgroup/a/memory.current", "200000000\n");
-    assert_int_equal(sim_memory_left_under(root), 300000000);
+    assert_int_equal(sim_memory_available_under(root), 300000000);
     put("sys/fs/cgroup/a/memory.stat", "anon 5\ninactive_file 50000000\n"); /* can be dropped */
-    assert_int_equal(sim_memory_left_under(root), 350000000);
+    assert_int_equal(sim_memory_available_under(root), 350000000);
     put("sys/fs/cgroup/a/b/memory.max", "50\n"); /* it has more than it may: nothing is left */
-    assert_int_equal(sim_memory_left_under(root), 0);
+    assert_int_equal(sim_memory_available_under(root), 0);
 }
 
 static void control_groups_of_the_first_generation_count_too(void **state)
@@ -337,7 +337,7 @@ static void control_groups_of_the_first_generation_count_too(void **state)
     put("proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/c\n0::/\n");
     put("sys/fs/cgroup/memory/c/memory.limit_in_bytes", "700000000\n");
     put("sys/fs/cgroup/memory/c/memory.usage_in_bytes", "100000000\n");
-    assert_int_equal(sim_memory_left_under(root), 600000000);
+    assert_int_equal(sim_memory_available_under(root), 600000000);
 }
 
 /* Limits that are far away, so that they hurt nobody meanwhile. */
@@ -352,9 +352,9 @@ static void limits_of_the_process_count(void **state)
         return; /* the tests themselves are run under one */
     put("proc/self/status", "Name: t\nVmSize:    1000 kB\nVmData:     500 kB\n");
     setrlimit(RLIMIT_AS, &space);
-    uint64_t by_space = sim_memory_left_under(root);
+    uint64_t by_space = sim_memory_available_under(root);
     setrlimit(RLIMIT_DATA, &data);
-    uint64_t by_data = sim_memory_left_under(root);
+    uint64_t by_data = sim_memory_available_under(root);
     setrlimit(RLIMIT_AS, &space_before);
     setrlimit(RLIMIT_DATA, &data_before);
     assert_int_equal(by_space, (far - 1000 * 1024) / 4 * 3); /* addresses: some are lost between chunks */
@@ -363,7 +363,7 @@ static void limits_of_the_process_count(void **state)
 
 static void this_machine_has_some_memory(void **state)
 {
-    assert_true(sim_memory_left() > 1000000);
+    assert_true(sim_memory_available() > 1000000);
 }
 
 int main(void)

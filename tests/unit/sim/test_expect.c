@@ -27,7 +27,7 @@ const struct sim_row *sim_scenario_row(const struct sim_scenario *scenario, size
     return &rows[row];
 }
 
-static struct sim_outcome outcome[ROWS];
+static struct sim_row_result outcome[ROWS];
 static struct sim_batch batch;
 
 static size_t metric(const char *name)

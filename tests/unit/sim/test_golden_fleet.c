@@ -25,7 +25,7 @@ static int play_all(void **state)
         print_message("%s: %llu retries, %llu calls lost, leased %lld, earned %lld, alone for %lld s, %llu exchanges\n",
                       sim_scenario_row(scenario, i)->label, (unsigned long long)r->retries,
                       (unsigned long long)r->gave_up, (long long)r->fleet_leased_milli / 1000,
-                      (long long)r->fleet_earned_milli / 1000, (long long)(r->fleet_alone_ns / BIDE_S),
+                      (long long)r->fleet_earned_milli / 1000, (long long)(r->fleet_disconnected_ns / BIDE_S),
                       (unsigned long long)r->fleet_exchanges);
     }
     return 0;
@@ -121,7 +121,7 @@ static void no_row_retries_more_than_was_promised(void **state)
         const struct sim_result *r = &results[i];
         if (!row->world.clients[0].fleet)
             continue;
-        double minutes = (double)r->ended_ns / 60e9, alone_minutes = (double)r->fleet_alone_ns / 60e9;
+        double minutes = (double)r->ended_ns / 60e9, alone_minutes = (double)r->fleet_disconnected_ns / 60e9;
         double leased = (double)r->fleet_leased_milli / 1000, earned = (double)r->fleet_earned_milli / 1000;
         assert_true(r->fleet_exchanges > 0);
         between(row->label, (double)r->retries, 1, leased + alone_minutes);

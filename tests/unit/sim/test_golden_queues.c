@@ -150,7 +150,7 @@ static void a_long_ramp_is_survived_by_neither_but_without_retries(void **state)
 static double served_rate(const struct sim_result *result, int64_t from_ns, int64_t until_ns)
 {
     uint64_t served = 0;
-    for (int64_t i = from_ns / result->bucket_ns; i < until_ns / result->bucket_ns; i++)
+    for (int64_t i = from_ns / result->bin_ns; i < until_ns / result->bin_ns; i++)
         served += result->point[i].served;
     return (double)served * (double)BIDE_S / (double)(until_ns - from_ns);
 }

@@ -80,10 +80,10 @@ static void a_unit_stands_in_the_name_too_where_it_is_a_time(void **state)
 
 static void a_misspelt_name_is_told_what_was_meant(void **state)
 {
-    assert_string_equal(sim_metric_near("amplificaton", 12), "amplification");
-    assert_string_equal(sim_metric_near("latency-p99-ms", 14), "latency_p99_ms");
-    assert_string_equal(sim_metric_near("peak_served_5ms", 15), "peak_served_1ms");
-    assert_null(sim_metric_near("weather", 7));
+    assert_string_equal(sim_metric_suggest("amplificaton", 12), "amplification");
+    assert_string_equal(sim_metric_suggest("latency-p99-ms", 14), "latency_p99_ms");
+    assert_string_equal(sim_metric_suggest("peak_served_5ms", 15), "peak_served_1ms");
+    assert_null(sim_metric_suggest("weather", 7));
 }
 
 /* ---- values ---- */
@@ -118,7 +118,7 @@ static void amplification_is_arrivals_per_call(void **state)
     result.succeeded = 150;
     result.gave_up = 50;
     result.users = 10;
-    result.users_well = 4;
+    result.users_succeeded = 4;
     expect_is("amplification", 2.5);
     expect_is("success", 0.75);
     expect_is("error", 0.25);
@@ -167,15 +167,15 @@ static void times_are_told_in_the_unit_of_the_name(void **state)
 
 static void peaks_are_there_for_each_width(void **state)
 {
-    static const char *const widths[SIM_WIDTHS] = {"1ms", "10ms", "50ms", "1s"};
+    static const char *const widths[SIM_BIN_WIDTHS] = {"1ms", "10ms", "50ms", "1s"};
     char name[64];
-    for (unsigned i = 0; i < SIM_WIDTHS; i++) {
+    for (unsigned i = 0; i < SIM_BIN_WIDTHS; i++) {
         result.peak[i].arrivals = (struct sim_peak){100 + i, (int64_t)i * BIDE_S};
         result.peak[i].retries = (struct sim_peak){200 + i, 1};
         result.peak[i].served = (struct sim_peak){300 + i, 1};
         result.peak[i].probes = (struct sim_peak){400 + i, 1};
     }
-    for (unsigned i = 0; i < SIM_WIDTHS; i++) {
+    for (unsigned i = 0; i < SIM_BIN_WIDTHS; i++) {
         static const char *const kinds[] = {"arrivals", "retries", "served", "probes"};
         for (unsigned kind = 0; kind < 4; kind++) {
             snprintf(name, sizeof name, "peak_%s_%s", kinds[kind], widths[i]);

@@ -109,7 +109,7 @@ static void an_empty_queue_has_nothing(void **state)
         struct sim_event event;
         uint32_t id;
         assert_false(sim_queue_pop(queue, &event));
-        assert_false(sim_queue_ahead(queue, 0, &id));
+        assert_false(sim_queue_peek_id(queue, 0, &id));
         assert_int_equal(sim_queue_count(queue), 0);
         sim_queue_free(queue);
     }
@@ -306,7 +306,7 @@ static void what_is_said_to_come_soon_comes_then(void **state)
             assert_int_equal(event.id, said[i] - 1);
         known += said[i] != 0;
         uint32_t id;
-        if (sim_queue_ahead(queue, 7, &id))
+        if (sim_queue_peek_id(queue, 7, &id))
             said[i + 8] = id + 1;
     }
     assert_true(known > 90000); /* or prefetching would be worth little */

@@ -19,12 +19,12 @@
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 #define MS           BIDE_MS
 
-static struct sim_name named(uint64_t seed, enum sim_stream stream, uint64_t id, uint32_t turn)
+static struct sim_random_key named(uint64_t seed, enum sim_stream stream, uint64_t id, uint32_t turn)
 {
-    return (struct sim_name){.seed = seed, .stream = stream, .id = id, .turn = turn};
+    return (struct sim_random_key){.seed = seed, .stream = stream, .id = id, .turn = turn};
 }
 
-static struct sim_name nth(uint64_t id)
+static struct sim_random_key nth(uint64_t id)
 {
     return named(1, SIM_FOR_SERVICE, id, 0);
 }
@@ -49,9 +49,10 @@ static void the_same_name_gives_the_same_number_for_ever(void **state)
         {UINT64_MAX, UINT64_MAX, 255, UINT32_MAX, UINT64_C(0xcaddd0a7acdb3d90), 792},
     };
     for (size_t i = 0; i < COUNT(frozen); i++) {
-        struct sim_name name = named(frozen[i].seed, (enum sim_stream)frozen[i].stream, frozen[i].id, frozen[i].turn);
-        assert_int_equal(sim_bits(name), frozen[i].bits);
-        assert_int_equal(sim_uniform(name, 999), frozen[i].below_1000);
+        struct sim_random_key name =
+            named(frozen[i].seed, (enum sim_stream)frozen[i].stream, frozen[i].id, frozen[i].turn);
+        assert_int_equal(sim_random_bits(name), frozen[i].bits);
+        assert_int_equal(sim_random_range(name, 999), frozen[i].below_1000);
     }
 }
 
@@ -72,7 +73,7 @@ static void no_two_of_millions_of_neighbouring_names_share_a_number(void **state
         for (uint32_t stream = 1; stream <= 8; stream++)
             for (uint32_t turn = 0; turn < 8; turn++)
                 for (uint64_t id = 0; id < 8192; id++)
-                    seen[i++] = sim_bits(named(seed, (enum sim_stream)stream, id, turn));
+                    seen[i++] = sim_random_bits(named(seed, (enum sim_stream)stream, id, turn));
     assert_int_equal(i, n);
     qsort(seen, n, sizeof *seen, by_value);
     for (i = 1; i < n; i++)
@@ -92,7 +93,7 @@ static void assert_even(const uint32_t *cell, size_t cells, uint64_t n)
 }
 
 /* One part of the name counts, the others stand still: 0 seed, 1 stream, 2 id, 3 turn. */
-static struct sim_name counting(int part, uint32_t i)
+static struct sim_random_key counting(int part, uint32_t i)
 {
     return named(part == 0 ? i : 7, (enum sim_stream)(part == 1 ? i % 256 : 3), part == 2 || part == 1 ? i : 11,
                  part == 3 ? i : 1);
@@ -105,7 +106,7 @@ static void every_byte_is_even_whichever_part_of_the_name_counts(void **state)
         for (uint32_t shift = 0; shift < 64; shift += 8) {
             uint32_t cell[256] = {0};
             for (uint32_t i = 0; i < n; i++)
-                cell[sim_bits(counting(part, i)) >> shift & 255]++;
+                cell[sim_random_bits(counting(part, i)) >> shift & 255]++;
             assert_even(cell, COUNT(cell), n);
         }
 }
@@ -119,7 +120,7 @@ static void neighbours_know_nothing_of_each_other(void **state)
         for (size_t i = 0; i < COUNT(cell); i++)
             cell[i] = 0;
         for (uint32_t i = 0; i < n; i++)
-            cell[(sim_bits(counting(part, i)) >> 58) << 6 | sim_bits(counting(part, i + 1)) >> 58]++;
+            cell[(sim_random_bits(counting(part, i)) >> 58) << 6 | sim_random_bits(counting(part, i + 1)) >> 58]++;
         assert_even(cell, COUNT(cell), n);
     }
 }
@@ -129,13 +130,13 @@ static void one_changed_bit_of_a_name_changes_half_of_the_number(void **state)
     uint64_t flipped = 0, pairs = 0;
     for (uint64_t id = 0; id < 500; id++)
         for (uint32_t bit = 0; bit < 32; bit++) {
-            uint64_t bits = sim_bits(named(id, SIM_FOR_CALL, id, (uint32_t)id));
+            uint64_t bits = sim_random_bits(named(id, SIM_FOR_CALL, id, (uint32_t)id));
             flipped += (uint64_t)__builtin_popcountll(
-                bits ^ sim_bits(named(id ^ UINT64_C(1) << bit, SIM_FOR_CALL, id, (uint32_t)id)));
+                bits ^ sim_random_bits(named(id ^ UINT64_C(1) << bit, SIM_FOR_CALL, id, (uint32_t)id)));
             flipped += (uint64_t)__builtin_popcountll(
-                bits ^ sim_bits(named(id, SIM_FOR_CALL, id ^ UINT64_C(1) << bit, (uint32_t)id)));
+                bits ^ sim_random_bits(named(id, SIM_FOR_CALL, id ^ UINT64_C(1) << bit, (uint32_t)id)));
             flipped += (uint64_t)__builtin_popcountll(
-                bits ^ sim_bits(named(id, SIM_FOR_CALL, id, (uint32_t)id ^ UINT32_C(1) << bit)));
+                bits ^ sim_random_bits(named(id, SIM_FOR_CALL, id, (uint32_t)id ^ UINT32_C(1) << bit)));
             pairs += 3;
         }
     double share = (double)flipped / (double)(64 * pairs);
@@ -149,14 +150,14 @@ static void ranges_include_both_ends_and_are_fair(void **state)
         uint32_t cell[10] = {0};
         uint64_t n = 100000;
         for (uint64_t i = 0; i < n; i++) {
-            uint64_t x = sim_uniform(nth(i), mosts[m]);
+            uint64_t x = sim_random_range(nth(i), mosts[m]);
             assert_true(x <= mosts[m]);
             cell[x]++;
         }
         if (mosts[m] > 0)
             assert_even(cell, mosts[m] + 1, n);
     }
-    assert_int_equal(sim_uniform(nth(5), UINT64_MAX), sim_bits(nth(5)));
+    assert_int_equal(sim_random_range(nth(5), UINT64_MAX), sim_random_bits(nth(5)));
 }
 
 /* With 3 * 2^62 results, scaling without rejection hits one in three twice as often as the others. */
@@ -165,7 +166,7 @@ static void a_wide_range_is_not_biased(void **state)
     const uint64_t most = 3 * (UINT64_C(1) << 62) - 1;
     uint32_t remainder[3] = {0}, third[3] = {0};
     for (uint64_t i = 0; i < 60000; i++) {
-        uint64_t x = sim_uniform(nth(i), most);
+        uint64_t x = sim_random_range(nth(i), most);
         assert_true(x <= most);
         remainder[x % 3]++;
         third[x >> 62]++;
@@ -176,10 +177,10 @@ static void a_wide_range_is_not_biased(void **state)
 
 static void a_unit_is_never_zero_and_never_one(void **state)
 {
-    assert_true(sim_unit_of(0) == 0x1p-53);
-    assert_true(sim_unit_of(UINT64_MAX) == 1 - 0x1p-53);
-    assert_true(sim_unit_of(UINT64_C(1) << 63) == 0.5 + 0x1p-53);
-    assert_true(sim_unit(nth(3)) == sim_unit_of(sim_bits(nth(3))));
+    assert_true(sim_bits_to_unit(0) == 0x1p-53);
+    assert_true(sim_bits_to_unit(UINT64_MAX) == 1 - 0x1p-53);
+    assert_true(sim_bits_to_unit(UINT64_C(1) << 63) == 0.5 + 0x1p-53);
+    assert_true(sim_random_unit(nth(3)) == sim_bits_to_unit(sim_random_bits(nth(3))));
 }
 
 static void what_happens_happens_as_often_as_was_said(void **state)
@@ -189,7 +190,7 @@ static void what_happens_happens_as_often_as_was_said(void **state)
     for (size_t p = 0; p < COUNT(ppms); p++) {
         uint32_t times = 0;
         for (uint32_t i = 0; i < n; i++)
-            times += sim_happens(nth(i), ppms[p]);
+            times += sim_random_chance(nth(i), ppms[p]);
         double share = ppms[p] / 1e6, deviation = sqrt(n * share * (1 - share));
         assert_true(fabs(times - n * share) <= 5 * deviation);
     }
@@ -206,7 +207,7 @@ static void the_logarithm_is_exact_to_two_units_in_the_last_place(void **state)
 {
     double worst = 0;
     for (uint64_t i = 0; i < 400000; i++) {
-        double u = sim_unit(nth(i));
+        double u = sim_random_unit(nth(i));
         double all = ldexp(1 + u, (int)(i % 2040) - 1020), near = 0.5 + 1.5 * u, tiny = 1 + (u - 0.5) * 1e-6;
         worst = fmax(worst, relative_error(sim_ln(all), logl(all)));
         worst = fmax(worst, relative_error(sim_ln(near), logl(near)));
@@ -224,7 +225,7 @@ static void the_exponential_is_exact_to_two_units_in_the_last_place(void **state
 {
     double worst = 0;
     for (uint64_t i = 0; i < 400000; i++) {
-        double u = 2 * sim_unit(nth(i)) - 1;
+        double u = 2 * sim_random_unit(nth(i)) - 1;
         worst = fmax(worst, relative_error(sim_exp(700 * u), expl(700 * u)));
         worst = fmax(worst, relative_error(sim_exp(u), expl(u)));
         worst = fmax(worst, relative_error(sim_exp(1e-6 * u), expl(1e-6 * u)));
@@ -246,13 +247,13 @@ static void the_normal_quantile_inverts_the_integral_of_the_density(void **state
 {
     double worst = 0;
     for (uint64_t i = 0; i < 300000; i++) {
-        double u = sim_unit(nth(i)), small = exp2(-53 * u);
+        double u = sim_random_unit(nth(i)), small = exp2(-53 * u);
         worst = fmax(worst, quantile_error(sim_normal_quantile(u), u));
         worst = fmax(worst, quantile_error(sim_normal_quantile(small), small));
         assert_true(sim_normal_quantile(1 - small) == -sim_normal_quantile(1 - (1 - small)));
     }
     for (uint64_t i = 0; i < 3000; i++) {
-        double below = exp2(-53 - 960 * sim_unit(nth(i))); /* beyond what sim_unit gives: by another way */
+        double below = exp2(-53 - 960 * sim_random_unit(nth(i))); /* beyond what sim_unit gives: by another way */
         worst = fmax(worst, quantile_error(sim_normal_quantile(below), below));
     }
     print_message("worst error %.3g\n", worst);
@@ -300,12 +301,12 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Draws of a time, sorted. */
-static const int64_t *sample_of(struct sim_time *time)
+static const int64_t *sample_of(struct sim_distribution *time)
 {
     static int64_t sample[DRAWS];
-    sim_time_ready(time);
+    sim_distribution_prepare(time);
     for (uint32_t i = 0; i < DRAWS; i++) {
-        sample[i] = sim_time_draw(time, named(42, SIM_FOR_SERVICE, i, 3));
+        sample[i] = sim_distribution_draw(time, named(42, SIM_FOR_SERVICE, i, 3));
         assert_true(sample[i] >= 0 && sample[i] <= BIDE_DURATION_MAX);
     }
     qsort(sample, DRAWS, sizeof *sample, by_size);
@@ -314,7 +315,7 @@ static const int64_t *sample_of(struct sim_time *time)
 
 /* Kolmogorov and Smirnov: the greatest distance between the sample and the distribution; 1.95 / sqrt(n) is exceeded
  * once in a thousand. The seed is fixed. */
-static void assert_distributed(struct sim_time *time, double (*share_up_to)(double ns))
+static void assert_distributed(struct sim_distribution *time, double (*share_up_to)(double ns))
 {
     const int64_t *sample = sample_of(time);
     double worst = 0;
@@ -326,7 +327,7 @@ static void assert_distributed(struct sim_time *time, double (*share_up_to)(doub
 }
 
 /* The mean of the sample is within five standard errors of what sim_time_mean says. */
-static void assert_mean(struct sim_time *time)
+static void assert_mean(struct sim_distribution *time)
 {
     const int64_t *sample = sample_of(time);
     double sum = 0, squares = 0;
@@ -336,9 +337,9 @@ static void assert_mean(struct sim_time *time)
     for (uint32_t i = 0; i < DRAWS; i++)
         squares += ((double)sample[i] - mean) * ((double)sample[i] - mean);
     double error = sqrt(squares) / DRAWS;
-    if (fabs(mean - (double)sim_time_mean(time)) > 5 * error + 1)
+    if (fabs(mean - (double)sim_distribution_mean(time)) > 5 * error + 1)
         fail_msg("shape %d: mean %.0f, said to be %.0f, standard error %.0f", (int)time->shape, mean,
-                 (double)sim_time_mean(time), error);
+                 (double)sim_distribution_mean(time), error);
 }
 
 static double exponential_share(double ns)
@@ -374,14 +375,14 @@ static double tail_share(double ns)
     return ms < 10 ? 1 - pow(ms, log(0.02) / log(10)) : 1 - 0.02 * pow(ms / 10, log(0.05) / log(6.9));
 }
 
-static struct sim_time time_of(enum sim_shape shape, int64_t a_ns, int64_t b_ns)
+static struct sim_distribution time_of(enum sim_shape shape, int64_t a_ns, int64_t b_ns)
 {
-    return (struct sim_time){.shape = shape, .a_ns = a_ns, .b_ns = b_ns};
+    return (struct sim_distribution){.shape = shape, .a_ns = a_ns, .b_ns = b_ns};
 }
 
-static struct sim_time tail_time(void)
+static struct sim_distribution tail_time(void)
 {
-    struct sim_time time = {.shape = SIM_TAIL, .points = 5};
+    struct sim_distribution time = {.shape = SIM_TAIL, .points = 5};
     static const double ms[] = {1, 10, 69, 1800, 20000}, share[] = {1, 0.02, 0.001, 1e-6, 1e-9};
     for (uint32_t i = 0; i < time.points; i++) {
         time.point[i].ns = (int64_t)(ms[i] * MS);
@@ -392,10 +393,10 @@ static struct sim_time tail_time(void)
 
 static void each_shape_is_distributed_as_its_name_says(void **state)
 {
-    struct sim_time exponential = time_of(SIM_EXPONENTIAL, 10 * MS, 0);
-    struct sim_time uniform = time_of(SIM_UNIFORM_SHAPE, 5 * MS, 15 * MS);
-    struct sim_time normal = time_of(SIM_NORMAL, 10 * MS, 2 * MS), folded = time_of(SIM_NORMAL, 1 * MS, 2 * MS);
-    struct sim_time mixture = time_of(SIM_MIXTURE, MS / 10, 10 * MS), tail = tail_time();
+    struct sim_distribution exponential = time_of(SIM_EXPONENTIAL, 10 * MS, 0);
+    struct sim_distribution uniform = time_of(SIM_UNIFORM_SHAPE, 5 * MS, 15 * MS);
+    struct sim_distribution normal = time_of(SIM_NORMAL, 10 * MS, 2 * MS), folded = time_of(SIM_NORMAL, 1 * MS, 2 * MS);
+    struct sim_distribution mixture = time_of(SIM_MIXTURE, MS / 10, 10 * MS), tail = tail_time();
     mixture.ppm = 900000;
     assert_distributed(&exponential, exponential_share);
     assert_distributed(&uniform, uniform_share);
@@ -407,15 +408,15 @@ static void each_shape_is_distributed_as_its_name_says(void **state)
 
 static void the_mean_is_the_mean_of_what_is_drawn(void **state)
 {
-    struct sim_time times[] = {time_of(SIM_FIXED, 7 * MS, 0),
-                               time_of(SIM_EXPONENTIAL, 10 * MS, 0),
-                               time_of(SIM_UNIFORM_SHAPE, 5 * MS, 15 * MS),
-                               time_of(SIM_NORMAL, 10 * MS, 2 * MS),
-                               time_of(SIM_NORMAL, MS, 2 * MS),
-                               time_of(SIM_NORMAL, 0, 2 * MS),
-                               time_of(SIM_NORMAL, 3 * MS, 0),
-                               time_of(SIM_MIXTURE, MS, 10 * MS),
-                               tail_time()};
+    struct sim_distribution times[] = {time_of(SIM_FIXED, 7 * MS, 0),
+                                       time_of(SIM_EXPONENTIAL, 10 * MS, 0),
+                                       time_of(SIM_UNIFORM_SHAPE, 5 * MS, 15 * MS),
+                                       time_of(SIM_NORMAL, 10 * MS, 2 * MS),
+                                       time_of(SIM_NORMAL, MS, 2 * MS),
+                                       time_of(SIM_NORMAL, 0, 2 * MS),
+                                       time_of(SIM_NORMAL, 3 * MS, 0),
+                                       time_of(SIM_MIXTURE, MS, 10 * MS),
+                                       tail_time()};
     times[7].ppm = 300000;
     for (size_t i = 0; i < COUNT(times); i++)
         assert_mean(&times[i]);
@@ -423,65 +424,65 @@ static void the_mean_is_the_mean_of_what_is_drawn(void **state)
 
 static void a_fixed_duration_is_always_the_same(void **state)
 {
-    struct sim_time time = time_of(SIM_FIXED, 12345, 0);
-    assert_int_equal(sim_time_draw(&time, nth(0)), 12345);
-    assert_int_equal(sim_time_bend(&time, 99), 12345);
+    struct sim_distribution time = time_of(SIM_FIXED, 12345, 0);
+    assert_int_equal(sim_distribution_draw(&time, nth(0)), 12345);
+    assert_int_equal(sim_distribution_sample(&time, 99), 12345);
     time = time_of(SIM_UNIFORM_SHAPE, 77, 77);
-    assert_int_equal(sim_time_draw(&time, nth(0)), 77);
+    assert_int_equal(sim_distribution_draw(&time, nth(0)), 77);
 }
 
 static void a_tail_keeps_within_its_points_and_passes_through_them(void **state)
 {
-    struct sim_time time = tail_time();
-    sim_time_ready(&time);
-    assert_int_equal(sim_time_bend(&time, UINT64_MAX), 1 * MS);
-    assert_int_equal(sim_time_bend(&time, 0), 20000 * MS); /* 2^-53 is rarer than 1e-9 */
-    assert_in_range(sim_time_bend(&time, (uint64_t)(0.02 * 0x1p64)), 10 * MS - 1, 10 * MS + 1);
+    struct sim_distribution time = tail_time();
+    sim_distribution_prepare(&time);
+    assert_int_equal(sim_distribution_sample(&time, UINT64_MAX), 1 * MS);
+    assert_int_equal(sim_distribution_sample(&time, 0), 20000 * MS); /* 2^-53 is rarer than 1e-9 */
+    assert_in_range(sim_distribution_sample(&time, (uint64_t)(0.02 * 0x1p64)), 10 * MS - 1, 10 * MS + 1);
     time.points = 1;
-    assert_int_equal(sim_time_bend(&time, 12345), 1 * MS);
-    assert_int_equal(sim_time_mean(&time), 1 * MS);
+    assert_int_equal(sim_distribution_sample(&time, 12345), 1 * MS);
+    assert_int_equal(sim_distribution_mean(&time), 1 * MS);
     time = tail_time();
     time.point[0].share = 0.5; /* half of all last just as long as the first point */
-    sim_time_ready(&time);
-    assert_int_equal(sim_time_bend(&time, UINT64_C(3) << 62), 1 * MS);
-    assert_true(sim_time_bend(&time, UINT64_C(1) << 62) > 1 * MS);
+    sim_distribution_prepare(&time);
+    assert_int_equal(sim_distribution_sample(&time, UINT64_C(3) << 62), 1 * MS);
+    assert_true(sim_distribution_sample(&time, UINT64_C(1) << 62) > 1 * MS);
 }
 
 static void a_tail_whose_integral_is_a_logarithm_has_its_mean(void **state)
 {
-    struct sim_time time = {.shape = SIM_TAIL, .points = 2};
+    struct sim_distribution time = {.shape = SIM_TAIL, .points = 2};
     time.point[0].ns = 1 * MS, time.point[0].share = 1;
     time.point[1].ns = 100 * MS, time.point[1].share = 0.01; /* share = 1 ms / t */
-    sim_time_ready(&time);
+    sim_distribution_prepare(&time);
     double mean = MS * (1 + log(100));
-    assert_true(fabs((double)sim_time_mean(&time) - mean) < 2);
+    assert_true(fabs((double)sim_distribution_mean(&time) - mean) < 2);
     time.point[1].ns = 1 * MS; /* no length at all */
-    sim_time_ready(&time);
-    assert_int_equal(sim_time_mean(&time), 1 * MS);
+    sim_distribution_prepare(&time);
+    assert_int_equal(sim_distribution_mean(&time), 1 * MS);
 }
 
 static void durations_end_at_the_longest_there_is(void **state)
 {
-    struct sim_time time = time_of(SIM_EXPONENTIAL, BIDE_DURATION_MAX, 0);
-    assert_int_equal(sim_time_bend(&time, 0), BIDE_DURATION_MAX);
-    assert_true(sim_time_bend(&time, UINT64_MAX) < 1000);
+    struct sim_distribution time = time_of(SIM_EXPONENTIAL, BIDE_DURATION_MAX, 0);
+    assert_int_equal(sim_distribution_sample(&time, 0), BIDE_DURATION_MAX);
+    assert_true(sim_distribution_sample(&time, UINT64_MAX) < 1000);
     time = time_of(SIM_EXPONENTIAL, 0, 0);
-    assert_int_equal(sim_time_bend(&time, 0), 0);
+    assert_int_equal(sim_distribution_sample(&time, 0), 0);
 }
 
 /* The same with every compiler and at every level of optimisation: frozen, and run by all of them. */
 static void the_same_name_draws_the_same_duration_for_ever(void **state)
 {
-    struct sim_time times[] = {time_of(SIM_EXPONENTIAL, 10 * MS, 0), time_of(SIM_NORMAL, 10 * MS, 2 * MS),
-                               time_of(SIM_MIXTURE, MS, 10 * MS), tail_time()};
+    struct sim_distribution times[] = {time_of(SIM_EXPONENTIAL, 10 * MS, 0), time_of(SIM_NORMAL, 10 * MS, 2 * MS),
+                                       time_of(SIM_MIXTURE, MS, 10 * MS), tail_time()};
     static const uint64_t frozen[] = {UINT64_C(0x4932b54d9bb8aced), UINT64_C(0x57d80589611bdd63),
                                       UINT64_C(0x18bf9c535b6521fd), UINT64_C(0x1703cdc7c94ffc90)};
     times[2].ppm = 300000;
     for (size_t t = 0; t < COUNT(times); t++) {
         uint64_t sum = 0;
-        sim_time_ready(&times[t]);
+        sim_distribution_prepare(&times[t]);
         for (uint64_t i = 0; i < 100000; i++)
-            sum = sum * 31 + (uint64_t)sim_time_bend(&times[t], core_mix(i));
+            sum = sum * 31 + (uint64_t)sim_distribution_sample(&times[t], core_mix(i));
         if (sum != frozen[t])
             fail_msg("%zu: %llx", t, (unsigned long long)sum);
     }

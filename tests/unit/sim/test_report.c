@@ -27,7 +27,7 @@ static struct {
     struct sim_row row[ROWS_MAX];
 } scenario;
 
-static struct sim_outcome outcome[ROWS_MAX];
+static struct sim_row_result outcome[ROWS_MAX];
 static struct sim_figure figures[ROWS_MAX][METRIC_MAX];
 static struct sim_point points[ROWS_MAX][POINTS];
 static struct sim_batch batch;
@@ -98,7 +98,7 @@ static void add_row(const char *name, const char *swept, double value)
     snprintf(r->name, sizeof r->name, "%s", name);
     snprintf(r->swept, sizeof r->swept, "%s", swept);
     snprintf(r->label, sizeof r->label, "%s%s%s", name, name[0] != '\0' && swept[0] != '\0' ? ", " : "", swept);
-    outcome[row].result = (struct sim_result){.bucket_ns = BIDE_S, .point = points[row], .points = POINTS};
+    outcome[row].result = (struct sim_result){.bin_ns = BIDE_S, .point = points[row], .points = POINTS};
     outcome[row].figure = figures[row];
     for (size_t i = 0; i < POINTS; i++)
         points[row][i] = (struct sim_point){.calls = 280,
@@ -164,7 +164,7 @@ static void several_seeds(void)
 /* ---- what is written ---- */
 
 enum form { TABLE, CSV, SERIES, JSON, SVG, HTML };
-static struct sim_looks looks;
+static struct sim_table_style looks;
 
 static char *written(enum form form)
 {
@@ -173,12 +173,12 @@ static char *written(enum form form)
     FILE *out = open_memstream(&text, &length);
     assert_non_null(out);
     switch (form) {
-    case TABLE: sim_table(out, &batch, &looks); break;
-    case CSV: sim_csv(out, &batch); break;
-    case SERIES: sim_csv_series(out, &batch); break;
-    case JSON: sim_json(out, &batch); break;
-    case SVG: assert_true(sim_svg(out, &batch)); break;
-    case HTML: assert_true(sim_html(out, &batch)); break;
+    case TABLE: sim_report_table(out, &batch, &looks); break;
+    case CSV: sim_report_csv(out, &batch); break;
+    case SERIES: sim_report_csv_series(out, &batch); break;
+    case JSON: sim_report_json(out, &batch); break;
+    case SVG: assert_true(sim_report_svg(out, &batch)); break;
+    case HTML: assert_true(sim_report_html(out, &batch)); break;
     }
     fclose(out);
     assert_int_equal(strlen(text), length);
@@ -214,7 +214,7 @@ static size_t width_of(const char *text)
 
 static char *table_of(unsigned columns, bool utf8)
 {
-    looks = (struct sim_looks){.columns = columns, .utf8 = utf8};
+    looks = (struct sim_table_style){.columns = columns, .utf8 = utf8};
     return written(TABLE);
 }
 
@@ -524,7 +524,7 @@ static void csv_of_several_seeds_has_halves(void **state)
 static void the_series_has_a_line_per_bucket(void **state)
 {
     char *text = written(SERIES);
-    outcome[1].result.bucket_ns = 10 * BIDE_MS;
+    outcome[1].result.bin_ns = 10 * BIDE_MS;
     expect_in(text,
               "label,from_s,width_s,calls,attempts,arrivals,retries,served,succeeded,gave_up,queue,open,budget\n");
     expect_in(text, "\nfifo,20,1,280,300,2800,20,270,0,0,20,0,\n");
@@ -779,7 +779,7 @@ static void the_page_has_everything_in_it(void **state)
         expect_in(page, parts[i]);
     free(page);
     several_seeds();
-    batch.plan.typed = "./made_up.ini --set 'clients.rate=300/s'";
+    batch.plan.command_line = "./made_up.ini --set 'clients.rate=300/s'";
     page = drawn(HTML);
     expect_in(page, "bide sim ./made_up.ini --set &#39;clients.rate=300/s&#39; --seed 7 --seeds 20</pre>");
     expect_in(page, "±0.021");
@@ -819,7 +819,7 @@ static void a_run_of_nothing_can_be_shown_too(void **state)
 static void the_same_batch_is_the_same_bytes(void **state)
 {
     sweep();
-    looks = (struct sim_looks){80, true, true};
+    looks = (struct sim_table_style){80, true, true};
     for (enum form form = TABLE; form <= HTML; form++) {
         char *first = written(form), *second = written(form);
         assert_string_equal(first, second);

@@ -33,7 +33,7 @@ static int fresh(void **state)
         policies[i].pair.policy.layer = BIDE_LAYER_ANY;
     }
     world.duration_ns = 60 * S;
-    world.bucket_ns = S;
+    world.bin_ns = S;
     world.groups = world.services = 1;
     world.policy_of_clients[0] = policy;
     world.policy_of_service[0] = &policies[1];
@@ -42,7 +42,7 @@ static int fresh(void **state)
     world.clients[0].processes = 1;
     world.clients[0].fanout = 1;
     world.service[0].kind = SIM_UNLIMITED;
-    world.service[0].time = (struct sim_time){.shape = SIM_FIXED};
+    world.service[0].time = (struct sim_distribution){.shape = SIM_FIXED};
     return 0;
 }
 
@@ -55,12 +55,12 @@ static int forget(void **state)
 
 static void run_with(uint64_t seed)
 {
-    struct sim_how how = {.seed = seed};
-    sim_time_ready(&world.delay);
+    struct sim_run_options how = {.seed = seed};
+    sim_distribution_prepare(&world.delay);
     for (uint32_t i = 0; i < world.services; i++)
-        sim_time_ready(&world.service[i].time);
+        sim_distribution_prepare(&world.service[i].time);
     for (uint32_t i = 0; i < world.groups; i++)
-        sim_time_ready(&world.clients[i].think);
+        sim_distribution_prepare(&world.clients[i].think);
     sim_result_free(&result);
     assert_int_equal(sim_run(&world, &how, &result), SIM_END_DONE);
 }
@@ -76,14 +76,14 @@ static void assert_near(double value, double want, double share)
         fail_msg("%g is not within %g %% of %g", value, share * 100, want);
 }
 
-static struct sim_time exponential(int64_t mean_ns)
+static struct sim_distribution exponential(int64_t mean_ns)
 {
-    return (struct sim_time){.shape = SIM_EXPONENTIAL, .a_ns = mean_ns};
+    return (struct sim_distribution){.shape = SIM_EXPONENTIAL, .a_ns = mean_ns};
 }
 
-static struct sim_time fixed(int64_t ns)
+static struct sim_distribution fixed(int64_t ns)
 {
-    return (struct sim_time){.shape = SIM_FIXED, .a_ns = ns};
+    return (struct sim_distribution){.shape = SIM_FIXED, .a_ns = ns};
 }
 
 /* An attempt may be repeated so often, after so long. */
@@ -111,7 +111,7 @@ static void herd(uint64_t count)
     world.clients[0].rate_micro = 0;
 }
 
-static void queueing(uint32_t servers, struct sim_time time)
+static void queueing(uint32_t servers, struct sim_distribution time)
 {
     world.service[0].kind = SIM_QUEUEING;
     world.service[0].servers = servers;
@@ -132,10 +132,10 @@ static double mean_ms(void)
 
 /* ---- queues whose figures are in every textbook ---- */
 
-static void queue_long(double rate, uint32_t servers, struct sim_time time)
+static void queue_long(double rate, uint32_t servers, struct sim_distribution time)
 {
     world.duration_ns = 10000 * S; /* a standard error of the means below of 0.7 % */
-    world.bucket_ns = 10 * S;
+    world.bin_ns = 10 * S;
     world.clients[0].rate_micro = (uint64_t)(rate * 1e6);
     queueing(servers, time);
     run();
@@ -449,7 +449,7 @@ static void a_service_that_gets_ever_slower_is_not_waited_for_longer_than_there_
     world.service[0].time = fixed(1 * MS);
     world.service[0].per_in_flight_ns = BIDE_DURATION_MAX;
     outage(SIM_OUTAGE_SLOW, 0, 1 * S)->capacity_permille = 1;
-    struct sim_how how = {.seed = SEED};
+    struct sim_run_options how = {.seed = SEED};
     assert_int_equal(sim_run(&world, &how, &result), SIM_END_ENDLESS);
     assert_int_equal(result.calls, 0); /* nothing is left of it */
 }
@@ -472,7 +472,7 @@ static void a_hedge_wins_and_the_slow_attempt_is_wasted(void **state)
     (void)state;
     herd(20000);
     hedge(1, 50 * MS);
-    world.service[0].time = (struct sim_time){.shape = SIM_UNIFORM_SHAPE, .a_ns = 0, .b_ns = 100 * MS};
+    world.service[0].time = (struct sim_distribution){.shape = SIM_UNIFORM_SHAPE, .a_ns = 0, .b_ns = 100 * MS};
     run();
     assert_int_equal(result.succeeded, 20000);
     assert_near((double)result.hedges / 20000, 0.5, 0.03);
@@ -642,7 +642,7 @@ static void a_fleet_s_bucket_begins_empty(void **state)
     assert_int_equal(result.fleet_leased_milli, 0);
     assert_true(result.fleet_exchanges > 50);
     assert_int_equal(result.fleet_lost, 0);
-    assert_in_range(result.fleet_alone_ns, 50 * (2 * MS - 1), 50 * 2 * MS); /* until the first answer */
+    assert_in_range(result.fleet_disconnected_ns, 50 * (2 * MS - 1), 50 * 2 * MS); /* until the first answer */
 }
 
 static void what_trickles_into_it_is_what_all_of_them_retry(void **state)
@@ -678,7 +678,7 @@ static void without_its_bucket_a_fleet_has_the_floor_of_each(void **state)
     run();
     assert_int_equal(result.fleet_exchanges, 0);
     assert_int_equal(result.fleet_leased_milli, 0);
-    assert_in_range(result.fleet_alone_ns, 10 * (result.ended_ns - 1), 10 * result.ended_ns);
+    assert_in_range(result.fleet_disconnected_ns, 10 * (result.ended_ns - 1), 10 * result.ended_ns);
     assert_in_range(result.retries, 9, 10); /* one a minute each */
     assert_in_range(result.fleet_lost, 10 * 2, 10 * 60);
 }
@@ -704,7 +704,7 @@ static void hosts_may_lease_as_one_each(void **state)
     world.fleet.down_from_ns = 0;
     run();
     assert_in_range(result.retries, 4, 5);
-    assert_in_range(result.fleet_alone_ns, 5 * (result.ended_ns - 1), 5 * result.ended_ns);
+    assert_in_range(result.fleet_disconnected_ns, 5 * (result.ended_ns - 1), 5 * result.ended_ns);
 }
 
 static void a_fleet_makes_no_run_longer(void **state)
@@ -1039,7 +1039,7 @@ static void users_whose_calls_have_not_ended_count_too(void **state)
     run();
     assert_true(result.unfinished > 0);
     assert_int_equal(result.users * 3, result.calls);
-    assert_int_equal(result.users_well * 3, result.succeeded);
+    assert_int_equal(result.users_succeeded * 3, result.succeeded);
 }
 
 static void a_series_that_gets_too_long_goes_on_in_wider_buckets(void **state)
@@ -1048,11 +1048,11 @@ static void a_series_that_gets_too_long_goes_on_in_wider_buckets(void **state)
     herd(3);
     retries(2, 7200 * S);
     world.duration_ns = 1 * S;
-    world.bucket_ns = 1 * MS;
+    world.bin_ns = 1 * MS;
     outage(SIM_OUTAGE_FAIL, 0, 1 * S);
     run();
     assert_int_equal(result.ended_ns, 7200 * S);
-    assert_int_equal(result.bucket_ns, 8 * MS);
+    assert_int_equal(result.bin_ns, 8 * MS);
     assert_int_equal(result.points, 900001);
     assert_int_equal(result.point[0].calls, 3);
     assert_int_equal(result.point[0].arrivals, 3);
@@ -1087,13 +1087,13 @@ static void without_memory_a_run_says_so_and_leaves_nothing(void **state)
     world.policy_of_clients[1] = policy;
     world.clients[1].fleet = true;
     ten_tokens(0);
-    world.bucket_ns = 50 * MS;
+    world.bin_ns = 50 * MS;
     queueing(1, exponential(10 * MS));
     sim_result_free(&result);
     for (refused_from = 1; end == SIM_END_NO_MEMORY; refused_from++) {
         asked = 0;
         os_memory_refuses = refuse;
-        end = sim_run(&world, &(struct sim_how){.seed = SEED}, &result);
+        end = sim_run(&world, &(struct sim_run_options){.seed = SEED}, &result);
         os_memory_refuses = NULL;
         assert_true(end == SIM_END_DONE || (result.point == NULL && result.calls == 0));
     }
@@ -1111,7 +1111,7 @@ static bool stop(void *context, double done)
 static void progress_may_stop_a_run(void **state)
 {
     (void)state;
-    struct sim_how how = {.seed = SEED, .progress = stop};
+    struct sim_run_options how = {.seed = SEED, .progress = stop};
     world.clients[0].rate_micro = UINT64_C(10000) * 1000000;
     sim_result_free(&result);
     assert_int_equal(sim_run(&world, &how, &result), SIM_END_STOPPED);

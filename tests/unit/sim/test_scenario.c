@@ -21,7 +21,7 @@
 
 static struct sim_scenario *scenario;
 static char errors[CONF_ERROR_MAX];
-static struct sim_choice choice;
+static struct sim_overrides choice;
 static const char *sets[8], *policies[8];
 static char base[64];
 static int before = -1;
@@ -30,7 +30,7 @@ static int enter(void **state)
 {
     snprintf(base, sizeof base, P_tmpdir "/bide-scenario-XXXXXX");
     before = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    choice = (struct sim_choice){.set = NULL};
+    choice = (struct sim_overrides){.set = NULL};
     memset(sets, 0, sizeof sets);
     memset(policies, 0, sizeof policies);
     return before < 0 || mkdtemp(base) == NULL || chdir(base) != 0 || setenv("HOME", base, 1) ||

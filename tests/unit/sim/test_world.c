@@ -286,7 +286,7 @@ static void numbers_for_charts_are_in_plain_units(void **state)
 static void assert_wrong(const char *expected)
 {
     char text[256];
-    const char *wrong = sim_world_wrong(&world, text);
+    const char *wrong = sim_world_problem(&world, text);
     if (wrong == NULL)
         fail_msg("nothing is wrong; expected %s", expected);
     assert_string_equal(wrong, expected);
@@ -295,7 +295,7 @@ static void assert_wrong(const char *expected)
 static void assert_well(void)
 {
     char text[256];
-    const char *wrong = sim_world_wrong(&world, text);
+    const char *wrong = sim_world_problem(&world, text);
     if (wrong != NULL)
         fail_msg("%s", wrong);
 }
@@ -495,18 +495,18 @@ static void a_slow_outage_fails_as_the_service_does_unless_told_otherwise(void *
     world.outage[0].capacity_permille = 100;
     world.outage[1].from_ns = 2 * BIDE_S;
     assert_well();
-    sim_world_ready(&world);
+    sim_world_prepare(&world);
     assert_int_equal(world.outage[0].fail_ppm, 1234);
     assert_int_equal(world.outage[1].fail_ppm, 1000000);
 }
 
 static void a_bucket_is_neither_nothing_nor_one_of_millions(void **state)
 {
-    world.bucket_ns = 0;
+    world.bin_ns = 0;
     assert_wrong("scenario.bucket = 0: want more than 0");
-    world.bucket_ns = BIDE_US;
+    world.bin_ns = BIDE_US;
     assert_wrong("scenario.bucket = 1us: there would be more than a million of them: want 60.001us or more");
-    world.bucket_ns = world.duration_ns / 1000000;
+    world.bin_ns = world.duration_ns / 1000000;
     assert_well();
 }
 
@@ -631,7 +631,7 @@ static void no_world_overflows_the_estimate(void **state)
     policy.pair.policy.attempts_max = UINT32_MAX;
     policy.pair.policy.deadline_ns = policy.pair.policy.attempt_timeout_ns = BIDE_NEVER;
     world.duration_ns = BIDE_DURATION_MAX;
-    world.bucket_ns = 1;
+    world.bin_ns = 1;
     assert_true(sim_world_bytes(&world) > UINT64_C(1) << 60);
 }
 
