@@ -38,8 +38,8 @@ static struct storm storm_of(uint32_t callers)
     char count[64], errors[CONF_ERROR_MAX];
     snprintf(count, sizeof count, "clients.herd.count=%u", (unsigned)callers);
     const char *const set[] = {count, NULL};
-    struct sim_overrides choice = {.set = set};
-    struct storm storm = {.scenario = sim_scenario_read("storm_herd", &choice, errors)};
+    struct sim_overrides overrides = {.set = set};
+    struct storm storm = {.scenario = sim_scenario_read("storm_herd", &overrides, errors)};
     if (!storm.scenario) {
         fprintf(stderr, "sim: %s\n", errors);
         exit(EXIT_FAILURE);
@@ -82,8 +82,8 @@ static uint64_t with_engine(const void *context, uint32_t callers)
 /* When the next attempt after a failed one is due: full jitter. */
 static int64_t retry_at(const struct sim_event *event)
 {
-    struct sim_random_key name = {.seed = 1, .stream = SIM_FOR_CALL, .id = event->id, .turn = event->seq};
-    return event->at_ns + (int64_t)sim_random_range(name, (uint64_t)BASE_NS << event->seq);
+    struct sim_random_key key = {.seed = 1, .stream = SIM_FOR_CALL, .id = event->id, .turn = event->seq};
+    return event->at_ns + (int64_t)sim_random_range(key, (uint64_t)BASE_NS << event->seq);
 }
 
 static bool fails(const struct sim_event *event)
@@ -153,9 +153,9 @@ static uint64_t over_the_queue(const void *context, uint32_t callers)
 
 /* ---- measuring ---- */
 
-typedef uint64_t play(const void *context, uint32_t callers); /* gives the attempts that were made */
+typedef uint64_t workload(const void *context, uint32_t callers); /* gives the attempts that were made */
 
-static double attempts_per_s(play *body, const void *context, uint32_t callers)
+static double attempts_per_s(workload *body, const void *context, uint32_t callers)
 {
     double best = 0;
     for (int run = 0; run < RUNS; run++) {
@@ -183,10 +183,10 @@ static double seconds(struct timeval time)
 static void measure_largest(void)
 {
     struct storm storm = storm_of(MOST);
-    uint64_t needs = sim_world_bytes(storm.world), left = sim_memory_available();
-    if (left < needs) {
+    uint64_t needs = sim_world_bytes(storm.world), available = sim_memory_available();
+    if (available < needs) {
         fprintf(stderr, "sim: the storm of 25 million callers is left out: it needs %.1f GB, and there are %.1f\n",
-                (double)needs / 1e9, (double)left / 1e9);
+                (double)needs / 1e9, (double)available / 1e9);
         return;
     }
     fflush(stdout);

@@ -17,7 +17,7 @@
             abort();                                                                                                   \
     } while (0)
 
-static void check_told(const char *errors)
+static void check_errors(const char *errors)
 {
     CHECK(errors[0] != '\0' && strlen(errors) < CONF_ERROR_MAX);
     for (const char *line = errors; line != NULL; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
@@ -137,7 +137,7 @@ static void check_file(const uint8_t *data, size_t size)
     struct sim_scenario *scenario = sim_scenario_read_text("f", (struct bide_text){copy, size}, NULL, errors);
     free(copy);
     if (scenario == NULL) {
-        check_told(errors);
+        check_errors(errors);
         return;
     }
     CHECK(errors[0] == '\0' && sim_scenario_rows(scenario) > 0);

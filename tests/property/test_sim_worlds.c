@@ -48,14 +48,14 @@ static int64_t some_time(struct dice *dice, int64_t most_ns)
 
 static struct sim_distribution some_shape(struct dice *dice, int64_t most_ns)
 {
-    struct sim_distribution time = {.shape = (enum sim_shape)roll(dice, 5)};
-    time.a_ns = some_time(dice, most_ns);
-    time.b_ns = time.a_ns + some_time(dice, most_ns);
-    time.ppm = (uint32_t)roll(dice, 1000001);
+    struct sim_distribution dist = {.shape = (enum sim_shape)roll(dice, 5)};
+    dist.a_ns = some_time(dice, most_ns);
+    dist.b_ns = dist.a_ns + some_time(dice, most_ns);
+    dist.ppm = (uint32_t)roll(dice, 1000001);
     if (once_in(dice, 3))
-        time = (struct sim_distribution){.shape = SIM_FIXED};
-    sim_distribution_prepare(&time);
-    return time;
+        dist = (struct sim_distribution){.shape = SIM_FIXED};
+    sim_distribution_prepare(&dist);
+    return dist;
 }
 
 static void some_policy(struct dice *dice, struct conf_policy *into)
@@ -207,11 +207,11 @@ static uint64_t sum(const struct sim_result *r, size_t offset)
 
 static void every_call_ends_once(uint64_t number, const struct sim_result *r)
 {
-    uint64_t whys = 0;
+    uint64_t reasons = 0;
     for (size_t i = 0; i < BIDE_REASON_COUNT; i++)
-        whys += r->reason[i];
+        reasons += r->reason[i];
     LAW(r->calls == r->succeeded + r->gave_up + r->unfinished);
-    LAW(r->gave_up == whys);
+    LAW(r->gave_up == reasons);
     LAW(r->reason[BIDE_REASON_NOTHING] == 0 && r->reason[BIDE_REASON_SUCCEEDED] == 0 &&
         r->reason[BIDE_REASON_CANCELLED] == 0);
     LAW(r->attempts >= r->retries + r->hedges && r->attempts - r->retries - r->hedges <= r->calls);
@@ -221,7 +221,7 @@ static void every_call_ends_once(uint64_t number, const struct sim_result *r)
 
 /* Of worlds without layers: what clients start is what arrives, but for losses and what never got a socket; a call
  * succeeds by an attempt that was served while it waited. */
-static void attempts_are_told_apart(uint64_t number, const struct sim_world *world, const struct sim_result *r)
+static void attempts_add_up(uint64_t number, const struct sim_world *world, const struct sim_result *r)
 {
     bool layers = false, fan_out = false, limited = false;
     for (uint32_t i = 0; i < world->services; i++)
@@ -281,8 +281,8 @@ static uint64_t cheapest_milli(const struct bide_budget_config *budget)
 
 /* Where all lease: no retry without a token, which the bucket granted or which trickled to somebody who could not reach
  * it. And the bucket grants no more than it got. */
-static void nothing_is_spent_that_was_not_leased(uint64_t number, const struct sim_world *world,
-                                                 const struct sim_result *r)
+static void retries_are_covered_by_leases_and_local_refill(uint64_t number, const struct sim_world *world,
+                                                           const struct sim_result *r)
 {
     uint64_t cost_milli = UINT64_MAX, floor_milli = 0, buckets = 0;
     for (uint32_t i = 0; i < world->groups; i++) {
@@ -304,8 +304,8 @@ static void nothing_is_spent_that_was_not_leased(uint64_t number, const struct s
 static void both_queues_agree(uint64_t number, const struct sim_world *world, const struct sim_result *r)
 {
     static struct sim_result plain, one;
-    struct sim_run_options how = {.seed = number, .plain_queue = true};
-    LAW(sim_run(world, &how, &plain) == SIM_END_DONE);
+    struct sim_run_options options = {.seed = number, .plain_queue = true};
+    LAW(sim_run(world, &options, &plain) == SIM_END_DONE);
     LAW(plain.points == r->points);
     LAW(memcmp(plain.point, r->point, r->points * sizeof *r->point) == 0);
     one = *r;
@@ -325,9 +325,9 @@ static void a_world(uint64_t number)
     LAW(end == SIM_END_DONE);
     every_call_ends_once(number, &result);
     every_arrival_is_accounted_for(number, &world, &result);
-    attempts_are_told_apart(number, &world, &result);
+    attempts_add_up(number, &world, &result);
     the_series_adds_up(number, &result);
-    nothing_is_spent_that_was_not_leased(number, &world, &result);
+    retries_are_covered_by_leases_and_local_refill(number, &world, &result);
     both_queues_agree(number, &world, &result);
     sim_result_free(&result);
 }

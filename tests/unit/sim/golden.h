@@ -24,8 +24,8 @@
 static inline struct sim_scenario *golden_read(const char *name, const char *const *set)
 {
     static char errors[CONF_ERROR_MAX];
-    struct sim_overrides choice = {.set = set};
-    struct sim_scenario *scenario = sim_scenario_read(name, &choice, errors);
+    struct sim_overrides overrides = {.set = set};
+    struct sim_scenario *scenario = sim_scenario_read(name, &overrides, errors);
     if (scenario == NULL)
         fail_msg("%s", errors);
     return scenario;
@@ -42,8 +42,8 @@ static inline const struct sim_row *golden_row(const struct sim_scenario *scenar
 
 static inline void golden_run(const struct sim_row *row, uint64_t seed, struct sim_result *result)
 {
-    struct sim_run_options how = {.seed = seed};
-    if (sim_run(&row->world, &how, result) != SIM_END_DONE)
+    struct sim_run_options options = {.seed = seed};
+    if (sim_run(&row->world, &options, result) != SIM_END_DONE)
         fail_msg("\"%s\", seed %llu: the run did not come to its end", row->label, (unsigned long long)seed);
 }
 
@@ -79,10 +79,10 @@ static inline double golden_mean(const struct sim_row *row, const char *metric, 
 }
 
 /* What a value is, what it should be and how far it may be off. */
-static inline void golden_near(const char *what, double value, double want, double off)
+static inline void golden_near(const char *what, double value, double want, double tolerance)
 {
-    if (!(fabs(value - want) <= off))
-        fail_msg("%s is %.6g; expected %.6g, give or take %.3g (seeds from %llu)", what, value, want, off,
+    if (!(fabs(value - want) <= tolerance))
+        fail_msg("%s is %.6g; expected %.6g, give or take %.3g (seeds from %llu)", what, value, want, tolerance,
                  (unsigned long long)GOLDEN_SEED);
 }
 

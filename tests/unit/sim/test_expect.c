@@ -27,7 +27,7 @@ const struct sim_row *sim_scenario_row(const struct sim_scenario *scenario, size
     return &rows[row];
 }
 
-static struct sim_row_result outcome[ROWS];
+static struct sim_row_result row_result[ROWS];
 static struct sim_batch batch;
 
 static size_t metric(const char *name)
@@ -38,40 +38,41 @@ static size_t metric(const char *name)
     return m;
 }
 
-static void set(size_t row, const char *name, double least, double mean, double most)
+static void set_figure(size_t row, const char *name, double least, double mean, double most)
 {
-    outcome[row].figure[metric(name)] = (struct sim_figure){mean, 0, least, most, isnan(mean) ? 0 : batch.plan.seeds};
+    row_result[row].figure[metric(name)] =
+        (struct sim_figure){mean, 0, least, most, isnan(mean) ? 0 : batch.plan.seeds};
 }
 
 /* fifo at two rates, and lifo; one seed. */
-static int make(void **state)
+static int setup(void **state)
 {
     static const char *const name[ROWS] = {"fifo", "fifo", "lifo"};
     static const char *const swept[ROWS] = {", clients.rate=140/s", ", clients.rate=150/s", ""};
     size_t metrics = 0;
     while (sim_metric(metrics) != NULL)
         metrics++;
-    batch = (struct sim_batch){.plan = {.seeds = 1}, .row = outcome, .rows = ROWS};
+    batch = (struct sim_batch){.plan = {.seeds = 1}, .row = row_result, .rows = ROWS};
     for (size_t r = 0; r < ROWS; r++) {
         snprintf(rows[r].name, sizeof rows[r].name, "%s", name[r]);
         snprintf(rows[r].label, sizeof rows[r].label, "%s%s", name[r], swept[r]);
-        outcome[r].figure = calloc(metrics, sizeof(struct sim_figure));
-        set(r, "amplification", 1.5, 1.5, 1.5);
-        set(r, "calls", 1000, 1000, 1000);
-        set(r, "recovers", 1, 1, 1);
-        set(r, "latency_p99_ms", 1400, 1400, 1400);
+        row_result[r].figure = calloc(metrics, sizeof(struct sim_figure));
+        set_figure(r, "amplification", 1.5, 1.5, 1.5);
+        set_figure(r, "calls", 1000, 1000, 1000);
+        set_figure(r, "recovers", 1, 1, 1);
+        set_figure(r, "latency_p99_ms", 1400, 1400, 1400);
     }
     return 0;
 }
 
-static int drop(void **state)
+static int teardown(void **state)
 {
     for (size_t r = 0; r < ROWS; r++)
-        free(outcome[r].figure);
+        free(row_result[r].figure);
     return 0;
 }
 
-static char said[256];
+static char report[256];
 
 static bool holds(const char *text)
 {
@@ -79,10 +80,10 @@ static bool holds(const char *text)
     const char *want = sim_expect_read(&expect, text);
     if (want != NULL)
         fail_msg("%s: want %s", text, want);
-    return sim_expect_holds(&expect, &batch, said);
+    return sim_expect_holds(&expect, &batch, report);
 }
 
-static void wrong(const char *text, const char *part)
+static void assert_rejected(const char *text, const char *part)
 {
     struct sim_expect expect;
     const char *want = sim_expect_read(&expect, text);
@@ -94,7 +95,7 @@ static void wrong(const char *text, const char *part)
 
 /* ---- asking ---- */
 
-static void every_comparison_is_exact_at_its_limit(void **state)
+static void comparisons_are_exact_at_the_limit(void **state)
 {
     static const struct {
         const char *sign;
@@ -114,40 +115,40 @@ static void every_comparison_is_exact_at_its_limit(void **state)
     }
 }
 
-static void a_flag_must_be_yes_or_with_an_exclamation_mark_no(void **state)
+static void flag_must_be_yes_or_no_with_exclamation_mark(void **state)
 {
     assert_true(holds("recovers"));
     assert_true(holds("recovers=yes"));
     assert_true(holds("recovers != no"));
     assert_false(holds("!recovers"));
-    assert_string_equal(said, "fifo, clients.rate=140/s: recovers is yes; expected no; and 2 more rows");
-    set(1, "recovers", 0, 0, 0);
+    assert_string_equal(report, "fifo, clients.rate=140/s: recovers is yes; expected no; and 2 more rows");
+    set_figure(1, "recovers", 0, 0, 0);
     assert_false(holds("recovers"));
-    assert_string_equal(said, "fifo, clients.rate=150/s: recovers is no; expected yes");
+    assert_string_equal(report, "fifo, clients.rate=150/s: recovers is no; expected yes");
     assert_true(holds("lifo: recovers"));
     assert_true(holds("fifo, clients.rate=150/s: !recovers"));
 }
 
-static void what_fails_is_told_with_its_row_and_figure(void **state)
+static void failed_expectation_reports_row_and_value(void **state)
 {
-    set(1, "amplification", 2.01, 2.01, 2.01);
+    set_figure(1, "amplification", 2.01, 2.01, 2.01);
     assert_false(holds("amplification<1.6"));
-    assert_string_equal(said, "fifo, clients.rate=150/s: amplification is 2.01; expected < 1.6");
-    set(2, "amplification", 3, 3, 3);
+    assert_string_equal(report, "fifo, clients.rate=150/s: amplification is 2.01; expected < 1.6");
+    set_figure(2, "amplification", 3, 3, 3);
     assert_false(holds("amplification<1.6"));
-    assert_string_equal(said, "fifo, clients.rate=150/s: amplification is 2.01; expected < 1.6; and 1 more row");
+    assert_string_equal(report, "fifo, clients.rate=150/s: amplification is 2.01; expected < 1.6; and 1 more row");
 }
 
-static void what_holds_is_told_of_the_row_that_comes_nearest_to_the_limit(void **state)
+static void met_expectation_reports_the_row_nearest_to_the_limit(void **state)
 {
-    set(1, "amplification", 2.01, 2.01, 2.01);
+    set_figure(1, "amplification", 2.01, 2.01, 2.01);
     assert_true(holds("amplification<3"));
-    assert_string_equal(said, "fifo, clients.rate=150/s: amplification is 2.01; expected < 3");
+    assert_string_equal(report, "fifo, clients.rate=150/s: amplification is 2.01; expected < 3");
     assert_true(holds("amplification>1"));
-    assert_string_equal(said, "fifo, clients.rate=140/s: amplification is 1.5; expected > 1");
+    assert_string_equal(report, "fifo, clients.rate=140/s: amplification is 1.5; expected > 1");
 }
 
-static void a_row_is_meant_by_its_name_or_its_label_or_how_it_begins(void **state)
+static void row_is_selected_by_name_label_or_label_prefix(void **state)
 {
     struct sim_expect expect;
     static const struct {
@@ -164,7 +165,7 @@ static void a_row_is_meant_by_its_name_or_its_label_or_how_it_begins(void **stat
     assert_int_equal(sim_expect_rows(&expect, NULL), 3);
 }
 
-static void a_whole_name_goes_before_the_beginning_of_another(void **state)
+static void exact_row_name_is_preferred_to_a_prefix(void **state)
 {
     struct sim_expect expect;
     snprintf(rows[2].name, sizeof rows[2].name, "fifo-fast");
@@ -175,7 +176,7 @@ static void a_whole_name_goes_before_the_beginning_of_another(void **state)
     assert_int_equal(sim_expect_rows(&expect, NULL), 1);
 }
 
-static void a_name_may_have_a_colon_in_it(void **state)
+static void row_name_may_contain_a_colon(void **state)
 {
     struct sim_expect expect;
     snprintf(rows[2].name, sizeof rows[2].name, "shop:eu");
@@ -185,22 +186,22 @@ static void a_name_may_have_a_colon_in_it(void **state)
     assert_int_equal(sim_expect_rows(&expect, NULL), 1);
 }
 
-static void no_row_of_that_name_is_a_failure(void **state)
+static void expectation_fails_for_unknown_row(void **state)
 {
     assert_false(holds("nobody: recovers"));
-    assert_string_equal(said, "there is no row nobody");
+    assert_string_equal(report, "there is no row nobody");
 }
 
-static void several_seeds_are_asked_for_their_worst(void **state)
+static void worst_seed_decides_the_expectation(void **state)
 {
     batch.plan.seeds = 10;
     for (size_t r = 0; r < ROWS; r++) {
-        set(r, "amplification", 1.1, 1.2, 1.5);
-        set(r, "recovers", 0, 0.7, 1);
+        set_figure(r, "amplification", 1.1, 1.2, 1.5);
+        set_figure(r, "recovers", 0, 0.7, 1);
     }
     assert_false(holds("amplification<1.4"));
-    assert_string_equal(said, "fifo, clients.rate=140/s: amplification is 1.5 at worst, 1.2 on average of 10 seeds; "
-                              "expected < 1.4; and 2 more rows");
+    assert_string_equal(report, "fifo, clients.rate=140/s: amplification is 1.5 at worst, 1.2 on average of 10 seeds; "
+                                "expected < 1.4; and 2 more rows");
     assert_true(holds("amplification<1.6"));
     assert_false(holds("amplification>1.15"));
     assert_true(holds("amplification>1"));
@@ -208,28 +209,28 @@ static void several_seeds_are_asked_for_their_worst(void **state)
     assert_false(holds("amplification!=1.3"));
     assert_true(holds("amplification!=1.6"));
     assert_false(holds("lifo: recovers"));
-    assert_string_equal(said, "lifo: recovers is no with 3 of 10 seeds; expected yes");
+    assert_string_equal(report, "lifo: recovers is no with 3 of 10 seeds; expected yes");
     assert_false(holds("lifo: !recovers"));
-    assert_string_equal(said, "lifo: recovers is yes with 7 of 10 seeds; expected no");
+    assert_string_equal(report, "lifo: recovers is yes with 7 of 10 seeds; expected no");
 }
 
-static void a_value_that_is_not_there_fails_every_question(void **state)
+static void missing_value_fails_every_expectation(void **state)
 {
-    set(0, "recover_s", NAN, NAN, NAN);
+    set_figure(0, "recover_s", NAN, NAN, NAN);
     static const char *const all[] = {"recover_s<1", "recover_s>=0", "recover_s=0", "recover_s!=7"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         assert_false(holds(all[i]));
-    assert_non_null(strstr(said, "fifo, clients.rate=140/s: recover_s has no value"));
+    assert_non_null(strstr(report, "fifo, clients.rate=140/s: recover_s has no value"));
     batch.plan.seeds = 4;
-    set(2, "recover_s", 1, 1, 1);
-    outcome[2].figure[metric("recover_s")].count = 3;
+    set_figure(2, "recover_s", 1, 1, 1);
+    row_result[2].figure[metric("recover_s")].count = 3;
     assert_false(holds("lifo: recover_s<10"));
-    assert_string_equal(said, "lifo: recover_s has no value with 1 of 4 seeds");
+    assert_string_equal(report, "lifo: recover_s has no value with 1 of 4 seeds");
 }
 
 /* ---- reading ---- */
 
-static void numbers_may_have_units(void **state)
+static void expected_numbers_may_have_units(void **state)
 {
     struct sim_expect expect;
     static const struct {
@@ -262,67 +263,67 @@ static void numbers_may_have_units(void **state)
     }
 }
 
-static void mistakes_are_told_with_what_would_be_right(void **state)
+static void invalid_expectations_describe_the_valid_form(void **state)
 {
-    wrong("amplfication<1.2", "amplification");
-    wrong("xyzzy<1.2", "bide sim metrics");
-    wrong("amplification", "in quotes"); /* the shell took the rest */
-    wrong("amplification<", "in quotes");
-    wrong("amplification<lots", "'amplification<1.2'");
-    wrong("amplification<1.2ms", "a number");
-    wrong("latency_p99_ms<5kg", "of ms");
-    wrong("amplification=<1", "a number");
-    wrong("success>=99", "'success>=99%'");
-    wrong("success>=100.1%", "from 0 to 1");
-    wrong("success>=most", "'success>=99%'");
-    wrong("success>=9 9%", "'success>=99%'");
-    wrong("latency_p99_ms<5k", "of ms");
-    wrong("!amplification", "flag");
-    wrong("!recovers=yes", "flag");
-    wrong("recovers<1", "'recovers' or '!recovers'");
-    wrong("recovers=maybe", "'!recovers'");
-    wrong("", "metric");
-    wrong("!", "metric");
-    wrong("<3", "metric");
-    wrong(":recovers", "row");
-    wrong("recovers: ", "metric");
-    wrong("amplification<nan", "number");
-    wrong("amplification<inf", "number");
-    wrong("amplification<1e3", "number");
-    wrong("amplification<-1", "number");
+    assert_rejected("amplfication<1.2", "amplification");
+    assert_rejected("xyzzy<1.2", "bide sim metrics");
+    assert_rejected("amplification", "in quotes"); /* the shell took the rest */
+    assert_rejected("amplification<", "in quotes");
+    assert_rejected("amplification<lots", "'amplification<1.2'");
+    assert_rejected("amplification<1.2ms", "a number");
+    assert_rejected("latency_p99_ms<5kg", "of ms");
+    assert_rejected("amplification=<1", "a number");
+    assert_rejected("success>=99", "'success>=99%'");
+    assert_rejected("success>=100.1%", "from 0 to 1");
+    assert_rejected("success>=most", "'success>=99%'");
+    assert_rejected("success>=9 9%", "'success>=99%'");
+    assert_rejected("latency_p99_ms<5k", "of ms");
+    assert_rejected("!amplification", "flag");
+    assert_rejected("!recovers=yes", "flag");
+    assert_rejected("recovers<1", "'recovers' or '!recovers'");
+    assert_rejected("recovers=maybe", "'!recovers'");
+    assert_rejected("", "metric");
+    assert_rejected("!", "metric");
+    assert_rejected("<3", "metric");
+    assert_rejected(":recovers", "row");
+    assert_rejected("recovers: ", "metric");
+    assert_rejected("amplification<nan", "number");
+    assert_rejected("amplification<inf", "number");
+    assert_rejected("amplification<1e3", "number");
+    assert_rejected("amplification<-1", "number");
 }
 
-static void texts_longer_than_any_buffer_are_refused_whole(void **state)
+static void overlong_expectations_are_rejected(void **state)
 {
     char text[2000];
     memset(text, 'a', sizeof text);
     text[sizeof text - 1] = '\0';
-    wrong(text, "metric");
+    assert_rejected(text, "metric");
     memcpy(text + sizeof text - 10, ":recovers", 10);
-    wrong(text, "shorter");
+    assert_rejected(text, "shorter");
     memset(text, 'a', sizeof text);
     memcpy(text, "calls<", 6);
     text[sizeof text - 1] = '\0';
-    wrong(text, "number");
+    assert_rejected(text, "number");
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make, drop)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(every_comparison_is_exact_at_its_limit),
-        TEST(a_flag_must_be_yes_or_with_an_exclamation_mark_no),
-        TEST(what_fails_is_told_with_its_row_and_figure),
-        TEST(what_holds_is_told_of_the_row_that_comes_nearest_to_the_limit),
-        TEST(a_row_is_meant_by_its_name_or_its_label_or_how_it_begins),
-        TEST(a_whole_name_goes_before_the_beginning_of_another),
-        TEST(a_name_may_have_a_colon_in_it),
-        TEST(no_row_of_that_name_is_a_failure),
-        TEST(several_seeds_are_asked_for_their_worst),
-        TEST(a_value_that_is_not_there_fails_every_question),
-        TEST(numbers_may_have_units),
-        TEST(mistakes_are_told_with_what_would_be_right),
-        TEST(texts_longer_than_any_buffer_are_refused_whole),
+        TEST(comparisons_are_exact_at_the_limit),
+        TEST(flag_must_be_yes_or_no_with_exclamation_mark),
+        TEST(failed_expectation_reports_row_and_value),
+        TEST(met_expectation_reports_the_row_nearest_to_the_limit),
+        TEST(row_is_selected_by_name_label_or_label_prefix),
+        TEST(exact_row_name_is_preferred_to_a_prefix),
+        TEST(row_name_may_contain_a_colon),
+        TEST(expectation_fails_for_unknown_row),
+        TEST(worst_seed_decides_the_expectation),
+        TEST(missing_value_fails_every_expectation),
+        TEST(expected_numbers_may_have_units),
+        TEST(invalid_expectations_describe_the_valid_form),
+        TEST(overlong_expectations_are_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

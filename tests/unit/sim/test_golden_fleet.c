@@ -14,7 +14,7 @@
 static struct sim_scenario *scenario;
 static struct sim_result results[ROWS];
 
-static int play_all(void **state)
+static int run_all_rows(void **state)
 {
     (void)state;
     scenario = golden_read("fleet_budget", NULL);
@@ -40,7 +40,7 @@ static int free_all(void **state)
     return 0;
 }
 
-static const struct sim_result *of(const char *name, const char *fail)
+static const struct sim_result *row_result(const char *name, const char *fail)
 {
     char label[SIM_LABEL_MAX];
     snprintf(label, sizeof label, "%s, outage.fail=%s", name, fail);
@@ -54,10 +54,10 @@ static const struct sim_result *of(const char *name, const char *fail)
 /* Retries of a row in which everything fails. */
 static double retries(const char *name)
 {
-    return (double)of(name, ALL)->retries;
+    return (double)row_result(name, ALL)->retries;
 }
 
-static void between(const char *what, double value, double least, double most)
+static void assert_between(const char *what, double value, double least, double most)
 {
     if (!(value >= least && value <= most))
         fail_msg("%s: %.6g is not from %.6g to %.6g (seed %llu)", what, value, least, most,
@@ -67,16 +67,16 @@ static void between(const char *what, double value, double least, double most)
 /* ---- everything fails ---- */
 
 /* Ten tokens each, and one a minute: that of the second minute ripens as the outage ends. */
-static void each_process_or_host_has_eleven_or_twelve(void **state)
+static void each_process_or_host_retries_eleven_or_twelve_times(void **state)
 {
     (void)state;
-    between("processes", retries("process"), 1000 * 11, 1000 * 12);
-    between("hosts", retries("host"), 50 * 11, 50 * 12);
+    assert_between("processes", retries("process"), 1000 * 11, 1000 * 12);
+    assert_between("hosts", retries("host"), 50 * 11, 50 * 12);
 }
 
 /* The bucket, its trickle, what instances may keep (half of the bucket among them, in whole tokens), and what calls
  * had earned when the outage began and was not reported yet: of less than two seconds. */
-static void a_fleet_has_one_bucket_and_what_was_lent(void **state)
+static void fleet_retries_are_limited_by_bucket_refill_and_leases(void **state)
 {
     static const struct {
         const char *name;
@@ -84,23 +84,23 @@ static void a_fleet_has_one_bucket_and_what_was_lent(void **state)
     } rows[] = {{"fleet", 100, 0}, {"hosts-fleet", 100, 50}, {"fleet-2000", 2000, 1000}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const struct sim_result *r = of(rows[i].name, ALL);
+        const struct sim_result *r = row_result(rows[i].name, ALL);
         double unreported = 0.1 * (double)(r->point[FROM - 2].succeeded + r->point[FROM - 1].succeeded);
         double all = rows[i].capacity + 60 * MINUTES + rows[i].lent + unreported;
-        between(rows[i].name, retries(rows[i].name), 0.9 * (all - unreported), all);
+        assert_between(rows[i].name, retries(rows[i].name), 0.9 * (all - unreported), all);
     }
 }
 
 /* One a minute, from an instant of the first minute on that is drawn for each: so not all at once either. */
-static void without_its_bucket_it_has_the_floor_of_each(void **state)
+static void disconnected_fleet_has_the_local_floor_of_each_instance(void **state)
 {
     (void)state;
-    between("processes alone", retries("fleet-lost"), 0.9 * 1000, 1000 * MINUTES);
-    between("hosts alone", retries("hosts-fleet-lost"), 0.9 * 50, 50 * (1 + MINUTES));
-    between("in the fullest second", golden_figure(of("fleet-lost", ALL), "peak_retries_1s"), 10, 50);
+    assert_between("processes alone", retries("fleet-lost"), 0.9 * 1000, 1000 * MINUTES);
+    assert_between("hosts alone", retries("hosts-fleet-lost"), 0.9 * 50, 50 * (1 + MINUTES));
+    assert_between("in the fullest second", golden_figure(row_result("fleet-lost", ALL), "peak_retries_1s"), 10, 50);
 }
 
-static void the_more_share_a_budget_the_fewer_retries_there_are(void **state)
+static void sharing_a_budget_reduces_retries(void **state)
 {
     (void)state;
     assert_true(retries("fleet") < retries("host") && retries("hosts-fleet") < retries("host"));
@@ -113,7 +113,7 @@ static void the_more_share_a_budget_the_fewer_retries_there_are(void **state)
 
 /* Every retry was paid with a token that was leased, or that trickled while alone; and no more was leased than came in,
  * from a bucket that began empty. (What trickled and was not spent is given back too.) */
-static void no_row_retries_more_than_was_promised(void **state)
+static void retries_never_exceed_the_promise(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ROWS; i++) {
@@ -124,9 +124,9 @@ static void no_row_retries_more_than_was_promised(void **state)
         double minutes = (double)r->ended_ns / 60e9, alone_minutes = (double)r->fleet_disconnected_ns / 60e9;
         double leased = (double)r->fleet_leased_milli / 1000, earned = (double)r->fleet_earned_milli / 1000;
         assert_true(r->fleet_exchanges > 0);
-        between(row->label, (double)r->retries, 1, leased + alone_minutes);
-        between(row->label, leased, -alone_minutes, earned + 60 * minutes);
-        between(row->label, earned, 0, 0.1 * (double)r->succeeded);
+        assert_between(row->label, (double)r->retries, 1, leased + alone_minutes);
+        assert_between(row->label, leased, -alone_minutes, earned + 60 * minutes);
+        assert_between(row->label, earned, 0, 0.1 * (double)r->succeeded);
     }
 }
 
@@ -134,57 +134,58 @@ static void no_row_retries_more_than_was_promised(void **state)
 
 static double lost(const char *name)
 {
-    return (double)of(name, FEW)->gave_up / (double)of(name, FEW)->refused;
+    return (double)row_result(name, FEW)->gave_up / (double)row_result(name, FEW)->refused;
 }
 
 /* A retry that would succeed has to be paid from what is there. One process of a thousand needs one every 100 s and is
  * lent none of a hundred to keep; one host of fifty, or one of a thousand with two thousand tokens, keeps one. */
-static void tokens_that_are_not_at_hand_cost_calls_when_few_fail(void **state)
+static void instances_without_tokens_lose_calls_when_few_fail(void **state)
 {
     (void)state;
-    assert_int_equal(of("process", FEW)->gave_up, 0);
-    assert_int_equal(of("host", FEW)->gave_up, 0);
-    between("of processes that lease", lost("fleet"), 0.5, 1);
-    between("of processes that keep one", lost("fleet-2000"), 0, 0.02);
-    between("of hosts that lease", lost("hosts-fleet"), 0, 0.02);
+    assert_int_equal(row_result("process", FEW)->gave_up, 0);
+    assert_int_equal(row_result("host", FEW)->gave_up, 0);
+    assert_between("of processes that lease", lost("fleet"), 0.5, 1);
+    assert_between("of processes that keep one", lost("fleet-2000"), 0, 0.02);
+    assert_between("of hosts that lease", lost("hosts-fleet"), 0, 0.02);
 }
 
 /* ---- what it asks of Redis ---- */
 
 /* A thousand exchanges a second at most, but for those who come at once, and who are short of tokens. */
-static void the_bucket_is_asked_as_often_as_it_wants_to_be(void **state)
+static void exchange_rate_stays_within_its_limits(void **state)
 {
     (void)state;
-    double seconds = (double)of("fleet", FEW)->ended_ns / 1e9;
-    between("exchanges a second", (double)of("fleet", FEW)->fleet_exchanges / seconds, 500, 1000);
-    between("in the fullest second", (double)of("fleet", ALL)->fleet_peak, 1000, 2000);
-    between("exchanges a second of hosts", (double)of("hosts-fleet", FEW)->fleet_exchanges / seconds, 25, 75);
+    double seconds = (double)row_result("fleet", FEW)->ended_ns / 1e9;
+    assert_between("exchanges a second", (double)row_result("fleet", FEW)->fleet_exchanges / seconds, 500, 1000);
+    assert_between("in the fullest second", (double)row_result("fleet", ALL)->fleet_peak, 1000, 2000);
+    assert_between("exchanges a second of hosts", (double)row_result("hosts-fleet", FEW)->fleet_exchanges / seconds, 25,
+                   75);
 }
 
 /* ---- the same in a fleet ten times as large ---- */
 
-static void ten_times_the_processes_have_ten_times_the_budget_unless_they_share_it(void **state)
+static void tenfold_processes_have_tenfold_budget_unless_shared(void **state)
 {
     static const char *const set[] = {"clients.processes=10k", "outage.fail=100%", NULL};
     (void)state;
     struct sim_scenario *large = golden_read("fleet_budget", set);
-    between("processes", golden(large, "process", "retries"), 10000 * 11, 10000 * 12);
-    between("hosts", golden(large, "host", "retries"), 50 * 11, 50 * 12);
-    between("fleet", golden(large, "fleet", "retries"), 100 + 60 * MINUTES, 100 + 60 * MINUTES + 1100);
+    assert_between("processes", golden(large, "process", "retries"), 10000 * 11, 10000 * 12);
+    assert_between("hosts", golden(large, "host", "retries"), 50 * 11, 50 * 12);
+    assert_between("fleet", golden(large, "fleet", "retries"), 100 + 60 * MINUTES, 100 + 60 * MINUTES + 1100);
     sim_scenario_free(large);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_process_or_host_has_eleven_or_twelve),
-        cmocka_unit_test(a_fleet_has_one_bucket_and_what_was_lent),
-        cmocka_unit_test(without_its_bucket_it_has_the_floor_of_each),
-        cmocka_unit_test(the_more_share_a_budget_the_fewer_retries_there_are),
-        cmocka_unit_test(no_row_retries_more_than_was_promised),
-        cmocka_unit_test(tokens_that_are_not_at_hand_cost_calls_when_few_fail),
-        cmocka_unit_test(the_bucket_is_asked_as_often_as_it_wants_to_be),
-        cmocka_unit_test(ten_times_the_processes_have_ten_times_the_budget_unless_they_share_it),
+        cmocka_unit_test(each_process_or_host_retries_eleven_or_twelve_times),
+        cmocka_unit_test(fleet_retries_are_limited_by_bucket_refill_and_leases),
+        cmocka_unit_test(disconnected_fleet_has_the_local_floor_of_each_instance),
+        cmocka_unit_test(sharing_a_budget_reduces_retries),
+        cmocka_unit_test(retries_never_exceed_the_promise),
+        cmocka_unit_test(instances_without_tokens_lose_calls_when_few_fail),
+        cmocka_unit_test(exchange_rate_stays_within_its_limits),
+        cmocka_unit_test(tenfold_processes_have_tenfold_budget_unless_shared),
     };
-    return cmocka_run_group_tests(tests, play_all, free_all);
+    return cmocka_run_group_tests(tests, run_all_rows, free_all);
 }

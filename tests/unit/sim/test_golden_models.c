@@ -10,8 +10,8 @@
 
 static bool slow(void)
 {
-    const char *said = getenv("BIDE_SLOW_TESTS");
-    return said != NULL && strcmp(said, "1") == 0;
+    const char *value = getenv("BIDE_SLOW_TESTS");
+    return value != NULL && strcmp(value, "1") == 0;
 }
 
 /* ---- failrate ---- */
@@ -40,7 +40,7 @@ static void check_rate(const char *policy, const struct golden_rate *want, size_
 }
 
 /* A = (1 - p^4) / (1 - p), and p^4 of the calls fail: not p^3. */
-static void three_retries_amplify_as_the_closed_form_says(void **state)
+static void three_retries_amplify_as_in_the_closed_form(void **state)
 {
     static const struct golden_rate want[] = {{"1%", 1.01010, 1},     {"5%", 1.05263, 0.99999}, {"10%", 1.111, 0.9999},
                                               {"20%", 1.248, 0.9984}, {"50%", 1.875, 0.9375},   {"90%", 3.439, 0.3439},
@@ -48,13 +48,13 @@ static void three_retries_amplify_as_the_closed_form_says(void **state)
     check_rate("three-retries", want, COUNT(want));
 }
 
-static void without_retries_the_load_is_one_and_success_what_the_server_grants(void **state)
+static void without_retries_amplification_is_one(void **state)
 {
     static const struct golden_rate want[] = {{"1%", 1, 0.99}, {"50%", 1, 0.5}, {"100%", 1, 0}};
     check_rate("no-retries", want, COUNT(want));
 }
 
-static void a_bucket_fed_by_first_tries_adds_a_tenth_however_much_fails(void **state)
+static void bucket_earning_per_first_attempt_adds_a_tenth_at_most(void **state)
 {
     static const struct golden_rate want[] = {
         {"1%", 1.01012, 1},     {"5%", 1.052, 0.99975},  {"10%", 1.09377, 0.98473}, {"20%", 1.10171, 0.88053},
@@ -62,7 +62,7 @@ static void a_bucket_fed_by_first_tries_adds_a_tenth_however_much_fails(void **s
     check_rate("bucket-first", want, COUNT(want));
 }
 
-static void a_bucket_fed_by_successes_adds_nothing_when_all_fails(void **state)
+static void bucket_earning_per_success_adds_nothing_when_all_fail(void **state)
 {
     static const struct golden_rate want[] = {
         {"1%", 1.01012, 1},        {"5%", 1.05198, 0.99974},  {"10%", 1.09217, 0.98328}, {"20%", 1.08883, 0.87014},
@@ -70,7 +70,7 @@ static void a_bucket_fed_by_successes_adds_nothing_when_all_fails(void **state)
     check_rate("bucket-success", want, COUNT(want));
 }
 
-static void retrying_only_while_a_tenth_fails_ends_all_retries_above_it(void **state)
+static void failure_ratio_limit_stops_retries_above_a_tenth(void **state)
 {
     static const struct golden_rate want[] = {{"1%", 1.01006, 0.99994},
                                               {"5%", 1.05156, 0.99935},
@@ -83,7 +83,7 @@ static void retrying_only_while_a_tenth_fails_ends_all_retries_above_it(void **s
 }
 
 /* Five tokens and a tenth for each first try but the first, which finds the bucket full: 204.9 for 2000 calls. */
-static void a_bucket_is_spent_to_the_token_when_all_fails(void **state)
+static void bucket_is_spent_to_the_last_token_when_all_fail(void **state)
 {
     struct sim_scenario *scenario = golden_read("failrate", fewer_clients);
     golden_near("bucket-first, retries", golden(scenario, "bucket-first, service.fail=100%", "retries"), 20 * 204, 0);
@@ -93,7 +93,7 @@ static void a_bucket_is_spent_to_the_token_when_all_fails(void **state)
 
 /* ---- failrate_clients ---- */
 
-static void a_few_calls_per_client_defeat_a_bucket(void **state)
+static void bucket_is_useless_with_few_calls_per_client(void **state)
 {
     struct sim_scenario *scenario = golden_read("failrate_clients", NULL);
     golden_near("10 clients", golden(scenario, "bucket, clients.count=10", "amplification"), 1.10, 0.011);
@@ -104,7 +104,7 @@ static void a_few_calls_per_client_defeat_a_bucket(void **state)
     sim_scenario_free(scenario);
 }
 
-static void a_few_calls_per_client_defeat_a_failure_ratio(void **state)
+static void failure_ratio_is_useless_with_few_calls_per_client(void **state)
 {
     struct sim_scenario *scenario = golden_read("failrate_clients", NULL);
     golden_near("1 client", golden(scenario, "failure-ratio, clients.count=1", "success"), 0.9999, 0.01);
@@ -118,7 +118,7 @@ static void a_few_calls_per_client_defeat_a_failure_ratio(void **state)
 /* Golden: one run each of the author's program. The standard deviation of a run is the root of the number in an open
  * loop; in the closed one it is 67 and 29, over 20 seeds. His count has some 25 calls more, planned before the end and
  * begun after it. */
-static void backoff_takes_load_off_in_a_closed_loop_only(void **state)
+static void backoff_reduces_load_only_in_a_closed_loop(void **state)
 {
     struct sim_scenario *scenario = golden_read("backoff_open_closed", NULL);
     golden_near("open, 50%", golden(scenario, "open-backoff, service.fail=50%", "calls"), 10038, 4 * 100 * sqrt(2));
@@ -132,7 +132,7 @@ static void backoff_takes_load_off_in_a_closed_loop_only(void **state)
 
 /* 1.875 and 2.734 in every loop, with and without backoff; 1.142 with a bucket: 1 + 0.1 + 5 tokens for 100 calls less
  * the first deposit and what is left. */
-static void backoff_does_not_change_how_often_a_call_is_tried(void **state)
+static void backoff_does_not_change_amplification(void **state)
 {
     static const char *const loops[] = {"open-at-once", "open-backoff", "closed-at-once", "closed-backoff"};
     struct sim_scenario *scenario = golden_read("backoff_open_closed", NULL);
@@ -153,7 +153,7 @@ static void backoff_does_not_change_how_often_a_call_is_tried(void **state)
 
 /* 60 000 calls in ten processes of 6000. Each has ten tokens at the start, and the first tries of one earn 0.1 each but
  * for the first, which finds the bucket full: 609.9. */
-static void in_a_total_outage_only_what_failures_fund_is_sent(void **state)
+static void retries_in_a_total_outage_are_limited_by_earned_tokens(void **state)
 {
     struct sim_scenario *scenario = golden_read("outage_sustained", NULL);
     golden_near("no budget", golden(scenario, "no-budget", "amplification"), 4, 0);
@@ -164,7 +164,7 @@ static void in_a_total_outage_only_what_failures_fund_is_sent(void **state)
 }
 
 /* Nothing is accepted, so requests / (requests + 1) would be refused; nine tenths are, at most. */
-static void adaptive_throttling_keeps_first_tries_at_home_too(void **state)
+static void adaptive_throttling_refuses_first_attempts_too(void **state)
 {
     struct sim_scenario *scenario = golden_read("outage_sustained", NULL);
     golden_near("throttle", golden(scenario, "sre-throttle", "amplification"), 0.1, 0.02);
@@ -173,7 +173,7 @@ static void adaptive_throttling_keeps_first_tries_at_home_too(void **state)
 
 /* ---- layers ---- */
 
-static void at_total_failure_layers_multiply(void **state)
+static void retries_of_layers_multiply_at_total_failure(void **state)
 {
     static const struct {
         const char *label;
@@ -206,7 +206,7 @@ static struct spread tries(double p, unsigned most)
     return (struct spread){mean, sqrt(square - mean * mean)};
 }
 
-static void below_total_failure_layers_reach_only_as_far_as_luck_is_bad(void **state)
+static void retries_of_layers_follow_the_truncated_geometric_distribution(void **state)
 {
     static const struct {
         const char *name;
@@ -228,7 +228,7 @@ static void below_total_failure_layers_reach_only_as_far_as_luck_is_bad(void **s
 }
 
 /* The table that the scenario's page shows: (1 - p^(k^n)) / (1 - p). */
-static void the_closed_form_of_layers_is_the_published_table(void **state)
+static void closed_form_of_layers_matches_the_published_table(void **state)
 {
     golden_near("3x3 at 50 %", tries(0.5, 27).mean, 2.0, 1e-6);
     golden_near("3x3 at 90 %", tries(0.9, 27).mean, 9.418503, 1e-6);
@@ -248,7 +248,7 @@ static double of_shards(const struct sim_scenario *scenario, const char *policy,
     return golden(scenario, label, metric);
 }
 
-static void without_a_breaker_or_with_one_that_stays_shut_the_dead_shard_alone_fails(void **state)
+static void without_an_opening_only_the_dead_shard_fails(void **state)
 {
     struct sim_scenario *scenario = golden_read("breaker_shard", a_minute);
     golden_near("no breaker", of_shards(scenario, "no-breaker", 10, "success"), 0.9, 0.005);
@@ -257,7 +257,7 @@ static void without_a_breaker_or_with_one_that_stays_shut_the_dead_shard_alone_f
     sim_scenario_free(scenario);
 }
 
-static void a_breaker_for_the_service_turns_one_dead_shard_into_an_outage(void **state)
+static void breaker_per_service_turns_a_dead_shard_into_an_outage(void **state)
 {
     struct sim_scenario *scenario = golden_read("breaker_shard", a_minute);
     double success = of_shards(scenario, "service-5", 10, "success");
@@ -266,7 +266,7 @@ static void a_breaker_for_the_service_turns_one_dead_shard_into_an_outage(void *
     sim_scenario_free(scenario);
 }
 
-static void a_breaker_for_each_shard_spares_the_dead_one_and_costs_the_others_nothing(void **state)
+static void breaker_per_shard_affects_only_the_dead_shard(void **state)
 {
     struct sim_scenario *scenario = golden_read("breaker_shard", a_minute);
     golden_near("shard-5", of_shards(scenario, "shard-5", 10, "success"), 0.9, 0.005);
@@ -280,24 +280,24 @@ static void a_breaker_for_each_shard_spares_the_dead_one_and_costs_the_others_no
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(three_retries_amplify_as_the_closed_form_says),
-        cmocka_unit_test(without_retries_the_load_is_one_and_success_what_the_server_grants),
-        cmocka_unit_test(a_bucket_fed_by_first_tries_adds_a_tenth_however_much_fails),
-        cmocka_unit_test(a_bucket_fed_by_successes_adds_nothing_when_all_fails),
-        cmocka_unit_test(retrying_only_while_a_tenth_fails_ends_all_retries_above_it),
-        cmocka_unit_test(a_bucket_is_spent_to_the_token_when_all_fails),
-        cmocka_unit_test(a_few_calls_per_client_defeat_a_bucket),
-        cmocka_unit_test(a_few_calls_per_client_defeat_a_failure_ratio),
-        cmocka_unit_test(backoff_takes_load_off_in_a_closed_loop_only),
-        cmocka_unit_test(backoff_does_not_change_how_often_a_call_is_tried),
-        cmocka_unit_test(in_a_total_outage_only_what_failures_fund_is_sent),
-        cmocka_unit_test(adaptive_throttling_keeps_first_tries_at_home_too),
-        cmocka_unit_test(at_total_failure_layers_multiply),
-        cmocka_unit_test(below_total_failure_layers_reach_only_as_far_as_luck_is_bad),
-        cmocka_unit_test(the_closed_form_of_layers_is_the_published_table),
-        cmocka_unit_test(without_a_breaker_or_with_one_that_stays_shut_the_dead_shard_alone_fails),
-        cmocka_unit_test(a_breaker_for_the_service_turns_one_dead_shard_into_an_outage),
-        cmocka_unit_test(a_breaker_for_each_shard_spares_the_dead_one_and_costs_the_others_nothing),
+        cmocka_unit_test(three_retries_amplify_as_in_the_closed_form),
+        cmocka_unit_test(without_retries_amplification_is_one),
+        cmocka_unit_test(bucket_earning_per_first_attempt_adds_a_tenth_at_most),
+        cmocka_unit_test(bucket_earning_per_success_adds_nothing_when_all_fail),
+        cmocka_unit_test(failure_ratio_limit_stops_retries_above_a_tenth),
+        cmocka_unit_test(bucket_is_spent_to_the_last_token_when_all_fail),
+        cmocka_unit_test(bucket_is_useless_with_few_calls_per_client),
+        cmocka_unit_test(failure_ratio_is_useless_with_few_calls_per_client),
+        cmocka_unit_test(backoff_reduces_load_only_in_a_closed_loop),
+        cmocka_unit_test(backoff_does_not_change_amplification),
+        cmocka_unit_test(retries_in_a_total_outage_are_limited_by_earned_tokens),
+        cmocka_unit_test(adaptive_throttling_refuses_first_attempts_too),
+        cmocka_unit_test(retries_of_layers_multiply_at_total_failure),
+        cmocka_unit_test(retries_of_layers_follow_the_truncated_geometric_distribution),
+        cmocka_unit_test(closed_form_of_layers_matches_the_published_table),
+        cmocka_unit_test(without_an_opening_only_the_dead_shard_fails),
+        cmocka_unit_test(breaker_per_service_turns_a_dead_shard_into_an_outage),
+        cmocka_unit_test(breaker_per_shard_affects_only_the_dead_shard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

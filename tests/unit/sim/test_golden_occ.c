@@ -48,8 +48,8 @@ static const struct golden_occ golden_occ[] = {
 
 static uint32_t repetitions(unsigned clients)
 {
-    const char *said = getenv("BIDE_SLOW_TESTS");
-    if (clients <= 50 || (said != NULL && strcmp(said, "1") == 0))
+    const char *value = getenv("BIDE_SLOW_TESTS");
+    if (clients <= 50 || (value != NULL && strcmp(value, "1") == 0))
         return 100;
     return clients <= 100 ? 20 : 5;
 }
@@ -77,7 +77,7 @@ static void check(const struct sim_scenario *scenario, const struct golden_occ *
     golden_near(label, time_ms, want->time_ms.mean, tolerance(want->time_ms.deviation, seeds));
 }
 
-static void each_backoff_needs_the_calls_and_the_time_of_an_independent_program(void **state)
+static void calls_and_time_match_an_independent_program(void **state)
 {
     struct sim_scenario *scenario = golden_read("occ", NULL);
     for (size_t i = 0; i < COUNT(golden_occ); i++)
@@ -86,7 +86,7 @@ static void each_backoff_needs_the_calls_and_the_time_of_an_independent_program(
 }
 
 /* What people should take home, from 5 seeds of 100 clients. */
-static void in_step_is_slowest_and_no_backoff_at_all_the_fastest_and_most_wasteful(void **state)
+static void lockstep_is_slowest_and_no_backoff_fastest_and_most_wasteful(void **state)
 {
     struct sim_scenario *scenario = golden_read("occ", (const char *const[]){"clients.count=100", NULL});
     double none = golden_mean(golden_row(scenario, "none"), "duration_s", 5);
@@ -103,8 +103,8 @@ static void in_step_is_slowest_and_no_backoff_at_all_the_fastest_and_most_wastef
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_backoff_needs_the_calls_and_the_time_of_an_independent_program),
-        cmocka_unit_test(in_step_is_slowest_and_no_backoff_at_all_the_fastest_and_most_wasteful),
+        cmocka_unit_test(calls_and_time_match_an_independent_program),
+        cmocka_unit_test(lockstep_is_slowest_and_no_backoff_fastest_and_most_wasteful),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

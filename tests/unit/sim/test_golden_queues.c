@@ -41,7 +41,7 @@ static double users_quantile(double rank, double hedge_ms)
     return low;
 }
 
-static void the_published_tails_follow_from_the_leaf_s_within_three_percent(void **state)
+static void published_tails_follow_from_the_leaf_distribution(void **state)
 {
     golden_near("p99.9, no hedge", users_quantile(0.999, 0), 1802, 1802 * 0.03);
     golden_near("p99.9, 5 ms", users_quantile(0.999, 5), 73, 73 * 0.03);
@@ -83,13 +83,13 @@ static void check_hedge(const char *label, double hedge_ms)
     sim_scenario_free(scenario);
 }
 
-static void a_hedge_after_10_ms_cuts_the_tail_for_a_fiftieth_more_requests(void **state)
+static void hedge_after_10_ms_cuts_the_tail_for_2_percent_more_requests(void **state)
 {
     check_hedge("no-hedge", 0);
     check_hedge("hedge-10ms", 10);
 }
 
-static void an_early_hedge_costs_more_and_a_late_one_less(void **state)
+static void early_hedge_costs_more_than_a_late_hedge(void **state)
 {
     check_hedge("hedge-5ms", 5);
     check_hedge("hedge-20ms", 20);
@@ -97,7 +97,7 @@ static void an_early_hedge_costs_more_and_a_late_one_less(void **state)
 
 /* Every leaf busy: what should cut the tail doubles the load, which is then more than they can take. A budget of a
  * fiftieth holds it where it was. */
-static void hedging_into_overload_makes_it_worse_and_a_budget_prevents_that(void **state)
+static void hedging_worsens_overload_unless_a_budget_limits_it(void **state)
 {
     struct sim_scenario *scenario = golden_read("hedge_tail", (const char *const[]){"clients.calls=200", NULL});
     double alone_ms = golden(scenario, "busy-no-hedge", "latency_p50_ms");
@@ -125,7 +125,7 @@ static uint32_t collapsed(const struct sim_scenario *scenario, const char *label
 
 /* Published: 8 of 10. A run collapses with a probability of about 0.7 (an independent program: 28 of 40), so that of 40
  * seeds 28 do, give or take four standard deviations of 2.9. */
-static void a_short_spike_is_survived_with_backoff_and_jitter_and_mostly_not_without(void **state)
+static void backoff_with_jitter_survives_a_short_spike(void **state)
 {
     struct sim_scenario *scenario = golden_read("collapse_concurrency", NULL);
     golden_near("collapsed at once", collapsed(scenario, "spike-at-once", 40), 28, 11);
@@ -135,7 +135,7 @@ static void a_short_spike_is_survived_with_backoff_and_jitter_and_mostly_not_wit
     sim_scenario_free(scenario);
 }
 
-static void a_long_ramp_is_survived_by_neither_but_without_retries(void **state)
+static void only_calls_without_retries_survive_a_long_ramp(void **state)
 {
     struct sim_scenario *scenario = golden_read("collapse_concurrency", NULL);
     golden_near("collapsed at once", collapsed(scenario, "ramp-at-once", 10), 10, 0);
@@ -172,7 +172,7 @@ static struct drained drain(const struct sim_scenario *scenario, const char *lab
 
 /* Whatever the schedule, an overloaded server serves what it can: 100 a second, of which 50 seconds have 5000, give or
  * take four standard deviations of 71. */
-static void no_backoff_lets_an_open_loop_s_server_serve_more_than_it_can(void **state)
+static void backoff_does_not_raise_the_capacity_in_an_open_loop(void **state)
 {
     struct sim_scenario *scenario = golden_read("drain", NULL);
     golden_near("fixed", drain(scenario, "open-fixed").served_rate, 100, 6);
@@ -181,7 +181,7 @@ static void no_backoff_lets_an_open_loop_s_server_serve_more_than_it_can(void **
     sim_scenario_free(scenario);
 }
 
-static void linear_backoff_drains_sooner_and_exponential_asks_less_often(void **state)
+static void linear_backoff_drains_sooner_than_exponential_with_more_attempts(void **state)
 {
     struct sim_scenario *scenario = golden_read("drain", NULL);
     struct drained linear = drain(scenario, "open-linear"), exponential = drain(scenario, "open-exponential");
@@ -212,7 +212,7 @@ static double erlang_c(unsigned places, double offered)
 }
 
 /* 100 calls a second of 100 ms ask for ten places. */
-static void an_in_flight_limit_refuses_what_erlang_s_formula_says(void **state)
+static void in_flight_limit_refuses_as_erlang_b(void **state)
 {
     static const char *const steady[] = {"scenario.duration=400s", "outage.capacity=99.9%",
                                          "service.time=exponential 100ms", NULL};
@@ -222,7 +222,7 @@ static void an_in_flight_limit_refuses_what_erlang_s_formula_says(void **state)
 }
 
 /* 80 ms: eight of ten sockets are busy, and a call waits 16.4 ms for one on average. */
-static void calls_wait_for_sockets_as_long_as_erlang_s_formula_says(void **state)
+static void calls_wait_for_connections_as_erlang_c(void **state)
 {
     static const char *const steady[] = {"scenario.duration=1000s", "outage.capacity=99.9%",
                                          "service.time=exponential 80ms", NULL};
@@ -233,7 +233,7 @@ static void calls_wait_for_sockets_as_long_as_erlang_s_formula_says(void **state
 }
 
 /* For 20 s of 80 an attempt takes 500 ms: 50 places would be needed. */
-static void with_the_limit_nobody_waits_for_a_socket_and_the_loss_is_known(void **state)
+static void in_flight_limit_replaces_waiting_by_a_known_loss(void **state)
 {
     struct sim_scenario *scenario = golden_read("pool", NULL);
     double lost = (60 * erlang_b(10, 5) + 20 * erlang_b(10, 50)) / 80;
@@ -245,7 +245,7 @@ static void with_the_limit_nobody_waits_for_a_socket_and_the_loss_is_known(void 
 
 /* 80 a second are left over while it is slow. Who comes four seconds into it waits longest: the 320 before it leave at
  * 20 a second, 16 s later. */
-static void without_it_a_call_waits_16_s_for_a_socket(void **state)
+static void without_in_flight_limit_a_call_waits_16_s_for_a_connection(void **state)
 {
     struct sim_scenario *scenario = golden_read("pool", NULL);
     golden_near("p99", golden(scenario, "once", "latency_p99_ms"), 16000, 2000);
@@ -255,18 +255,18 @@ static void without_it_a_call_waits_16_s_for_a_socket(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_published_tails_follow_from_the_leaf_s_within_three_percent),
-        cmocka_unit_test(a_hedge_after_10_ms_cuts_the_tail_for_a_fiftieth_more_requests),
-        cmocka_unit_test(an_early_hedge_costs_more_and_a_late_one_less),
-        cmocka_unit_test(hedging_into_overload_makes_it_worse_and_a_budget_prevents_that),
-        cmocka_unit_test(a_short_spike_is_survived_with_backoff_and_jitter_and_mostly_not_without),
-        cmocka_unit_test(a_long_ramp_is_survived_by_neither_but_without_retries),
-        cmocka_unit_test(no_backoff_lets_an_open_loop_s_server_serve_more_than_it_can),
-        cmocka_unit_test(linear_backoff_drains_sooner_and_exponential_asks_less_often),
-        cmocka_unit_test(an_in_flight_limit_refuses_what_erlang_s_formula_says),
-        cmocka_unit_test(calls_wait_for_sockets_as_long_as_erlang_s_formula_says),
-        cmocka_unit_test(with_the_limit_nobody_waits_for_a_socket_and_the_loss_is_known),
-        cmocka_unit_test(without_it_a_call_waits_16_s_for_a_socket),
+        cmocka_unit_test(published_tails_follow_from_the_leaf_distribution),
+        cmocka_unit_test(hedge_after_10_ms_cuts_the_tail_for_2_percent_more_requests),
+        cmocka_unit_test(early_hedge_costs_more_than_a_late_hedge),
+        cmocka_unit_test(hedging_worsens_overload_unless_a_budget_limits_it),
+        cmocka_unit_test(backoff_with_jitter_survives_a_short_spike),
+        cmocka_unit_test(only_calls_without_retries_survive_a_long_ramp),
+        cmocka_unit_test(backoff_does_not_raise_the_capacity_in_an_open_loop),
+        cmocka_unit_test(linear_backoff_drains_sooner_than_exponential_with_more_attempts),
+        cmocka_unit_test(in_flight_limit_refuses_as_erlang_b),
+        cmocka_unit_test(calls_wait_for_connections_as_erlang_c),
+        cmocka_unit_test(in_flight_limit_replaces_waiting_by_a_known_loss),
+        cmocka_unit_test(without_in_flight_limit_a_call_waits_16_s_for_a_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 /* ---- mm1_check ---- */
 
 /* M/M/1: the time in the system is exponential with mean 1 / (300 - 210) s. Its quantiles are -ln(1 - q) means. */
-static void a_single_queue_has_the_times_of_the_textbook(void **state)
+static void mm1_latency_matches_theory(void **state)
 {
     static struct sim_result result;
     const double mean_ms = 1000.0 / 90;
@@ -24,7 +24,7 @@ static void a_single_queue_has_the_times_of_the_textbook(void **state)
 }
 
 /* The same at other loads: the mean is 1 / (mu - lambda), whatever they are. */
-static void and_so_at_other_loads(void **state)
+static void mm1_latency_matches_theory_at_other_loads(void **state)
 {
     static const struct {
         const char *rate;
@@ -72,7 +72,7 @@ static void fate_is(const struct fate *want)
 
 /* Each call that fails is two attempts: what comes in is 2 lambda, and 300 can be done. Hidden capacity: 150. The
  * backlog of the cut and of its retries is 20 lambda, which 300 - 2 lambda must work off. */
-static void one_retry_halves_the_load_that_can_be_stood(void **state)
+static void one_retry_halves_the_sustainable_load(void **state)
 {
     static const struct fate fates[] = {
         {"clients.rate=100/s", "one", true, 5, 35, 100, 100},   {"clients.rate=120/s", "one", true, 15, 75, 120, 120},
@@ -85,7 +85,7 @@ static void one_retry_halves_the_load_that_can_be_stood(void **state)
 }
 
 /* At 280/s: a budget of r per first try brings (1 + r) lambda, which must be below 300. */
-static void a_budget_helps_if_it_is_small_or_earned_by_success(void **state)
+static void budget_helps_if_small_or_earned_by_success(void **state)
 {
     static const struct fate fates[] = {
         {"clients.rate=280/s", "none", true, 70, 280, 280, 280},
@@ -99,7 +99,7 @@ static void a_budget_helps_if_it_is_small_or_earned_by_success(void **state)
 }
 
 /* (2800 + 10 + 0.05 * 2800) / (300 - 294) is 490 s. */
-static void a_budget_of_five_percent_takes_very_long(void **state)
+static void budget_of_five_percent_recovers_slowly(void **state)
 {
     static struct sim_result result;
     struct sim_scenario *cut = golden_read("metastable", NULL);
@@ -110,7 +110,7 @@ static void a_budget_of_five_percent_takes_very_long(void **state)
     sim_scenario_free(cut);
 }
 
-static void a_server_that_drops_dead_work_comes_back_at_once(void **state)
+static void server_that_drops_dead_work_recovers_at_once(void **state)
 {
     static const struct fate fates[] = {
         {"clients.rate=280/s", "one-drop", true, 0, 25, 280, 281},
@@ -122,7 +122,7 @@ static void a_server_that_drops_dead_work_comes_back_at_once(void **state)
 }
 
 /* ... but with three retries it lives on in misery: a third of the calls succeed (102/s and 945/s in the model run). */
-static void with_three_retries_dropping_is_not_enough(void **state)
+static void dropping_dead_work_is_not_enough_with_three_retries(void **state)
 {
     static struct sim_result result;
     struct sim_scenario *cut = golden_read("metastable", (const char *const[]){"scenario.duration=500s", NULL});
@@ -144,7 +144,7 @@ static bool comes_back(const struct sim_scenario *trigger, const char *label)
 }
 
 /* OSDI'22, figure 5: 80 % less for 10 s is too much; 78 % less, or 9 s, or two thirds of the load is not. */
-static void the_trigger_has_a_sharp_edge(void **state)
+static void metastable_trigger_has_a_sharp_threshold(void **state)
 {
     struct sim_scenario *trigger =
         golden_read("metastable_trigger", (const char *const[]){"scenario.duration=35s", NULL});
@@ -156,7 +156,7 @@ static void the_trigger_has_a_sharp_edge(void **state)
 }
 
 /* What is worse in one respect and no better in the others is no easier to survive. */
-static void a_larger_trigger_is_never_easier(void **state)
+static void larger_trigger_is_never_easier_to_survive(void **state)
 {
     static const char *const at[2][2] = {
         {"outage.capacity=22%, outage.until=19s", "outage.capacity=22%, outage.until=20s"},
@@ -189,13 +189,13 @@ static void hint_comes_to(const char *label, double want, double off)
     sim_scenario_free(fleet);
 }
 
-static void an_obeyed_hint_replays_the_wave_and_a_date_aligns_it(void **state)
+static void exact_hint_replays_the_wave_and_a_date_aligns_it(void **state)
 {
     hint_comes_to("delta", 2.07, 0.05);
     hint_comes_to("date", 21, 0.05);
 }
 
-static void only_a_spread_of_seconds_flattens_it(void **state)
+static void only_a_spread_of_seconds_flattens_the_wave(void **state)
 {
     hint_comes_to("client-100", 1.24, 0.05);
     hint_comes_to("server-spread", 1.14, 0.05);
@@ -220,7 +220,7 @@ static double erlang(unsigned n, double x)
 /* Five calls of a client fail, 10 ms apart on average; 30 s later its next call is the probe: that is 30 s and six
  * such times, and 55 % of all probes fall into [30.05, 30.10) s. Breakers count in ticks of 1.05 ms, rounded up. The
  * published 577 of 1000 is within a tenth of that. */
-static void breakers_that_open_together_probe_together(void **state)
+static void breakers_opened_together_probe_together(void **state)
 {
     static struct sim_result result;
     double share = erlang(6, 9.95) - erlang(6, 4.95);
@@ -257,7 +257,7 @@ static void stampede_is(const struct stampede *want)
 }
 
 /* Spread over 6 or 30 s there are 2.5 or 0.5 probes in 50 ms on average, and 7 or 4 in the fullest. */
-static void a_spread_of_the_open_time_keeps_probes_apart(void **state)
+static void jitter_of_the_open_time_spreads_probes(void **state)
 {
     stampede_is(&(struct stampede){"jitter-0", 130, 200, 830, 358, 10});
     stampede_is(&(struct stampede){"jitter-10", 5, 12, 813, 194, 7.5});
@@ -286,7 +286,7 @@ static struct waited wait_out(const struct sim_scenario *outage, const char *nam
 }
 
 /* Of these runs the worst come to 0.44, 1.18, 1/5.3 and 1/18. */
-static void a_breaker_that_looks_sooner_loses_fewer_calls_for_hardly_more_load(void **state)
+static void shorter_open_time_loses_fewer_calls_for_little_load(void **state)
 {
     static const char *const untils[] = {"65s", "90s", "180s"};
     struct sim_scenario *outage = golden_read("breaker_outage", NULL);
@@ -304,7 +304,7 @@ static void a_breaker_that_looks_sooner_loses_fewer_calls_for_hardly_more_load(v
 }
 
 /* Until the first opening all are alike; then it is one request per opening, which fails and opens it again. */
-static void a_dead_server_sees_a_probe_for_each_opening_and_nothing_else(void **state)
+static void dead_server_receives_one_probe_per_opening(void **state)
 {
     static const char *const names[] = {"old", "bide", "max-5"};
     static const char *const untils[] = {"90s", "180s"};
@@ -320,7 +320,7 @@ static void a_dead_server_sees_a_probe_for_each_opening_and_nothing_else(void **
 /* The end of a long outage falls into an open time and the wait for the next call of a process, 0.1 s: of both together
  * E[X^2] / 2 E[X] are left on average, for all of which calls are lost, and 0.45 of the ramp. The deviation is that of
  * twenty processes in six runs: E[R^2] = E[X^3] / 3 E[X], near enough without the 0.1 s. */
-static void after_a_long_outage_half_of_the_longest_open_time_is_lost(void **state)
+static void long_outage_costs_half_of_the_longest_open_time(void **state)
 {
     static const struct {
         const char *name;
@@ -344,7 +344,7 @@ static void after_a_long_outage_half_of_the_longest_open_time_is_lost(void **sta
 
 /* 1000 stand in a line that is served 100 a second, and each waits a second: 100 are served in time. The others come
  * back behind the 9 s of work that nobody waits for any more, every time. */
-static void a_line_without_end_serves_nobody_after_the_first_second(void **state)
+static void unbounded_queue_serves_no_call_after_the_first_second(void **state)
 {
     static const char *const labels[] = {"lockstep", "jitter"};
     static struct sim_result result;
@@ -362,7 +362,7 @@ static void a_line_without_end_serves_nobody_after_the_first_second(void **state
 }
 
 /* With a bounded line each round serves 100 more, and no work is wasted: m rounds serve 100 m. */
-static void a_bounded_line_serves_a_hundred_each_round(void **state)
+static void bounded_queue_serves_a_hundred_per_round(void **state)
 {
     static struct sim_result result;
     struct sim_scenario *herd = golden_read("herd_capacity", NULL);
@@ -379,7 +379,7 @@ static void a_bounded_line_serves_a_hundred_each_round(void **state)
 }
 
 /* A hint that spreads 900 over 20 s asks for 45 a second of the 100 there are: everybody is served, with one retry. */
-static void a_spread_hint_serves_everybody(void **state)
+static void spread_hint_serves_every_call(void **state)
 {
     static struct sim_result result;
     struct sim_scenario *herd = golden_read("herd_capacity", NULL);
@@ -392,7 +392,7 @@ static void a_spread_hint_serves_everybody(void **state)
 }
 
 /* 100 tokens and a tenth for each success: no more retries than that, and the others hear no at once. */
-static void a_budget_ends_it(void **state)
+static void budget_limits_the_retries_of_a_herd(void **state)
 {
     static struct sim_result result;
     struct sim_scenario *herd = golden_read("herd_capacity", NULL);
@@ -407,26 +407,26 @@ static void a_budget_ends_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_single_queue_has_the_times_of_the_textbook),
-        cmocka_unit_test(and_so_at_other_loads),
-        cmocka_unit_test(one_retry_halves_the_load_that_can_be_stood),
-        cmocka_unit_test(a_budget_helps_if_it_is_small_or_earned_by_success),
-        cmocka_unit_test(a_budget_of_five_percent_takes_very_long),
-        cmocka_unit_test(a_server_that_drops_dead_work_comes_back_at_once),
-        cmocka_unit_test(with_three_retries_dropping_is_not_enough),
-        cmocka_unit_test(the_trigger_has_a_sharp_edge),
-        cmocka_unit_test(a_larger_trigger_is_never_easier),
-        cmocka_unit_test(an_obeyed_hint_replays_the_wave_and_a_date_aligns_it),
-        cmocka_unit_test(only_a_spread_of_seconds_flattens_it),
-        cmocka_unit_test(breakers_that_open_together_probe_together),
-        cmocka_unit_test(a_spread_of_the_open_time_keeps_probes_apart),
-        cmocka_unit_test(a_breaker_that_looks_sooner_loses_fewer_calls_for_hardly_more_load),
-        cmocka_unit_test(a_dead_server_sees_a_probe_for_each_opening_and_nothing_else),
-        cmocka_unit_test(after_a_long_outage_half_of_the_longest_open_time_is_lost),
-        cmocka_unit_test(a_line_without_end_serves_nobody_after_the_first_second),
-        cmocka_unit_test(a_bounded_line_serves_a_hundred_each_round),
-        cmocka_unit_test(a_spread_hint_serves_everybody),
-        cmocka_unit_test(a_budget_ends_it),
+        cmocka_unit_test(mm1_latency_matches_theory),
+        cmocka_unit_test(mm1_latency_matches_theory_at_other_loads),
+        cmocka_unit_test(one_retry_halves_the_sustainable_load),
+        cmocka_unit_test(budget_helps_if_small_or_earned_by_success),
+        cmocka_unit_test(budget_of_five_percent_recovers_slowly),
+        cmocka_unit_test(server_that_drops_dead_work_recovers_at_once),
+        cmocka_unit_test(dropping_dead_work_is_not_enough_with_three_retries),
+        cmocka_unit_test(metastable_trigger_has_a_sharp_threshold),
+        cmocka_unit_test(larger_trigger_is_never_easier_to_survive),
+        cmocka_unit_test(exact_hint_replays_the_wave_and_a_date_aligns_it),
+        cmocka_unit_test(only_a_spread_of_seconds_flattens_the_wave),
+        cmocka_unit_test(breakers_opened_together_probe_together),
+        cmocka_unit_test(jitter_of_the_open_time_spreads_probes),
+        cmocka_unit_test(shorter_open_time_loses_fewer_calls_for_little_load),
+        cmocka_unit_test(dead_server_receives_one_probe_per_opening),
+        cmocka_unit_test(long_outage_costs_half_of_the_longest_open_time),
+        cmocka_unit_test(unbounded_queue_serves_no_call_after_the_first_second),
+        cmocka_unit_test(bounded_queue_serves_a_hundred_per_round),
+        cmocka_unit_test(spread_hint_serves_every_call),
+        cmocka_unit_test(budget_limits_the_retries_of_a_herd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

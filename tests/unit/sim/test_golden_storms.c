@@ -83,7 +83,7 @@ static void shares_are(const struct sim_row *row, const struct shares *want)
     sim_result_free(&result);
 }
 
-static void a_large_herd_has_the_shares_of_ten_million(void **state)
+static void large_herd_has_the_shares_of_ten_million_callers(void **state)
 {
     struct sim_scenario *herd = golden_read("storm_herd", (const char *const[]){"clients.herd.count=100000", NULL});
     assert_int_equal(sim_scenario_rows(herd), COUNT(shares));
@@ -93,7 +93,7 @@ static void a_large_herd_has_the_shares_of_ten_million(void **state)
 }
 
 /* Without jitter nothing is left to chance: 100, 300 (100 + 200) ms, and the outage's last instant is 200 ms. */
-static void without_jitter_the_herd_stays_whole(void **state)
+static void herd_without_jitter_stays_in_lockstep(void **state)
 {
     static struct sim_result result;
     struct sim_scenario *herd = golden_read("storm_herd", NULL);
@@ -111,7 +111,7 @@ static void without_jitter_the_herd_stays_whole(void **state)
 }
 
 /* Means of the largest bucket over 200 runs of 1000 callers, as they were printed. */
-static void a_thousand_callers_have_the_means_of_the_table(void **state)
+static void thousand_callers_match_the_published_means(void **state)
 {
     static const struct {
         const char *label;
@@ -141,7 +141,7 @@ static void a_thousand_callers_have_the_means_of_the_table(void **state)
 }
 
 /* 1000 a second come anyway: 50 in each 50 ms are normal. What is the peak, in normal loads? */
-static void with_a_background_no_jitter_comes_near_the_claimed_1_2(void **state)
+static void no_jitter_comes_near_the_claimed_peak_of_1_2(void **state)
 {
     static const struct {
         const char *label;
@@ -162,7 +162,7 @@ static void with_a_background_no_jitter_comes_near_the_claimed_1_2(void **state)
 
 /* The width law: with N callers, a normal load of r a second and waits of W, the peak is 1 + N / (W r) at least. At
  * W = 5 s that is 1.2, and the hint of 5 s with full jitter on top comes to it. */
-static void only_a_width_of_seconds_flattens_the_herd(void **state)
+static void only_a_spread_of_seconds_flattens_the_herd(void **state)
 {
     static const char *const set[] = {"clients.background.until=12s",
                                       "scenario.duration=12s",
@@ -207,14 +207,14 @@ static void peaks_are(const char *const *set, const struct seed003 *want, size_t
 }
 
 /* 1000 callers 2 ms apart end at 2.000 s, the outage's first instant: one of them meets it. */
-static void as_written_every_strategy_prints_500(void **state)
+static void every_strategy_gives_500_as_written(void **state)
 {
     static const struct seed003 want[] = {{"no_retry", 500, 0, 0}, {"none", 500, 0, 0},         {"equal", 500, 0, 0},
                                           {"full", 500, 0, 0},     {"decorrelated", 500, 0, 0}, {"gauss-6", 500, 0, 0}};
     peaks_are((const char *const[]){"clients.calls=1000", NULL}, want, COUNT(want), 1);
 }
 
-static void a_tick_of_2_1_ms_gives_480(void **state)
+static void tick_of_2_1_ms_gives_480(void **state)
 {
     static const struct seed003 want[] = {{"no_retry", 480, 0, 0}, {"none", 480, 0, 0},         {"equal", 486, 18, 0},
                                           {"full", 480, 0, 0},     {"decorrelated", 480, 0, 0}, {"gauss-6", 481, 6, 0}};
@@ -222,7 +222,7 @@ static void a_tick_of_2_1_ms_gives_480(void **state)
               want, COUNT(want), 48);
 }
 
-static void a_tick_of_2_26_ms_turns_the_order_round(void **state)
+static void tick_of_2_26_ms_reverses_the_order(void **state)
 {
     static const struct seed003 want[] = {{"no_retry", 460, 0, 0},      {"none", 880, 0, 0},
                                           {"equal", 1111, 78, 0},       {"full", 1161, 87, 0},
@@ -231,7 +231,7 @@ static void a_tick_of_2_26_ms_turns_the_order_round(void **state)
               want, COUNT(want), 89);
 }
 
-static void as_intended_full_jitter_has_a_higher_peak_than_none(void **state)
+static void full_jitter_has_a_higher_peak_than_none_as_intended(void **state)
 {
     static const struct seed003 want[] = {{"no_retry", 500, 0, 500},        {"none", 1020, 0, 1020},
                                           {"equal", 1283, 61, 1294},        {"full", 1313, 90, 1430},
@@ -267,7 +267,7 @@ static double failing(void)
 /* Of the period, only the calls around the blip. */
 static const char *const around[] = {"clients.from=450ms", "clients.until=650ms", "clients.calls=0", NULL};
 
-static void a_blip_hits_viewers_times_blip_by_period(void **state)
+static void blip_affects_viewers_times_blip_over_period(void **state)
 {
     static struct sim_result result;
     struct sim_scenario *cricket = golden_read("storm_cricstream", around);
@@ -284,7 +284,7 @@ static void a_blip_hits_viewers_times_blip_by_period(void **state)
 }
 
 /* Waits of 0 to 100 ms: half of the retries fall into the blip of 100 ms that they come from, and are the last. */
-static void short_jitter_and_two_attempts_lose_half_of_them(void **state)
+static void short_jitter_with_two_attempts_loses_half_of_the_calls(void **state)
 {
     static struct sim_result result;
     struct sim_scenario *cricket = golden_read("storm_cricstream", around);
@@ -299,7 +299,7 @@ static void short_jitter_and_two_attempts_lose_half_of_them(void **state)
 
 /* Spread over W = 4 s, the retries are 1/80 of all in each 50 ms; the largest of 80 such numbers is no more than five
  * deviations above. */
-static void a_spread_hint_makes_a_plain_of_the_wave(void **state)
+static void spread_hint_flattens_the_wave(void **state)
 {
     struct sim_scenario *cricket = golden_read("storm_cricstream", around);
     double peak = golden(cricket, "hint-spread", "peak_retries_50ms"), plain = failing() * 0.05 / 4;
@@ -309,7 +309,7 @@ static void a_spread_hint_makes_a_plain_of_the_wave(void **state)
 }
 
 /* The published 1.8 million retries of 25 million viewers are V D / P with P = 1.39 s. A tenth of the blip suffices. */
-static void the_law_holds_for_25_million(void **state)
+static void law_holds_for_25_million_viewers(void **state)
 {
     static const char *const set[] = {"clients.rate=17985612/s", "clients.from=499ms", "clients.until=511ms",
                                       "clients.calls=0",         "outage.until=510ms", NULL};
@@ -321,20 +321,20 @@ static void the_law_holds_for_25_million(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_large_herd_has_the_shares_of_ten_million),
-        cmocka_unit_test(without_jitter_the_herd_stays_whole),
-        cmocka_unit_test(a_thousand_callers_have_the_means_of_the_table),
-        cmocka_unit_test(with_a_background_no_jitter_comes_near_the_claimed_1_2),
-        cmocka_unit_test(only_a_width_of_seconds_flattens_the_herd),
-        cmocka_unit_test(as_written_every_strategy_prints_500),
-        cmocka_unit_test(a_tick_of_2_1_ms_gives_480),
-        cmocka_unit_test(a_tick_of_2_26_ms_turns_the_order_round),
-        cmocka_unit_test(as_intended_full_jitter_has_a_higher_peak_than_none),
+        cmocka_unit_test(large_herd_has_the_shares_of_ten_million_callers),
+        cmocka_unit_test(herd_without_jitter_stays_in_lockstep),
+        cmocka_unit_test(thousand_callers_match_the_published_means),
+        cmocka_unit_test(no_jitter_comes_near_the_claimed_peak_of_1_2),
+        cmocka_unit_test(only_a_spread_of_seconds_flattens_the_herd),
+        cmocka_unit_test(every_strategy_gives_500_as_written),
+        cmocka_unit_test(tick_of_2_1_ms_gives_480),
+        cmocka_unit_test(tick_of_2_26_ms_reverses_the_order),
+        cmocka_unit_test(full_jitter_has_a_higher_peak_than_none_as_intended),
         cmocka_unit_test(no_seed_comes_near_4380),
-        cmocka_unit_test(a_blip_hits_viewers_times_blip_by_period),
-        cmocka_unit_test(short_jitter_and_two_attempts_lose_half_of_them),
-        cmocka_unit_test(a_spread_hint_makes_a_plain_of_the_wave),
-        cmocka_unit_test(the_law_holds_for_25_million),
+        cmocka_unit_test(blip_affects_viewers_times_blip_over_period),
+        cmocka_unit_test(short_jitter_with_two_attempts_loses_half_of_the_calls),
+        cmocka_unit_test(spread_hint_flattens_the_wave),
+        cmocka_unit_test(law_holds_for_25_million_viewers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

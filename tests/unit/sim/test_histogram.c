@@ -17,7 +17,7 @@
 
 static struct sim_histogram histogram; /* 112 KiB: too much for some stacks */
 
-static void forget(void)
+static void reset(void)
 {
     memset(&histogram, 0, sizeof histogram);
 }
@@ -27,26 +27,26 @@ static int64_t quantile(uint32_t ppm)
     return sim_histogram_quantile(&histogram, ppm);
 }
 
-static void assert_tight(int64_t answer, int64_t truth)
+static void assert_tight(int64_t value, int64_t truth)
 {
-    if (answer < truth || answer - truth > truth / 256)
-        fail_msg("%lld for %lld", (long long)answer, (long long)truth);
+    if (value < truth || value - truth > truth / 256)
+        fail_msg("%lld for %lld", (long long)value, (long long)truth);
 }
 
-static void without_durations_everything_is_zero(void **state)
+static void empty_histogram_returns_zero(void **state)
 {
-    forget();
+    reset();
     assert_int_equal(quantile(0), 0);
     assert_int_equal(quantile(500000), 0);
     assert_int_equal(quantile(1000000), 0);
     assert_int_equal(sim_histogram_mean(&histogram), 0);
 }
 
-static void a_single_duration_is_told_exactly(void **state)
+static void single_duration_is_exact(void **state)
 {
     static const int64_t durations[] = {0, 1, 255, 256, 257, 511, 512, 1000003, INT64_MAX - 1, INT64_MAX};
     for (size_t i = 0; i < COUNT(durations); i++) {
-        forget();
+        reset();
         sim_histogram_add(&histogram, durations[i]);
         for (uint32_t ppm = 0; ppm <= 1000000; ppm += 250000)
             assert_int_equal(quantile(ppm), durations[i]);
@@ -56,14 +56,14 @@ static void a_single_duration_is_told_exactly(void **state)
 }
 
 /* With a longer one behind it, so that the maximum does not correct the answer. */
-static void a_slot_is_never_wider_than_a_256th(void **state)
+static void bin_is_never_wider_than_a_256th(void **state)
 {
     for (uint32_t bit = 0; bit < 62; bit++)
         for (int64_t near = -300; near <= 300; near++) {
             int64_t ns = (INT64_C(1) << bit) + near * (bit > 16 ? INT64_C(1) << (bit - 10) : 1);
             if (ns < 0)
                 continue;
-            forget();
+            reset();
             sim_histogram_add(&histogram, ns);
             sim_histogram_add(&histogram, INT64_MAX);
             assert_tight(quantile(500000), ns);
@@ -73,7 +73,7 @@ static void a_slot_is_never_wider_than_a_256th(void **state)
 
 static void short_durations_are_exact(void **state)
 {
-    forget();
+    reset();
     for (int64_t ns = 0; ns < 512; ns++)
         sim_histogram_add(&histogram, ns);
     for (uint32_t k = 1; k <= 512; k++)
@@ -93,14 +93,14 @@ static int64_t true_quantile(const int64_t *sorted, uint64_t n, uint32_t ppm)
     return sorted[k > 0 ? k - 1 : 0];
 }
 
-static void quantiles_of_any_sample_are_those_of_the_sorted_one(void **state)
+static void quantiles_match_the_sorted_sample(void **state)
 {
     static const uint32_t ppms[] = {0, 1, 1000, 250000, 500000, 900000, 990000, 999000, 999999, 1000000};
     static int64_t sample[20000];
     for (uint64_t seed = 1; seed <= 30; seed++) {
         print_message("seed %d\n", (int)seed);
         uint64_t n = 1 + core_mix(seed) % COUNT(sample), sum = 0;
-        forget();
+        reset();
         for (uint64_t i = 0; i < n; i++) {
             uint64_t bits = core_mix(seed * CORE_GOLDEN + i);
             sample[i] = (int64_t)(bits >> (24 + bits % 40)); /* all magnitudes up to 2^40 */
@@ -118,9 +118,9 @@ static void quantiles_of_any_sample_are_those_of_the_sorted_one(void **state)
     }
 }
 
-static void the_mean_of_the_longest_durations_does_not_overflow(void **state)
+static void mean_of_longest_durations_does_not_overflow(void **state)
 {
-    forget();
+    reset();
     for (int i = 0; i < 1000; i++)
         sim_histogram_add(&histogram, INT64_MAX);
     assert_int_equal(sim_histogram_mean(&histogram), INT64_MAX);
@@ -130,12 +130,12 @@ static void the_mean_of_the_longest_durations_does_not_overflow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_durations_everything_is_zero),
-        cmocka_unit_test(a_single_duration_is_told_exactly),
-        cmocka_unit_test(a_slot_is_never_wider_than_a_256th),
+        cmocka_unit_test(empty_histogram_returns_zero),
+        cmocka_unit_test(single_duration_is_exact),
+        cmocka_unit_test(bin_is_never_wider_than_a_256th),
         cmocka_unit_test(short_durations_are_exact),
-        cmocka_unit_test(quantiles_of_any_sample_are_those_of_the_sorted_one),
-        cmocka_unit_test(the_mean_of_the_longest_durations_does_not_overflow),
+        cmocka_unit_test(quantiles_match_the_sorted_sample),
+        cmocka_unit_test(mean_of_longest_durations_does_not_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@
 
 static struct sim_result result; /* large: its histogram is inside */
 
-static int clean(void **state)
+static int setup(void **state)
 {
     (void)state;
     result = (struct sim_result){.budget_low_milli = -1, .budget_end_milli = -1, .recover_ns = -1};
@@ -47,7 +47,7 @@ static void expect_text(double value, const char *want)
 
 /* ---- names ---- */
 
-static void every_metric_is_found_by_its_own_name_alone(void **state)
+static void every_metric_is_found_by_its_exact_name(void **state)
 {
     const struct sim_metric *metric;
     size_t count = 0;
@@ -65,7 +65,7 @@ static void every_metric_is_found_by_its_own_name_alone(void **state)
     assert_int_equal(sim_metric_find("", 0), SIZE_MAX);
 }
 
-static void a_unit_stands_in_the_name_too_where_it_is_a_time(void **state)
+static void name_of_a_time_metric_ends_with_its_unit(void **state)
 {
     const struct sim_metric *metric;
     for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++) {
@@ -78,7 +78,7 @@ static void a_unit_stands_in_the_name_too_where_it_is_a_time(void **state)
     }
 }
 
-static void a_misspelt_name_is_told_what_was_meant(void **state)
+static void misspelt_metric_name_gets_a_suggestion(void **state)
 {
     assert_string_equal(sim_metric_suggest("amplificaton", 12), "amplification");
     assert_string_equal(sim_metric_suggest("latency-p99-ms", 14), "latency_p99_ms");
@@ -88,7 +88,7 @@ static void a_misspelt_name_is_told_what_was_meant(void **state)
 
 /* ---- values ---- */
 
-static void counts_are_those_of_the_result(void **state)
+static void count_metrics_equal_the_result(void **state)
 {
     result.calls = 1000;
     result.attempts = 1500;
@@ -125,7 +125,7 @@ static void amplification_is_arrivals_per_call(void **state)
     expect_is("users_success", 0.4);
 }
 
-static void without_calls_there_are_no_shares(void **state)
+static void shares_are_undefined_without_calls(void **state)
 {
     expect_is("amplification", NAN);
     expect_is("success", NAN);
@@ -139,7 +139,7 @@ static void without_calls_there_are_no_shares(void **state)
     expect_is("budget_low", NAN);
 }
 
-static void what_was_not_disturbed_cannot_recover(void **state)
+static void recovery_is_undefined_without_a_disturbance(void **state)
 {
     expect_is("recovers", NAN);
     expect_is("recover_s", NAN);
@@ -152,7 +152,7 @@ static void what_was_not_disturbed_cannot_recover(void **state)
     expect_is("recover_s", 1.5);
 }
 
-static void times_are_told_in_the_unit_of_the_name(void **state)
+static void time_metrics_use_the_unit_of_their_name(void **state)
 {
     result.ended_ns = 2500 * BIDE_MS;
     for (int i = 1; i <= 4; i++)
@@ -165,7 +165,7 @@ static void times_are_told_in_the_unit_of_the_name(void **state)
     assert_true(value_of("latency_p99_ms") > 3.98);
 }
 
-static void peaks_are_there_for_each_width(void **state)
+static void every_bin_width_has_peak_metrics(void **state)
 {
     static const char *const widths[SIM_BIN_WIDTHS] = {"1ms", "10ms", "50ms", "1s"};
     char name[64];
@@ -186,7 +186,7 @@ static void peaks_are_there_for_each_width(void **state)
     }
 }
 
-static void every_reason_that_ends_a_call_is_a_metric_and_no_other_is(void **state)
+static void every_reason_that_ends_a_call_has_a_metric(void **state)
 {
     char name[96];
     for (unsigned reason = 0; reason < BIDE_REASON_COUNT; reason++)
@@ -202,7 +202,7 @@ static void every_reason_that_ends_a_call_is_a_metric_and_no_other_is(void **sta
     }
 }
 
-static void every_gate_is_a_metric(void **state)
+static void every_gate_has_a_metric(void **state)
 {
     char name[96];
     for (unsigned gate = 0; gate < BIDE_GATE_COUNT; gate++)
@@ -213,7 +213,7 @@ static void every_gate_is_a_metric(void **state)
     }
 }
 
-static void a_budget_of_nothing_is_not_the_same_as_none(void **state)
+static void empty_budget_differs_from_no_budget(void **state)
 {
     result.budget_low_milli = 0;
     result.budget_end_milli = 9250;
@@ -223,7 +223,7 @@ static void a_budget_of_nothing_is_not_the_same_as_none(void **state)
 
 /* ---- numbers ---- */
 
-static void whole_numbers_have_all_their_digits(void **state)
+static void integers_have_all_digits(void **state)
 {
     expect_text(0, "0");
     expect_text(7, "7");
@@ -232,7 +232,7 @@ static void whole_numbers_have_all_their_digits(void **state)
     expect_text(-12, "-12");
 }
 
-static void of_other_numbers_six_digits_matter(void **state)
+static void other_numbers_have_six_significant_digits(void **state)
 {
     expect_text(0.5, "0.5");
     expect_text(1.0 / 3, "0.333333");
@@ -246,14 +246,14 @@ static void of_other_numbers_six_digits_matter(void **state)
     expect_text(1e-30, "0");
 }
 
-static void what_is_no_number_is_an_empty_text(void **state)
+static void nan_is_an_empty_text(void **state)
 {
     expect_text(NAN, "");
     expect_text(INFINITY, "9e18");
     expect_text(-INFINITY, "-9e18");
 }
 
-static void columns_have_as_many_digits_as_they_ask_for(void **state)
+static void fixed_numbers_have_the_requested_decimals(void **state)
 {
     char text[SIM_NUMBER_SIZE];
     assert_string_equal(sim_number_fixed(text, 2, 3), "2.000");
@@ -263,7 +263,7 @@ static void columns_have_as_many_digits_as_they_ask_for(void **state)
     assert_string_equal(sim_number_fixed(text, NAN, 2), "");
 }
 
-static void a_number_has_a_point_in_every_locale(void **state)
+static void decimal_point_is_independent_of_the_locale(void **state)
 {
     static const char *const locales[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "C.UTF-8"};
     for (size_t i = 0; i < 3; i++) {
@@ -276,23 +276,23 @@ static void a_number_has_a_point_in_every_locale(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(every_metric_is_found_by_its_own_name_alone, clean),
-        cmocka_unit_test_setup(a_unit_stands_in_the_name_too_where_it_is_a_time, clean),
-        cmocka_unit_test_setup(a_misspelt_name_is_told_what_was_meant, clean),
-        cmocka_unit_test_setup(counts_are_those_of_the_result, clean),
-        cmocka_unit_test_setup(amplification_is_arrivals_per_call, clean),
-        cmocka_unit_test_setup(without_calls_there_are_no_shares, clean),
-        cmocka_unit_test_setup(what_was_not_disturbed_cannot_recover, clean),
-        cmocka_unit_test_setup(times_are_told_in_the_unit_of_the_name, clean),
-        cmocka_unit_test_setup(peaks_are_there_for_each_width, clean),
-        cmocka_unit_test_setup(every_reason_that_ends_a_call_is_a_metric_and_no_other_is, clean),
-        cmocka_unit_test_setup(every_gate_is_a_metric, clean),
-        cmocka_unit_test_setup(a_budget_of_nothing_is_not_the_same_as_none, clean),
-        cmocka_unit_test(whole_numbers_have_all_their_digits),
-        cmocka_unit_test(of_other_numbers_six_digits_matter),
-        cmocka_unit_test(what_is_no_number_is_an_empty_text),
-        cmocka_unit_test(columns_have_as_many_digits_as_they_ask_for),
-        cmocka_unit_test(a_number_has_a_point_in_every_locale),
+        cmocka_unit_test_setup(every_metric_is_found_by_its_exact_name, setup),
+        cmocka_unit_test_setup(name_of_a_time_metric_ends_with_its_unit, setup),
+        cmocka_unit_test_setup(misspelt_metric_name_gets_a_suggestion, setup),
+        cmocka_unit_test_setup(count_metrics_equal_the_result, setup),
+        cmocka_unit_test_setup(amplification_is_arrivals_per_call, setup),
+        cmocka_unit_test_setup(shares_are_undefined_without_calls, setup),
+        cmocka_unit_test_setup(recovery_is_undefined_without_a_disturbance, setup),
+        cmocka_unit_test_setup(time_metrics_use_the_unit_of_their_name, setup),
+        cmocka_unit_test_setup(every_bin_width_has_peak_metrics, setup),
+        cmocka_unit_test_setup(every_reason_that_ends_a_call_has_a_metric, setup),
+        cmocka_unit_test_setup(every_gate_has_a_metric, setup),
+        cmocka_unit_test_setup(empty_budget_differs_from_no_budget, setup),
+        cmocka_unit_test(integers_have_all_digits),
+        cmocka_unit_test(other_numbers_have_six_significant_digits),
+        cmocka_unit_test(nan_is_an_empty_text),
+        cmocka_unit_test(fixed_numbers_have_the_requested_decimals),
+        cmocka_unit_test(decimal_point_is_independent_of_the_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,11 +18,11 @@
 #define MS           INT64_C(1000000)
 #define RUN_MAX      2016u /* of queue.c: what is more than this is not sorted at once */
 
-static uint64_t chance; /* SplitMix64 */
+static uint64_t random_state; /* SplitMix64 */
 
-static uint64_t any(uint64_t below)
+static uint64_t random_below(uint64_t below)
 {
-    return core_mix(chance += CORE_GOLDEN) % below;
+    return core_mix(random_state += CORE_GOLDEN) % below;
 }
 
 /* ---- a crowd: pushed, popped, and held against a sort ---- */
@@ -42,7 +42,7 @@ static bool same(struct sim_event a, struct sim_event b)
     return by_order(&a, &b) == 0;
 }
 
-static struct sim_event *crowd(size_t n)
+static struct sim_event *new_events(size_t n)
 {
     struct sim_event *event = calloc(n, sizeof *event);
     assert_non_null(event);
@@ -65,7 +65,7 @@ static void pop_all(struct sim_queue *queue, const struct sim_event *event, size
         if (!same(popped, event[i]))
             fail_msg("%zu: (%lld, %u, %u) instead of (%lld, %u, %u), chance %llx", i, (long long)popped.at_ns,
                      popped.id, popped.seq, (long long)event[i].at_ns, event[i].id, event[i].seq,
-                     (unsigned long long)chance);
+                     (unsigned long long)random_state);
     }
     struct sim_event none;
     assert_false(sim_queue_pop(queue, &none));
@@ -79,7 +79,7 @@ static void assert_sorted(struct sim_event *event, size_t n)
         struct sim_queue *queue = sim_queue_new(plain);
         assert_non_null(queue);
         push_all(queue, event, n);
-        struct sim_event *sorted = crowd(n);
+        struct sim_event *sorted = new_events(n);
         for (size_t i = 0; i < n; i++)
             sorted[i] = event[i];
         qsort(sorted, n, sizeof *sorted, by_order);
@@ -93,7 +93,7 @@ static void assert_sorted(struct sim_event *event, size_t n)
 static void shuffle(struct sim_event *event, size_t n)
 {
     for (size_t i = n; i > 1; i--) {
-        size_t j = any(i);
+        size_t j = random_below(i);
         struct sim_event moved = event[j];
         event[j] = event[i - 1];
         event[i - 1] = moved;
@@ -102,7 +102,7 @@ static void shuffle(struct sim_event *event, size_t n)
 
 /* ---- order ---- */
 
-static void an_empty_queue_has_nothing(void **state)
+static void empty_queue_pops_nothing(void **state)
 {
     for (int plain = 0; plain <= 1; plain++) {
         struct sim_queue *queue = sim_queue_new(plain);
@@ -116,13 +116,13 @@ static void an_empty_queue_has_nothing(void **state)
     sim_queue_free(NULL);
 }
 
-static void time_comes_first_then_the_id_then_the_sequence(void **state)
+static void events_are_ordered_by_time_then_id_then_sequence(void **state)
 {
     static const struct sim_event order[] = {
         {0, 0, 0}, {0, 0, 1}, {0, 1, 0}, {0, UINT32_MAX, UINT32_MAX}, {1, 0, 7}, {1, 3, 2}, {1, 3, 3}, {2, 1, 9},
     };
     for (size_t turn = 0; turn < 200; turn++) {
-        struct sim_event *event = crowd(COUNT(order));
+        struct sim_event *event = new_events(COUNT(order));
         for (size_t i = 0; i < COUNT(order); i++)
             event[i] = order[i];
         shuffle(event, COUNT(order));
@@ -130,40 +130,43 @@ static void time_comes_first_then_the_id_then_the_sequence(void **state)
     }
 }
 
-static void the_last_instants_of_all_are_in_order_too(void **state)
+static void largest_times_are_ordered(void **state)
 {
-    struct sim_event *event = crowd(5000);
+    struct sim_event *event = new_events(5000);
     for (uint32_t i = 0; i < 5000; i++)
-        event[i] = (struct sim_event){INT64_MAX - (int64_t)any(2000), (uint32_t)any(3) * (UINT32_MAX / 2), i};
+        event[i] = (struct sim_event){INT64_MAX - (int64_t)random_below(2000),
+                                      (uint32_t)random_below(3) * (UINT32_MAX / 2), i};
     event[0] = (struct sim_event){INT64_MAX, UINT32_MAX, UINT32_MAX};
     assert_sorted(event, 5000);
 }
 
 /* A crowd of each kind: a handful of instants, a narrow span, a wide one, and every power of two. */
-static void any_crowd_comes_out_as_a_sort_has_it(void **state)
+static void queue_pops_events_in_sorted_order(void **state)
 {
     static const size_t sizes[] = {1, 2, 15, 16, 17, 62, 63, 64, RUN_MAX - 1, RUN_MAX, RUN_MAX + 1, 60000};
     for (size_t s = 0; s < COUNT(sizes); s++)
         for (int kind = 0; kind < 6; kind++) {
-            struct sim_event *event = crowd(sizes[s]);
+            struct sim_event *event = new_events(sizes[s]);
             for (size_t i = 0; i < sizes[s]; i++) {
-                uint64_t at_ns = kind == 0   ? any(3)
-                                 : kind == 1 ? 1000000007 + any(1000)
-                                 : kind == 2 ? any(100 * MS)
-                                 : kind == 3 ? any((uint64_t)INT64_MAX)
-                                 : kind == 4 ? UINT64_C(1) << any(63)
-                                             : (any(2) ? 77 * MS : any(100 * MS)); /* half of them a herd */
-                event[i] = (struct sim_event){(int64_t)at_ns, (uint32_t)any(sizes[s]), (uint32_t)any(3)};
+                uint64_t at_ns = kind == 0   ? random_below(3)
+                                 : kind == 1 ? 1000000007 + random_below(1000)
+                                 : kind == 2 ? random_below(100 * MS)
+                                 : kind == 3 ? random_below((uint64_t)INT64_MAX)
+                                 : kind == 4
+                                     ? UINT64_C(1) << random_below(63)
+                                     : (random_below(2) ? 77 * MS : random_below(100 * MS)); /* half of them a herd */
+                event[i] =
+                    (struct sim_event){(int64_t)at_ns, (uint32_t)random_below(sizes[s]), (uint32_t)random_below(3)};
             }
             assert_sorted(event, sizes[s]);
         }
 }
 
-static void a_herd_of_one_instant_comes_by_id_in_whatever_order_it_was_pushed(void **state)
+static void events_of_one_instant_are_popped_by_id(void **state)
 {
     const size_t n = 150000;
     for (int kind = 0; kind < 3; kind++) {
-        struct sim_event *event = crowd(n);
+        struct sim_event *event = new_events(n);
         for (uint32_t i = 0; i < n; i++)
             event[i] = (struct sim_event){300 * MS, kind == 1 ? (uint32_t)n - i : i, 1};
         if (kind == 2)
@@ -172,20 +175,20 @@ static void a_herd_of_one_instant_comes_by_id_in_whatever_order_it_was_pushed(vo
     }
 }
 
-static void equal_events_are_all_given_out(void **state)
+static void equal_events_are_all_popped(void **state)
 {
     const size_t n = 4 * RUN_MAX;
-    struct sim_event *event = crowd(n);
+    struct sim_event *event = new_events(n);
     for (size_t i = 0; i < n; i++)
         event[i] = (struct sim_event){5 * MS + (i % 4 == 0), 7, 7};
     assert_sorted(event, n);
 }
 
 /* Times like 2^k, closer and closer: no slot of equal width spreads them. */
-static void crowds_within_crowds_are_sorted(void **state)
+static void geometrically_clustered_times_are_sorted(void **state)
 {
     const size_t n = RUN_MAX;
-    struct sim_event *event = crowd(n);
+    struct sim_event *event = new_events(n);
     for (size_t i = 0; i < n; i++)
         event[i] = (struct sim_event){INT64_C(1) << (i % 60), UINT32_C(1) << i % 32, (uint32_t)(n - i)};
     assert_sorted(event, n);
@@ -199,10 +202,10 @@ static int64_t ahead_ns(int kind, int64_t now_ns)
     uint64_t most = kind == 0   ? 1
                     : kind == 1 ? 40
                     : kind == 2 ? (uint64_t)MS
-                    : kind == 3 ? UINT64_C(1) << any(40)
-                    : kind == 4 ? (any(5) == 0 ? 10000 * MS : 50)
+                    : kind == 3 ? UINT64_C(1) << random_below(40)
+                    : kind == 4 ? (random_below(5) == 0 ? 10000 * MS : 50)
                                 : (uint64_t)(INT64_MAX - now_ns);
-    uint64_t left = (uint64_t)(INT64_MAX - now_ns), distance = any(most + 1 ? most + 1 : most);
+    uint64_t left = (uint64_t)(INT64_MAX - now_ns), distance = random_below(most + 1 ? most + 1 : most);
     return now_ns + (int64_t)(distance < left ? distance : left);
 }
 
@@ -214,7 +217,7 @@ struct pair {
 
 static void push_to_both(struct pair *pair, int kind, uint32_t ids)
 {
-    struct sim_event event = {ahead_ns(kind, pair->now_ns), (uint32_t)any(ids), pair->seq++};
+    struct sim_event event = {ahead_ns(kind, pair->now_ns), (uint32_t)random_below(ids), pair->seq++};
     assert_true(sim_queue_push(pair->radix, event));
     assert_true(sim_queue_push(pair->plain, event));
 }
@@ -238,18 +241,18 @@ static bool pop_from_both(struct pair *pair)
 /* In waves: the queue fills, holds its level, and empties. */
 static void run_both(uint64_t seed, int kind, uint32_t most)
 {
-    chance = seed;
+    random_state = seed;
     struct pair pair = {sim_queue_new(false), sim_queue_new(true), 0, 0};
     for (int wave = 0; wave < 4; wave++) {
-        size_t level = any(most);
+        size_t level = random_below(most);
         while (sim_queue_count(pair.radix) < level) {
             push_to_both(&pair, kind, most);
-            if (any(4) == 0)
+            if (random_below(4) == 0)
                 pop_from_both(&pair);
         }
         for (size_t i = 0; i < 2 * level; i++) {
             pop_from_both(&pair);
-            for (uint64_t more = any(3); more > 0; more--)
+            for (uint64_t more = random_below(3); more > 0; more--)
                 push_to_both(&pair, kind, most);
         }
         while (sim_queue_count(pair.radix) > level / 2)
@@ -261,7 +264,7 @@ static void run_both(uint64_t seed, int kind, uint32_t most)
     sim_queue_free(pair.plain);
 }
 
-static void both_queues_agree_on_random_pushes_and_pops(void **state)
+static void radix_heap_and_binary_heap_agree_on_random_operations(void **state)
 {
     for (uint64_t seed = 1; seed <= 20; seed++)
         for (int kind = 0; kind < 6; kind++) {
@@ -270,7 +273,7 @@ static void both_queues_agree_on_random_pushes_and_pops(void **state)
         }
 }
 
-static void an_event_may_be_pushed_for_the_instant_that_was_popped_last(void **state)
+static void event_may_be_pushed_for_the_current_instant(void **state)
 {
     struct sim_queue *queue = sim_queue_new(false);
     struct sim_event event;
@@ -292,22 +295,22 @@ static void an_event_may_be_pushed_for_the_instant_that_was_popped_last(void **s
 
 /* ---- ahead ---- */
 
-static void what_is_said_to_come_soon_comes_then(void **state)
+static void peeked_id_is_popped_at_its_position(void **state)
 {
     struct sim_queue *queue = sim_queue_new(false);
     size_t known = 0;
-    chance = 5;
+    random_state = 5;
     for (uint32_t i = 0; i < 100000; i++)
-        assert_true(sim_queue_push(queue, (struct sim_event){(int64_t)any(100 * MS), i, 0}));
-    static uint32_t said[100000]; /* in 8 pops: one more than the id */
+        assert_true(sim_queue_push(queue, (struct sim_event){(int64_t)random_below(100 * MS), i, 0}));
+    static uint32_t predicted[100000]; /* in 8 pops: one more than the id */
     struct sim_event event;
     for (size_t i = 0; sim_queue_pop(queue, &event); i++) {
-        if (said[i])
-            assert_int_equal(event.id, said[i] - 1);
-        known += said[i] != 0;
+        if (predicted[i])
+            assert_int_equal(event.id, predicted[i] - 1);
+        known += predicted[i] != 0;
         uint32_t id;
         if (sim_queue_peek_id(queue, 7, &id))
-            said[i + 8] = id + 1;
+            predicted[i + 8] = id + 1;
     }
     assert_true(known > 90000); /* or prefetching would be worth little */
     sim_queue_free(queue);
@@ -315,19 +318,19 @@ static void what_is_said_to_come_soon_comes_then(void **state)
 
 /* ---- memory ---- */
 
-static void millions_of_events_take_little_more_than_their_sixteen_bytes(void **state)
+static void millions_of_events_need_little_more_than_16_bytes_each(void **state)
 {
     const size_t n = 3000000;
     struct sim_queue *queue = sim_queue_new(false);
-    chance = 9;
+    random_state = 9;
     for (uint32_t i = 0; i < n; i++)
-        assert_true(sim_queue_push(queue, (struct sim_event){(int64_t)any(100 * MS), i, 0}));
+        assert_true(sim_queue_push(queue, (struct sim_event){(int64_t)random_below(100 * MS), i, 0}));
     size_t held = sim_queue_bytes(queue);
     assert_true(held >= 16 * n && held < 17 * n + ((size_t)40 << 20)); /* the last slab may be nearly empty */
     struct sim_event event;
     for (size_t i = 0; i < n; i++) {
         assert_true(sim_queue_pop(queue, &event));
-        event.at_ns += (int64_t)any(100 * MS);
+        event.at_ns += (int64_t)random_below(100 * MS);
         assert_true(sim_queue_push(queue, event));
     }
     assert_true(sim_queue_bytes(queue) < held + ((size_t)64 << 10)); /* chunks go round */
@@ -345,14 +348,15 @@ static bool refuse(void)
  * more. */
 static void fill_until_refused(bool plain, unsigned from, size_t n)
 {
-    struct sim_event *taken = crowd(n);
+    struct sim_event *taken = new_events(n);
     size_t count = 0;
     allocations = 0;
     refuse_from = from;
     os_memory_refuses = refuse;
     struct sim_queue *queue = sim_queue_new(plain);
     for (uint32_t i = 0; queue && i < n; i++) {
-        struct sim_event event = {(int64_t)any(any(2) ? 1000 * MS : UINT64_C(1) << any(50)), (uint32_t)any(1000), i};
+        struct sim_event event = {(int64_t)random_below(random_below(2) ? 1000 * MS : UINT64_C(1) << random_below(50)),
+                                  (uint32_t)random_below(1000), i};
         if (sim_queue_push(queue, event))
             taken[count++] = event;
         assert_int_equal(sim_queue_count(queue), count);
@@ -367,9 +371,9 @@ static void fill_until_refused(bool plain, unsigned from, size_t n)
     free(taken);
 }
 
-static void without_memory_a_push_is_refused_and_nothing_is_lost(void **state)
+static void failed_push_loses_no_event(void **state)
 {
-    chance = 3;
+    random_state = 3;
     for (unsigned from = 1; from <= 8; from++) {
         fill_until_refused(false, from, 200000);
         fill_until_refused(true, from, 200000);
@@ -379,18 +383,18 @@ static void without_memory_a_push_is_refused_and_nothing_is_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_queue_has_nothing),
-        cmocka_unit_test(time_comes_first_then_the_id_then_the_sequence),
-        cmocka_unit_test(the_last_instants_of_all_are_in_order_too),
-        cmocka_unit_test(any_crowd_comes_out_as_a_sort_has_it),
-        cmocka_unit_test(a_herd_of_one_instant_comes_by_id_in_whatever_order_it_was_pushed),
-        cmocka_unit_test(equal_events_are_all_given_out),
-        cmocka_unit_test(crowds_within_crowds_are_sorted),
-        cmocka_unit_test(both_queues_agree_on_random_pushes_and_pops),
-        cmocka_unit_test(an_event_may_be_pushed_for_the_instant_that_was_popped_last),
-        cmocka_unit_test(what_is_said_to_come_soon_comes_then),
-        cmocka_unit_test(millions_of_events_take_little_more_than_their_sixteen_bytes),
-        cmocka_unit_test(without_memory_a_push_is_refused_and_nothing_is_lost),
+        cmocka_unit_test(empty_queue_pops_nothing),
+        cmocka_unit_test(events_are_ordered_by_time_then_id_then_sequence),
+        cmocka_unit_test(largest_times_are_ordered),
+        cmocka_unit_test(queue_pops_events_in_sorted_order),
+        cmocka_unit_test(events_of_one_instant_are_popped_by_id),
+        cmocka_unit_test(equal_events_are_all_popped),
+        cmocka_unit_test(geometrically_clustered_times_are_sorted),
+        cmocka_unit_test(radix_heap_and_binary_heap_agree_on_random_operations),
+        cmocka_unit_test(event_may_be_pushed_for_the_current_instant),
+        cmocka_unit_test(peeked_id_is_popped_at_its_position),
+        cmocka_unit_test(millions_of_events_need_little_more_than_16_bytes_each),
+        cmocka_unit_test(failed_push_loses_no_event),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

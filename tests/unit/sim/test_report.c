@@ -27,7 +27,7 @@ static struct {
     struct sim_row row[ROWS_MAX];
 } scenario;
 
-static struct sim_row_result outcome[ROWS_MAX];
+static struct sim_row_result row_result[ROWS_MAX];
 static struct sim_figure figures[ROWS_MAX][METRIC_MAX];
 static struct sim_point points[ROWS_MAX][POINTS];
 static struct sim_batch batch;
@@ -98,8 +98,8 @@ static void add_row(const char *name, const char *swept, double value)
     snprintf(r->name, sizeof r->name, "%s", name);
     snprintf(r->swept, sizeof r->swept, "%s", swept);
     snprintf(r->label, sizeof r->label, "%s%s%s", name, name[0] != '\0' && swept[0] != '\0' ? ", " : "", swept);
-    outcome[row].result = (struct sim_result){.bin_ns = BIDE_S, .point = points[row], .points = POINTS};
-    outcome[row].figure = figures[row];
+    row_result[row].result = (struct sim_result){.bin_ns = BIDE_S, .point = points[row], .points = POINTS};
+    row_result[row].figure = figures[row];
     for (size_t i = 0; i < POINTS; i++)
         points[row][i] = (struct sim_point){.calls = 280,
                                             .attempts = 300,
@@ -121,10 +121,10 @@ static void add_row(const char *name, const char *swept, double value)
     set_figure(row, "budget_low", row == 0 ? NAN : 2.5, 0);
 }
 
-static int fresh(void **state)
+static int setup(void **state)
 {
     (void)state;
-    batch = (struct sim_batch){.plan = {.seed = 7, .seeds = 1}, .row = outcome};
+    batch = (struct sim_batch){.plan = {.seed = 7, .seeds = 1}, .row = row_result};
     scenario.title = "A title";
     scenario.question = "How much can it stand?";
     scenario.plot = "amplification";
@@ -164,7 +164,7 @@ static void several_seeds(void)
 /* ---- what is written ---- */
 
 enum form { TABLE, CSV, SERIES, JSON, SVG, HTML };
-static struct sim_table_style looks;
+static struct sim_table_style style;
 
 static char *written(enum form form)
 {
@@ -173,7 +173,7 @@ static char *written(enum form form)
     FILE *out = open_memstream(&text, &length);
     assert_non_null(out);
     switch (form) {
-    case TABLE: sim_report_table(out, &batch, &looks); break;
+    case TABLE: sim_report_table(out, &batch, &style); break;
     case CSV: sim_report_csv(out, &batch); break;
     case SERIES: sim_report_csv_series(out, &batch); break;
     case JSON: sim_report_json(out, &batch); break;
@@ -214,13 +214,13 @@ static size_t width_of(const char *text)
 
 static char *table_of(unsigned columns, bool utf8)
 {
-    looks = (struct sim_table_style){.columns = columns, .utf8 = utf8};
+    style = (struct sim_table_style){.columns = columns, .utf8 = utf8};
     return written(TABLE);
 }
 
 /* ---- the table ---- */
 
-static void the_table_says_what_was_run(void **state)
+static void table_describes_the_run(void **state)
 {
     char *text = table_of(80, true);
     expect_in(text, "made_up: A title\nHow much can it stand?\n");
@@ -229,7 +229,7 @@ static void the_table_says_what_was_run(void **state)
     free(text);
 }
 
-static void the_table_has_arrivals_and_served_whatever_the_columns_are(void **state)
+static void table_always_has_arrivals_and_served(void **state)
 {
     for (unsigned columns = 40; columns < 160; columns += 7) {
         char *text = table_of(columns, true);
@@ -241,7 +241,7 @@ static void the_table_has_arrivals_and_served_whatever_the_columns_are(void **st
     }
 }
 
-static void no_line_of_the_table_is_wider_than_the_terminal(void **state)
+static void table_fits_the_terminal(void **state)
 {
     sweep();
     snprintf(scenario.row[3].label, SIM_LABEL_MAX, "%0120d", 7);
@@ -259,7 +259,7 @@ static void no_line_of_the_table_is_wider_than_the_terminal(void **state)
     }
 }
 
-static void a_name_that_is_cut_shows_it_and_numbers_are_whole(void **state)
+static void long_names_are_visibly_truncated_and_numbers_never(void **state)
 {
     snprintf(scenario.row[0].label, SIM_LABEL_MAX, "a name that is much too long for a terminal of sixty columns");
     set_figure(0, "arrivals", 123456789012345.0, 0);
@@ -272,7 +272,7 @@ static void a_name_that_is_cut_shows_it_and_numbers_are_whole(void **state)
     free(text);
 }
 
-static void what_is_swept_stands_below_its_key(void **state)
+static void swept_values_stand_below_their_key(void **state)
 {
     sweep();
     char *text = table_of(80, true);
@@ -293,7 +293,7 @@ static void several_seeds_show_mean_and_interval(void **state)
     free(text);
 }
 
-static void give_ups_are_told_by_reason(void **state)
+static void table_lists_give_ups_by_reason(void **state)
 {
     set_figure(1, "unfinished", 6, 0);
     char *text = table_of(80, true);
@@ -317,7 +317,7 @@ static void give_ups_are_told_by_reason(void **state)
     free(text);
 }
 
-static void what_is_the_same_in_all_rows_is_told_once(void **state)
+static void metrics_equal_in_all_rows_are_printed_once(void **state)
 {
     for (size_t i = 0; i < batch.rows; i++) {
         set_figure(i, "success", 0.75, 0);
@@ -335,7 +335,7 @@ static void what_is_the_same_in_all_rows_is_told_once(void **state)
 }
 
 /* fifo has one wave in 50 buckets, which would leave a tenth of the height for everything else. */
-static void a_single_wave_is_cut_in_the_pictures(void **state)
+static void single_wave_is_cut_in_the_pictures(void **state)
 {
     points[1][20].arrivals = 300;
     char *text = table_of(120, true), *svg = NULL;
@@ -355,7 +355,7 @@ static void a_single_wave_is_cut_in_the_pictures(void **state)
     free(svg);
 }
 
-static void the_highest_arrivals_of_the_table_are_arrivals(void **state)
+static void table_caption_counts_arrivals_only(void **state)
 {
     points[1][20].arrivals = 300;
     for (size_t i = 20; i < 30; i++) { /* as after a cut: more is served than comes */
@@ -367,7 +367,7 @@ static void the_highest_arrivals_of_the_table_are_arrivals(void **state)
     free(text);
 }
 
-static void rows_that_are_far_apart_have_a_square_root_scale(void **state)
+static void very_different_rows_use_a_square_root_scale(void **state)
 {
     for (size_t i = 0; i < POINTS; i++)
         points[0][i].arrivals = 100 * points[1][i].arrivals;
@@ -384,7 +384,7 @@ static void rows_that_are_far_apart_have_a_square_root_scale(void **state)
     free(svg);
 }
 
-static void a_figure_that_is_not_there_is_a_dash(void **state)
+static void missing_value_is_a_dash(void **state)
 {
     char *text = table_of(80, true);
     const char *row = strstr(text, "fifo ");
@@ -393,7 +393,7 @@ static void a_figure_that_is_not_there_is_a_dash(void **state)
     free(text);
 }
 
-static void the_bar_of_the_largest_is_the_longest(void **state)
+static void largest_value_has_the_longest_bar(void **state)
 {
     scenario.picture = SIM_PICTURE_BARS;
     char *text = table_of(80, true);
@@ -406,7 +406,7 @@ static void the_bar_of_the_largest_is_the_longest(void **state)
     free(text);
 }
 
-static void rows_of_different_loops_are_told_apart(void **state)
+static void table_lists_loops_if_rows_differ(void **state)
 {
     scenario.row[1].world.clients[0].arrival = SIM_CLOSED;
     char *text = table_of(80, true);
@@ -424,7 +424,7 @@ static void rows_of_different_loops_are_told_apart(void **state)
     free(text);
 }
 
-static void a_plain_terminal_gets_plain_letters(void **state)
+static void ascii_terminal_gets_ascii_only(void **state)
 {
     scenario.title = "caf\xc3\xa9 \x1b[31mred\x07 \xff";
     char *text = table_of(80, false);
@@ -437,12 +437,12 @@ static void a_plain_terminal_gets_plain_letters(void **state)
     free(text);
 }
 
-static void colours_are_there_only_if_wanted(void **state)
+static void colours_are_used_only_on_request(void **state)
 {
     char *text = table_of(80, true);
     assert_null(strchr(text, '\033'));
     free(text);
-    looks.colour = true;
+    style.colour = true;
     text = written(TABLE);
     assert_non_null(strstr(text, "\033[1m"));
     assert_int_equal(occurrences(text, "\033[") % 2, 0);
@@ -508,7 +508,7 @@ static void csv_has_a_line_per_row_and_a_column_per_metric(void **state)
     free(text);
 }
 
-static void csv_of_several_seeds_has_halves(void **state)
+static void csv_of_several_seeds_has_half_intervals(void **state)
 {
     char *head[3 * METRIC_MAX], *field[3 * METRIC_MAX];
     several_seeds();
@@ -521,10 +521,10 @@ static void csv_of_several_seeds_has_halves(void **state)
     free(text);
 }
 
-static void the_series_has_a_line_per_bucket(void **state)
+static void series_has_a_line_per_bin(void **state)
 {
     char *text = written(SERIES);
-    outcome[1].result.bin_ns = 10 * BIDE_MS;
+    row_result[1].result.bin_ns = 10 * BIDE_MS;
     expect_in(text,
               "label,from_s,width_s,calls,attempts,arrivals,retries,served,succeeded,gave_up,queue,open,budget\n");
     expect_in(text, "\nfifo,20,1,280,300,2800,20,270,0,0,20,0,\n");
@@ -588,7 +588,7 @@ static void json_has_the_series_of_each_row(void **state)
     json_decref(tree);
 }
 
-static void json_of_several_seeds_has_means_and_halves(void **state)
+static void json_of_several_seeds_has_means_and_half_intervals(void **state)
 {
     several_seeds();
     json_t *tree = parsed(), *row = json_array_get(json_object_get(tree, "rows"), 0);
@@ -601,7 +601,7 @@ static void json_of_several_seeds_has_means_and_halves(void **state)
     json_decref(tree);
 }
 
-static void json_stays_json_whatever_texts_are(void **state)
+static void json_is_valid_for_hostile_texts(void **state)
 {
     scenario.title = "\"\\\n\t\x01\xff\xc3(\xed\xa0\x80 caf\xc3\xa9";
     json_t *tree = parsed();
@@ -630,7 +630,7 @@ static char *drawn(enum form form)
     return text;
 }
 
-static void a_series_has_a_panel_for_each_row_with_the_same_scale(void **state)
+static void series_has_a_panel_per_row_with_a_common_scale(void **state)
 {
     for (size_t i = 20; i < 24; i++) { /* the other's own scale would end at 400 */
         points[0][i].arrivals = 2800;
@@ -646,20 +646,20 @@ static void a_series_has_a_panel_for_each_row_with_the_same_scale(void **state)
     free(svg);
 }
 
-static void work_for_nobody_shows_what_succeeded_beside_what_was_served(void **state)
+static void wasted_work_adds_succeeded_calls_to_the_chart(void **state)
 {
     char *svg = drawn(SVG);
     assert_null(strstr(svg, "succeeded"));
     free(svg);
-    outcome[1].result.served = 1000;
-    outcome[1].result.wasted = 900;
+    row_result[1].result.served = 1000;
+    row_result[1].result.wasted = 900;
     svg = drawn(SVG);
     assert_int_equal(occurrences(svg, ">succeeded</text>"), 2); /* in all panels, if in one */
     assert_int_equal(occurrences(svg, "arrivals, served, and calls that succeeded, per 1s"), 2);
     free(svg);
 }
 
-static void panels_that_are_left_out_are_counted(void **state)
+static void omitted_panels_are_counted(void **state)
 {
     while (batch.rows < 11)
         add_row("more", "", 0);
@@ -669,15 +669,15 @@ static void panels_that_are_left_out_are_counted(void **state)
     free(svg);
 }
 
-static void a_long_series_is_drawn_by_its_peaks(void **state)
+static void long_series_is_drawn_by_its_peaks(void **state)
 {
     static struct sim_point many[20000];
     points[0][0] = points[1][0] = (struct sim_point){0};
     for (size_t i = 1; i < POINTS; i++)
         points[1][i].arrivals = 2800;
     many[13333].arrivals = 5000;
-    outcome[0].result.point = many;
-    outcome[0].result.points = 20000;
+    row_result[0].result.point = many;
+    row_result[0].result.points = 20000;
     char *svg = drawn(SVG);
     expect_in(svg, "arrivals and served per 1s, the highest of every 28");
     assert_true(strlen(svg) < 100000);
@@ -721,7 +721,7 @@ static void curves_have_a_line_for_each_case_and_a_dot_for_each_value(void **sta
     free(svg);
 }
 
-static void a_curve_over_nothing_is_bars(void **state)
+static void curve_without_a_sweep_becomes_bars(void **state)
 {
     scenario.picture = SIM_PICTURE_CURVE;
     char *svg = drawn(SVG);
@@ -729,7 +729,7 @@ static void a_curve_over_nothing_is_bars(void **state)
     free(svg);
 }
 
-static void a_second_key_makes_more_curves(void **state)
+static void second_swept_key_makes_more_curves(void **state)
 {
     batch.rows = 0;
     scenario.picture = SIM_PICTURE_CURVE;
@@ -748,7 +748,7 @@ static void a_second_key_makes_more_curves(void **state)
     free(text);
 }
 
-static void words_on_the_axis_stand_at_equal_distances(void **state)
+static void words_on_the_axis_are_equally_spaced(void **state)
 {
     batch.rows = 0;
     scenario.picture = SIM_PICTURE_CURVE;
@@ -761,7 +761,7 @@ static void words_on_the_axis_stand_at_equal_distances(void **state)
     free(svg);
 }
 
-static void the_page_has_everything_in_it(void **state)
+static void page_has_all_parts(void **state)
 {
     char *page = drawn(HTML);
     static const char *const parts[] = {"<h1>A title</h1>",
@@ -798,10 +798,10 @@ static void hostile_texts_leave_pictures_well_formed(void **state)
     }
 }
 
-static void a_run_of_nothing_can_be_shown_too(void **state)
+static void empty_run_can_be_reported(void **state)
 {
     for (size_t i = 0; i < batch.rows; i++) {
-        outcome[i].result.points = 0;
+        row_result[i].result.points = 0;
         for (size_t j = 0; sim_metric(j) != NULL; j++)
             figures[i][j] = (struct sim_figure){.mean = NAN};
     }
@@ -816,10 +816,10 @@ static void a_run_of_nothing_can_be_shown_too(void **state)
     }
 }
 
-static void the_same_batch_is_the_same_bytes(void **state)
+static void same_batch_gives_the_same_bytes(void **state)
 {
     sweep();
-    looks = (struct sim_table_style){80, true, true};
+    style = (struct sim_table_style){80, true, true};
     for (enum form form = TABLE; form <= HTML; form++) {
         char *first = written(form), *second = written(form);
         assert_string_equal(first, second);
@@ -831,42 +831,42 @@ static void the_same_batch_is_the_same_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_table_says_what_was_run, fresh),
-        cmocka_unit_test_setup(the_table_has_arrivals_and_served_whatever_the_columns_are, fresh),
-        cmocka_unit_test_setup(no_line_of_the_table_is_wider_than_the_terminal, fresh),
-        cmocka_unit_test_setup(a_name_that_is_cut_shows_it_and_numbers_are_whole, fresh),
-        cmocka_unit_test_setup(what_is_swept_stands_below_its_key, fresh),
-        cmocka_unit_test_setup(several_seeds_show_mean_and_interval, fresh),
-        cmocka_unit_test_setup(give_ups_are_told_by_reason, fresh),
-        cmocka_unit_test_setup(what_is_the_same_in_all_rows_is_told_once, fresh),
-        cmocka_unit_test_setup(a_single_wave_is_cut_in_the_pictures, fresh),
-        cmocka_unit_test_setup(the_highest_arrivals_of_the_table_are_arrivals, fresh),
-        cmocka_unit_test_setup(rows_that_are_far_apart_have_a_square_root_scale, fresh),
-        cmocka_unit_test_setup(a_figure_that_is_not_there_is_a_dash, fresh),
-        cmocka_unit_test_setup(the_bar_of_the_largest_is_the_longest, fresh),
-        cmocka_unit_test_setup(rows_of_different_loops_are_told_apart, fresh),
-        cmocka_unit_test_setup(a_plain_terminal_gets_plain_letters, fresh),
-        cmocka_unit_test_setup(colours_are_there_only_if_wanted, fresh),
-        cmocka_unit_test_setup(csv_has_a_line_per_row_and_a_column_per_metric, fresh),
-        cmocka_unit_test_setup(csv_of_several_seeds_has_halves, fresh),
-        cmocka_unit_test_setup(the_series_has_a_line_per_bucket, fresh),
-        cmocka_unit_test_setup(json_has_scenario_seed_settings_and_rows, fresh),
-        cmocka_unit_test_setup(json_has_the_series_of_each_row, fresh),
-        cmocka_unit_test_setup(json_of_several_seeds_has_means_and_halves, fresh),
-        cmocka_unit_test_setup(json_stays_json_whatever_texts_are, fresh),
-        cmocka_unit_test_setup(a_series_has_a_panel_for_each_row_with_the_same_scale, fresh),
-        cmocka_unit_test_setup(work_for_nobody_shows_what_succeeded_beside_what_was_served, fresh),
-        cmocka_unit_test_setup(panels_that_are_left_out_are_counted, fresh),
-        cmocka_unit_test_setup(a_long_series_is_drawn_by_its_peaks, fresh),
-        cmocka_unit_test_setup(bars_have_a_bar_for_each_row, fresh),
-        cmocka_unit_test_setup(curves_have_a_line_for_each_case_and_a_dot_for_each_value, fresh),
-        cmocka_unit_test_setup(a_curve_over_nothing_is_bars, fresh),
-        cmocka_unit_test_setup(a_second_key_makes_more_curves, fresh),
-        cmocka_unit_test_setup(words_on_the_axis_stand_at_equal_distances, fresh),
-        cmocka_unit_test_setup(the_page_has_everything_in_it, fresh),
-        cmocka_unit_test_setup(hostile_texts_leave_pictures_well_formed, fresh),
-        cmocka_unit_test_setup(a_run_of_nothing_can_be_shown_too, fresh),
-        cmocka_unit_test_setup(the_same_batch_is_the_same_bytes, fresh),
+        cmocka_unit_test_setup(table_describes_the_run, setup),
+        cmocka_unit_test_setup(table_always_has_arrivals_and_served, setup),
+        cmocka_unit_test_setup(table_fits_the_terminal, setup),
+        cmocka_unit_test_setup(long_names_are_visibly_truncated_and_numbers_never, setup),
+        cmocka_unit_test_setup(swept_values_stand_below_their_key, setup),
+        cmocka_unit_test_setup(several_seeds_show_mean_and_interval, setup),
+        cmocka_unit_test_setup(table_lists_give_ups_by_reason, setup),
+        cmocka_unit_test_setup(metrics_equal_in_all_rows_are_printed_once, setup),
+        cmocka_unit_test_setup(single_wave_is_cut_in_the_pictures, setup),
+        cmocka_unit_test_setup(table_caption_counts_arrivals_only, setup),
+        cmocka_unit_test_setup(very_different_rows_use_a_square_root_scale, setup),
+        cmocka_unit_test_setup(missing_value_is_a_dash, setup),
+        cmocka_unit_test_setup(largest_value_has_the_longest_bar, setup),
+        cmocka_unit_test_setup(table_lists_loops_if_rows_differ, setup),
+        cmocka_unit_test_setup(ascii_terminal_gets_ascii_only, setup),
+        cmocka_unit_test_setup(colours_are_used_only_on_request, setup),
+        cmocka_unit_test_setup(csv_has_a_line_per_row_and_a_column_per_metric, setup),
+        cmocka_unit_test_setup(csv_of_several_seeds_has_half_intervals, setup),
+        cmocka_unit_test_setup(series_has_a_line_per_bin, setup),
+        cmocka_unit_test_setup(json_has_scenario_seed_settings_and_rows, setup),
+        cmocka_unit_test_setup(json_has_the_series_of_each_row, setup),
+        cmocka_unit_test_setup(json_of_several_seeds_has_means_and_half_intervals, setup),
+        cmocka_unit_test_setup(json_is_valid_for_hostile_texts, setup),
+        cmocka_unit_test_setup(series_has_a_panel_per_row_with_a_common_scale, setup),
+        cmocka_unit_test_setup(wasted_work_adds_succeeded_calls_to_the_chart, setup),
+        cmocka_unit_test_setup(omitted_panels_are_counted, setup),
+        cmocka_unit_test_setup(long_series_is_drawn_by_its_peaks, setup),
+        cmocka_unit_test_setup(bars_have_a_bar_for_each_row, setup),
+        cmocka_unit_test_setup(curves_have_a_line_for_each_case_and_a_dot_for_each_value, setup),
+        cmocka_unit_test_setup(curve_without_a_sweep_becomes_bars, setup),
+        cmocka_unit_test_setup(second_swept_key_makes_more_curves, setup),
+        cmocka_unit_test_setup(words_on_the_axis_are_equally_spaced, setup),
+        cmocka_unit_test_setup(page_has_all_parts, setup),
+        cmocka_unit_test_setup(hostile_texts_leave_pictures_well_formed, setup),
+        cmocka_unit_test_setup(empty_run_can_be_reported, setup),
+        cmocka_unit_test_setup(same_batch_gives_the_same_bytes, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

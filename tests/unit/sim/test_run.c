@@ -23,7 +23,7 @@ static struct conf_policy policies[2]; /* of the clients, of the first service *
 static struct conf_policy *const policy = &policies[0];
 
 /* One client process, one server that answers at once, one attempt, no gates, for a minute. */
-static int fresh(void **state)
+static int setup(void **state)
 {
     (void)state;
     sim_world_init(&world);
@@ -46,7 +46,7 @@ static int fresh(void **state)
     return 0;
 }
 
-static int forget(void **state)
+static int teardown(void **state)
 {
     (void)state;
     sim_result_free(&result);
@@ -55,14 +55,14 @@ static int forget(void **state)
 
 static void run_with(uint64_t seed)
 {
-    struct sim_run_options how = {.seed = seed};
+    struct sim_run_options options = {.seed = seed};
     sim_distribution_prepare(&world.delay);
     for (uint32_t i = 0; i < world.services; i++)
         sim_distribution_prepare(&world.service[i].time);
     for (uint32_t i = 0; i < world.groups; i++)
         sim_distribution_prepare(&world.clients[i].think);
     sim_result_free(&result);
-    assert_int_equal(sim_run(&world, &how, &result), SIM_END_DONE);
+    assert_int_equal(sim_run(&world, &options, &result), SIM_END_DONE);
 }
 
 static void run(void)
@@ -141,7 +141,7 @@ static void queue_long(double rate, uint32_t servers, struct sim_distribution ti
     run();
 }
 
-static void with_exponential_service_the_mean_time_is_that_of_mm1(void **state)
+static void exponential_service_has_mm1_latency(void **state)
 {
     (void)state;
     queue_long(70, 1, exponential(10 * MS));
@@ -149,21 +149,21 @@ static void with_exponential_service_the_mean_time_is_that_of_mm1(void **state)
     assert_near((double)sim_histogram_quantile(&result.latency, 990000) / 1e6, 10 / 0.3 * log(100), 0.03);
 }
 
-static void with_constant_service_it_waits_half_as_long(void **state)
+static void constant_service_waits_half_as_long(void **state)
 {
     (void)state;
     queue_long(70, 1, fixed(10 * MS));
     assert_near(mean_ms(), 10 + 0.7 * 10 / (2 * 0.3), 0.02);
 }
 
-static void two_servers_wait_as_erlang_computed(void **state)
+static void two_servers_have_mm2_latency(void **state)
 {
     (void)state;
     queue_long(140, 2, exponential(10 * MS));
     assert_near(mean_ms(), 10 / (1 - 0.7 * 0.7), 0.02); /* of M/M/2: s / (1 - rho^2) */
 }
 
-static void last_come_first_served_waits_as_long_in_the_mean(void **state)
+static void lifo_has_the_same_mean_latency(void **state)
 {
     (void)state;
     world.service[0].order = SIM_LIFO;
@@ -172,7 +172,7 @@ static void last_come_first_served_waits_as_long_in_the_mean(void **state)
     assert_true((double)sim_histogram_quantile(&result.latency, 990000) / 1e6 > 10 / 0.3 * log(100) * 1.5);
 }
 
-static void without_waiting_room_calls_are_lost_as_erlang_computed(void **state)
+static void single_server_without_queue_refuses_as_erlang_b(void **state)
 {
     (void)state;
     world.service[0].queue_max = 0;
@@ -180,7 +180,7 @@ static void without_waiting_room_calls_are_lost_as_erlang_computed(void **state)
     assert_near((double)result.refused / (double)result.arrivals, 0.5, 0.02); /* Erlang B of one server: a / (1 + a) */
 }
 
-static void three_servers_without_waiting_room_lose_as_erlang_computed(void **state)
+static void three_servers_without_queue_refuse_as_erlang_b(void **state)
 {
     (void)state;
     world.service[0].queue_max = 0;
@@ -189,7 +189,7 @@ static void three_servers_without_waiting_room_lose_as_erlang_computed(void **st
 }
 
 /* Machines and one repairman, by mean value analysis: response r(n) = s (1 + q(n-1)), throughput n / (z + r(n)). */
-static void closed_clients_at_one_server_are_as_fast_as_mean_value_analysis_says(void **state)
+static void closed_clients_match_mean_value_analysis(void **state)
 {
     (void)state;
     double jobs = 0, response_s = 0, rate = 0;
@@ -206,7 +206,7 @@ static void closed_clients_at_one_server_are_as_fast_as_mean_value_analysis_says
     assert_near((double)result.calls / 10000, rate, 0.01);
 }
 
-static void arrivals_come_at_the_rate_that_was_said(void **state)
+static void arrivals_come_at_the_configured_rate(void **state)
 {
     (void)state;
     world.clients[0].rate_micro = UINT64_C(333333) * 1000000;
@@ -214,7 +214,7 @@ static void arrivals_come_at_the_rate_that_was_said(void **state)
     assert_near((double)result.calls, 60 * 333333.0, 0.002);
 }
 
-static void uniform_arrivals_come_at_equal_distances(void **state)
+static void uniform_arrivals_are_equally_spaced(void **state)
 {
     (void)state;
     world.clients[0].arrival = SIM_UNIFORM;
@@ -239,7 +239,7 @@ static void uniform_arrivals_never_come_before_their_second(void **state)
     }
 }
 
-static void a_spike_is_as_high_and_as_long_as_said(void **state)
+static void spike_has_its_configured_height_and_length(void **state)
 {
     (void)state;
     struct sim_clients *c = &world.clients[0];
@@ -254,7 +254,7 @@ static void a_spike_is_as_high_and_as_long_as_said(void **state)
     assert_near((double)result.point[30].calls, 1000, 0.15);
 }
 
-static void a_ramp_goes_up_and_down(void **state)
+static void ramp_rises_and_falls(void **state)
 {
     (void)state;
     struct sim_clients *c = &world.clients[0];
@@ -288,7 +288,7 @@ static void all_attempts_are_made_when_everything_fails(void **state)
     assert_int_equal(result.latency.total, 0);
 }
 
-static void a_share_of_failures_takes_the_geometric_number_of_attempts(void **state)
+static void attempts_follow_the_geometric_distribution(void **state)
 {
     (void)state;
     herd(200000);
@@ -299,7 +299,7 @@ static void a_share_of_failures_takes_the_geometric_number_of_attempts(void **st
     assert_near((double)result.succeeded / 200000, 0.9375, 0.002);
 }
 
-static void an_outage_includes_its_last_instant_only_if_told(void **state)
+static void outage_includes_its_last_instant_only_if_inclusive(void **state)
 {
     (void)state;
     herd(10);
@@ -312,7 +312,7 @@ static void an_outage_includes_its_last_instant_only_if_told(void **state)
     assert_int_equal(result.attempts, 40);
 }
 
-static void the_network_s_delay_counts_both_ways(void **state)
+static void network_delay_counts_both_ways(void **state)
 {
     (void)state;
     herd(3);
@@ -324,7 +324,7 @@ static void the_network_s_delay_counts_both_ways(void **state)
     assert_int_equal(result.peak[0].arrivals.at_ns, 10 * MS);
 }
 
-static void an_attempt_is_cut_at_its_timeout_and_its_work_is_wasted(void **state)
+static void timed_out_attempt_counts_as_wasted_work(void **state)
 {
     (void)state;
     herd(5);
@@ -340,7 +340,7 @@ static void an_attempt_is_cut_at_its_timeout_and_its_work_is_wasted(void **state
     assert_int_equal(result.ended_ns, 4 * S);
 }
 
-static void an_answer_in_the_last_instant_is_in_time(void **state)
+static void response_at_the_timeout_is_in_time(void **state)
 {
     (void)state;
     herd(5);
@@ -351,7 +351,7 @@ static void an_answer_in_the_last_instant_is_in_time(void **state)
     assert_int_equal(result.wasted, 0);
 }
 
-static void a_timeout_that_is_not_needed_makes_no_run_longer(void **state)
+static void unused_timeout_does_not_prolong_the_run(void **state)
 {
     (void)state;
     herd(10);
@@ -364,7 +364,7 @@ static void a_timeout_that_is_not_needed_makes_no_run_longer(void **state)
     assert_near(result.goodput, 5, 1e-9);
 }
 
-static void dead_work_is_dropped_if_the_service_knows_the_deadline(void **state)
+static void drop_dead_drops_requests_past_their_deadline(void **state)
 {
     (void)state;
     herd(10);
@@ -378,7 +378,7 @@ static void dead_work_is_dropped_if_the_service_knows_the_deadline(void **state)
     assert_int_equal(result.wasted, 1);
 }
 
-static void a_cut_network_delivers_everything_when_it_is_whole_again(void **state)
+static void hold_outage_delivers_requests_at_its_end(void **state)
 {
     (void)state;
     world.clients[0].arrival = SIM_UNIFORM;
@@ -393,7 +393,7 @@ static void a_cut_network_delivers_everything_when_it_is_whole_again(void **stat
     assert_int_equal(result.latency.most_ns, 5 * S);
 }
 
-static void a_service_that_is_silent_leaves_calls_without_a_timeout_hanging(void **state)
+static void silent_service_leaves_calls_without_timeout_unfinished(void **state)
 {
     (void)state;
     herd(7);
@@ -403,7 +403,7 @@ static void a_service_that_is_silent_leaves_calls_without_a_timeout_hanging(void
     assert_int_equal(result.gave_up, 0);
 }
 
-static void a_slow_service_takes_longer_and_fails_its_share(void **state)
+static void slow_outage_prolongs_service_and_fails_its_share(void **state)
 {
     (void)state;
     herd(1000);
@@ -416,7 +416,7 @@ static void a_slow_service_takes_longer_and_fails_its_share(void **state)
     assert_near((double)result.gave_up, 300, 0.2);
 }
 
-static void a_cold_service_warms_up(void **state)
+static void cold_service_warms_up(void **state)
 {
     (void)state;
     world.service[0].time = fixed(10 * MS);
@@ -431,7 +431,7 @@ static void a_cold_service_warms_up(void **state)
     assert_int_equal(result.latency.least_ns, 10 * MS);
 }
 
-static void latency_may_grow_with_what_is_in_the_house(void **state)
+static void latency_grows_with_requests_in_the_system(void **state)
 {
     (void)state;
     herd(3);
@@ -442,19 +442,19 @@ static void latency_may_grow_with_what_is_in_the_house(void **state)
     assert_int_equal(result.latency.most_ns, 120 * MS);
 }
 
-static void a_service_that_gets_ever_slower_is_not_waited_for_longer_than_there_is_time(void **state)
+static void endless_service_time_ends_the_run(void **state)
 {
     (void)state;
     herd(20);
     world.service[0].time = fixed(1 * MS);
     world.service[0].per_in_flight_ns = BIDE_DURATION_MAX;
     outage(SIM_OUTAGE_SLOW, 0, 1 * S)->capacity_permille = 1;
-    struct sim_run_options how = {.seed = SEED};
-    assert_int_equal(sim_run(&world, &how, &result), SIM_END_ENDLESS);
+    struct sim_run_options options = {.seed = SEED};
+    assert_int_equal(sim_run(&world, &options, &result), SIM_END_ENDLESS);
     assert_int_equal(result.calls, 0); /* nothing is left of it */
 }
 
-static void what_the_network_loses_only_a_timeout_finds(void **state)
+static void lost_messages_end_by_timeout(void **state)
 {
     (void)state;
     herd(100000);
@@ -467,7 +467,7 @@ static void what_the_network_loses_only_a_timeout_finds(void **state)
     assert_int_equal(result.lost, result.attempts - result.succeeded);
 }
 
-static void a_hedge_wins_and_the_slow_attempt_is_wasted(void **state)
+static void hedge_wins_and_the_slow_attempt_is_wasted(void **state)
 {
     (void)state;
     herd(20000);
@@ -480,7 +480,7 @@ static void a_hedge_wins_and_the_slow_attempt_is_wasted(void **state)
     assert_near(mean_ms(), 25 * 0.5 + 0.5 * (50 + 50.0 / 2 - 50.0 * 50 / 6 / 100), 0.02);
 }
 
-static void hedges_without_a_delay_all_start_at_once(void **state)
+static void hedges_without_delay_start_together(void **state)
 {
     (void)state;
     herd(5);
@@ -501,7 +501,7 @@ static void row_of_four_messages(void)
     world.service[0].time = fixed(0);
 }
 
-static void a_row_that_is_down_when_the_write_comes_does_not_take_it(void **state)
+static void outage_at_the_write_of_a_row_refuses_it(void **state)
 {
     (void)state;
     herd(1);
@@ -517,7 +517,7 @@ static void a_row_that_is_down_when_the_write_comes_does_not_take_it(void **stat
     assert_int_equal(result.latency.most_ns, 50 * MS);
 }
 
-static void each_of_the_four_messages_may_get_lost(void **state)
+static void any_of_the_four_messages_may_be_lost(void **state)
 {
     (void)state;
     row_of_four_messages();
@@ -531,7 +531,7 @@ static void each_of_the_four_messages_may_get_lost(void **state)
     assert_int_equal(result.lost, result.calls - result.succeeded);
 }
 
-static void a_write_for_a_caller_who_has_gone_is_wasted(void **state)
+static void row_write_after_the_timeout_is_wasted(void **state)
 {
     (void)state;
     herd(1);
@@ -544,7 +544,7 @@ static void a_write_for_a_caller_who_has_gone_is_wasted(void **state)
 
 /* ---- hints and jitter ---- */
 
-static void server_hints_are_waited_for(void **state)
+static void retry_waits_for_server_hint(void **state)
 {
     (void)state;
     herd(100);
@@ -561,7 +561,7 @@ static void server_hints_are_waited_for(void **state)
     assert_int_equal(result.ended_ns, 6 * S);
 }
 
-static void gaussian_jitter_stays_in_the_envelope_around_its_middle(void **state)
+static void gaussian_jitter_stays_in_its_envelope(void **state)
 {
     (void)state;
     herd(100000);
@@ -578,7 +578,7 @@ static void gaussian_jitter_stays_in_the_envelope_around_its_middle(void **state
 /* ---- who shares what ---- */
 
 /* Ten, and no more than trickle in. */
-static void ten_tokens(uint32_t per_minute_milli)
+static void set_ten_tokens(uint32_t per_minute_milli)
 {
     policy->pair.target.budget = (struct bide_budget_config){.kind = BIDE_BUDGET_TOKENS,
                                                              .capacity_milli = 10000,
@@ -590,12 +590,12 @@ static void ten_tokens(uint32_t per_minute_milli)
                                                              .window_ns = S};
 }
 
-static void a_budget_is_shared_by_the_calls_of_one_process(void **state)
+static void calls_of_a_process_share_a_budget(void **state)
 {
     (void)state;
     herd(1000);
     retries(4, 100 * MS);
-    ten_tokens(0);
+    set_ten_tokens(0);
     world.service[0].fail_ppm = 1000000;
     run();
     assert_int_equal(result.attempts, 1010);
@@ -607,12 +607,12 @@ static void a_budget_is_shared_by_the_calls_of_one_process(void **state)
     assert_int_equal(result.budget_low_milli, 0);
 }
 
-static void a_budget_is_shared_by_the_processes_of_one_host(void **state)
+static void processes_of_a_host_share_a_budget(void **state)
 {
     (void)state;
     herd(1000);
     retries(4, 100 * MS);
-    ten_tokens(0);
+    set_ten_tokens(0);
     world.service[0].fail_ppm = 1000000;
     world.clients[0].processes = 100;
     world.clients[0].hosts = 7;
@@ -622,10 +622,10 @@ static void a_budget_is_shared_by_the_processes_of_one_host(void **state)
 }
 
 /* Processes that are many times as many as the tokens of one bucket, and fail a hundred times a second. */
-static void a_fleet(uint32_t processes)
+static void set_fleet(uint32_t processes)
 {
     retries(2, 100 * MS);
-    ten_tokens(1000);
+    set_ten_tokens(1000);
     world.duration_ns = 90 * S;
     world.clients[0].processes = processes;
     world.clients[0].fleet = true;
@@ -633,10 +633,10 @@ static void a_fleet(uint32_t processes)
     world.service[0].fail_ppm = 1000000;
 }
 
-static void a_fleet_s_bucket_begins_empty(void **state)
+static void fleet_bucket_starts_empty(void **state)
 {
     (void)state;
-    a_fleet(50);
+    set_fleet(50);
     run();
     assert_int_equal(result.retries, 0);
     assert_int_equal(result.fleet_leased_milli, 0);
@@ -645,20 +645,20 @@ static void a_fleet_s_bucket_begins_empty(void **state)
     assert_in_range(result.fleet_disconnected_ns, 50 * (2 * MS - 1), 50 * 2 * MS); /* until the first answer */
 }
 
-static void what_trickles_into_it_is_what_all_of_them_retry(void **state)
+static void fleet_retries_follow_the_refill(void **state)
 {
     (void)state;
-    a_fleet(50);
+    set_fleet(50);
     world.fleet.per_minute_milli = 60000;
     run();
     assert_in_range(result.retries, 80, 90);
     assert_in_range(result.fleet_leased_milli, result.retries * 1000, 90000);
 }
 
-static void what_they_earn_is_what_all_of_them_retry(void **state)
+static void fleet_retries_follow_the_earned_tokens(void **state)
 {
     (void)state;
-    a_fleet(10);
+    set_fleet(10);
     policy->pair.target.budget.earn_success_milli = 100;
     outage(SIM_OUTAGE_FAIL, 30 * S, 90 * S);
     world.service[0].fail_ppm = 0;
@@ -669,10 +669,10 @@ static void what_they_earn_is_what_all_of_them_retry(void **state)
     assert_true(result.fleet_leased_milli >= (int64_t)result.retries * 1000);
 }
 
-static void without_its_bucket_a_fleet_has_the_floor_of_each(void **state)
+static void disconnected_instances_have_their_local_floor(void **state)
 {
     (void)state;
-    a_fleet(10);
+    set_fleet(10);
     world.fleet.per_minute_milli = 60000;
     world.fleet.down_from_ns = 0;
     run();
@@ -683,10 +683,10 @@ static void without_its_bucket_a_fleet_has_the_floor_of_each(void **state)
     assert_in_range(result.fleet_lost, 10 * 2, 10 * 60);
 }
 
-static void an_answer_after_the_patience_is_none_and_what_it_granted_is_lost(void **state)
+static void reply_after_the_timeout_is_lost_with_its_grant(void **state)
 {
     (void)state;
-    a_fleet(10);
+    set_fleet(10);
     world.fleet.per_minute_milli = 60000;
     world.fleet.delay = fixed(200 * MS);
     world.fleet.timeout_ns = 300 * MS;
@@ -696,10 +696,10 @@ static void an_answer_after_the_patience_is_none_and_what_it_granted_is_lost(voi
     assert_in_range(result.retries, 9, 10);
 }
 
-static void hosts_may_lease_as_one_each(void **state)
+static void each_host_leases_as_one_instance(void **state)
 {
     (void)state;
-    a_fleet(50);
+    set_fleet(50);
     world.clients[0].hosts = 5;
     world.fleet.down_from_ns = 0;
     run();
@@ -707,20 +707,20 @@ static void hosts_may_lease_as_one_each(void **state)
     assert_in_range(result.fleet_disconnected_ns, 5 * (result.ended_ns - 1), 5 * result.ended_ns);
 }
 
-static void a_fleet_makes_no_run_longer(void **state)
+static void fleet_does_not_prolong_the_run(void **state)
 {
     (void)state;
-    a_fleet(10);
+    set_fleet(10);
     world.clients[0].until_ns = 10 * S;
     run();
     assert_true(result.ended_ns < 10 * S);
     assert_true(result.fleet_exchanges > 0);
 }
 
-static void a_fleet_does_not_wait_for_calls_that_hang(void **state)
+static void fleet_does_not_wait_for_hanging_calls(void **state)
 {
     (void)state;
-    a_fleet(10);
+    set_fleet(10);
     policy->pair.policy.attempt_timeout_ns = policy->pair.policy.deadline_ns = BIDE_NEVER;
     world.clients[0].until_ns = 10 * S;
     outage(SIM_OUTAGE_SILENCE, 0, 90 * S);
@@ -729,12 +729,12 @@ static void a_fleet_does_not_wait_for_calls_that_hang(void **state)
     assert_int_equal(result.unfinished, result.calls);
 }
 
-static void the_level_of_a_budget_is_that_of_the_end_of_each_bucket(void **state)
+static void budget_level_is_sampled_at_the_end_of_each_bin(void **state)
 {
     (void)state;
     herd(10);
     retries(2, 30 * S); /* nothing happens in between, but the trickle */
-    ten_tokens(60000);
+    set_ten_tokens(60000);
     world.service[0].fail_ppm = 1000000;
     run();
     assert_in_range(result.point[0].budget_milli, 990, 1000); /* it trickles in ticks */
@@ -743,7 +743,7 @@ static void the_level_of_a_budget_is_that_of_the_end_of_each_bucket(void **state
     assert_int_equal(result.budget_low_milli, result.point[0].budget_milli);
 }
 
-static void open_breakers_of_many_processes_are_counted_as_many_as_they_are(void **state)
+static void open_breakers_are_extrapolated_from_the_sample(void **state)
 {
     (void)state;
     static const uint32_t counts[] = {1, 1023, 1024, 1025, 5000};
@@ -760,7 +760,7 @@ static void open_breakers_of_many_processes_are_counted_as_many_as_they_are(void
     }
 }
 
-static void a_bad_shard_fails_and_a_breaker_of_its_own_spares_the_others(void **state)
+static void breaker_per_shard_isolates_a_bad_shard(void **state)
 {
     (void)state;
     policy->pair.target.breaker.kind = BIDE_BREAKER_BY_RUN;
@@ -775,7 +775,7 @@ static void a_bad_shard_fails_and_a_breaker_of_its_own_spares_the_others(void **
     assert_int_equal(result.openings, 1);
 }
 
-static void sockets_are_held_until_the_answer_comes(void **state)
+static void connections_are_held_until_the_response(void **state)
 {
     (void)state;
     herd(10);
@@ -790,7 +790,7 @@ static void sockets_are_held_until_the_answer_comes(void **state)
     assert_int_equal(result.arrivals, 6); /* two more got a socket, and were cut with it; the others never had one */
 }
 
-static void a_hedge_without_a_socket_is_not_sent_once_its_call_is_over(void **state)
+static void waiting_hedge_is_not_sent_after_its_call_ended(void **state)
 {
     (void)state;
     herd(1);
@@ -804,7 +804,7 @@ static void a_hedge_without_a_socket_is_not_sent_once_its_call_is_over(void **st
     assert_int_equal(result.ended_ns, 100 * MS);
 }
 
-static void an_attempt_that_lost_gives_its_socket_back(void **state)
+static void losing_attempt_releases_its_connection(void **state)
 {
     (void)state;
     hedge(1, 50 * MS);
@@ -848,7 +848,7 @@ static void retries_at_every_layer_multiply(void **state)
     assert_int_equal(result.attempts, 30);
 }
 
-static void the_outermost_rule_adds_instead(void **state)
+static void outermost_rule_adds_instead_of_multiplying(void **state)
 {
     (void)state;
     herd(10);
@@ -858,7 +858,7 @@ static void the_outermost_rule_adds_instead(void **state)
     assert_int_equal(result.arrivals, 70);
 }
 
-static void a_service_may_make_several_calls_for_a_request(void **state)
+static void service_makes_several_downstream_calls(void **state)
 {
     (void)state;
     herd(10);
@@ -872,7 +872,7 @@ static void a_service_may_make_several_calls_for_a_request(void **state)
     assert_int_equal(result.latency.most_ns, 30 * MS);
 }
 
-static void the_deadline_goes_down_with_the_request(void **state)
+static void deadline_is_passed_downstream(void **state)
 {
     (void)state;
     herd(1);
@@ -888,7 +888,7 @@ static void the_deadline_goes_down_with_the_request(void **state)
     assert_int_equal(result.arrivals, 5); /* the middle gives each up when its caller does, and does not retry then */
 }
 
-static void a_service_does_not_retry_past_its_caller_s_deadline(void **state)
+static void service_does_not_retry_past_its_callers_deadline(void **state)
 {
     (void)state;
     herd(1);
@@ -904,7 +904,7 @@ static void a_service_does_not_retry_past_its_caller_s_deadline(void **state)
     assert_int_equal(result.wasted, 5);
 }
 
-static void a_fan_out_is_as_slow_as_its_slowest_call(void **state)
+static void fan_out_is_as_slow_as_its_slowest_call(void **state)
 {
     (void)state;
     world.clients[0].fanout = 100;
@@ -932,21 +932,21 @@ static void closed_clients(enum sim_pace pace)
     run();
 }
 
-static void a_closed_client_thinks_between_calls(void **state)
+static void closed_client_thinks_between_calls(void **state)
 {
     (void)state;
     closed_clients(SIM_PACE_THINK);
     assert_near((double)result.calls / 200, 50 / 0.2, 0.02);
 }
 
-static void a_closed_client_may_be_paced_from_its_last_start(void **state)
+static void closed_client_paces_from_the_start_of_a_call(void **state)
 {
     (void)state;
     closed_clients(SIM_PACE_START);
     assert_near((double)result.calls / 200, 50 / (0.1 + 0.1 * exp(-1)), 0.02);
 }
 
-static void a_closed_client_may_have_arrivals_that_queue(void **state)
+static void closed_client_queues_its_arrivals(void **state)
 {
     (void)state;
     world.clients[0].processes = 1;
@@ -970,7 +970,7 @@ static void recovery_is_counted_from_the_end_of_the_outage(void **state)
     assert_near(result.goodput, 100, 0.1);
 }
 
-static void a_service_that_always_fails_some_recovers_to_what_it_was(void **state)
+static void recovery_is_relative_to_the_success_before(void **state)
 {
     (void)state;
     world.duration_ns = 100 * S;
@@ -982,7 +982,7 @@ static void a_service_that_always_fails_some_recovers_to_what_it_was(void **stat
     assert_int_equal(result.recover_ns, 0);
 }
 
-static void a_backlog_delays_recovery_until_it_is_served(void **state)
+static void backlog_delays_recovery(void **state)
 {
     (void)state;
     world.duration_ns = 300 * S;
@@ -995,7 +995,7 @@ static void a_backlog_delays_recovery_until_it_is_served(void **state)
     assert_in_range(result.recover_ns, 30 * S, 45 * S); /* 1000 held, 25 a second faster than they come: 40 s */
 }
 
-static void what_never_recovers_is_said_to(void **state)
+static void permanent_overload_never_recovers(void **state)
 {
     (void)state;
     world.duration_ns = 300 * S;
@@ -1010,14 +1010,14 @@ static void what_never_recovers_is_said_to(void **state)
     assert_near(result.attempt_rate, 200, 0.05);
 }
 
-static void without_a_disturbance_there_is_nothing_to_recover_from(void **state)
+static void world_without_disturbance_is_not_disturbed(void **state)
 {
     (void)state;
     run();
     assert_false(result.disturbed);
 }
 
-static void a_run_without_draining_stops_at_its_duration(void **state)
+static void run_without_drain_stops_at_its_duration(void **state)
 {
     (void)state;
     world.drain = false;
@@ -1029,7 +1029,7 @@ static void a_run_without_draining_stops_at_its_duration(void **state)
     assert_true(result.ended_ns <= 10 * S);
 }
 
-static void users_whose_calls_have_not_ended_count_too(void **state)
+static void unfinished_users_are_counted(void **state)
 {
     (void)state;
     world.drain = false;
@@ -1042,7 +1042,7 @@ static void users_whose_calls_have_not_ended_count_too(void **state)
     assert_int_equal(result.users_succeeded * 3, result.succeeded);
 }
 
-static void a_series_that_gets_too_long_goes_on_in_wider_buckets(void **state)
+static void overlong_series_gets_wider_bins(void **state)
 {
     (void)state;
     herd(3);
@@ -1069,7 +1069,7 @@ static bool refuse(void)
 }
 
 /* Pools, queue, targets, sockets, users, closed clients, leases, the series: each of them lacks once. */
-static void without_memory_a_run_says_so_and_leaves_nothing(void **state)
+static void run_without_memory_fails_and_leaks_nothing(void **state)
 {
     (void)state;
     enum sim_end end = SIM_END_NO_MEMORY;
@@ -1086,7 +1086,7 @@ static void without_memory_a_run_says_so_and_leaves_nothing(void **state)
     world.clients[1].think = exponential(100 * MS);
     world.policy_of_clients[1] = policy;
     world.clients[1].fleet = true;
-    ten_tokens(0);
+    set_ten_tokens(0);
     world.bin_ns = 50 * MS;
     queueing(1, exponential(10 * MS));
     sim_result_free(&result);
@@ -1108,90 +1108,90 @@ static bool stop(void *context, double done)
     return false;
 }
 
-static void progress_may_stop_a_run(void **state)
+static void progress_can_stop_a_run(void **state)
 {
     (void)state;
-    struct sim_run_options how = {.seed = SEED, .progress = stop};
+    struct sim_run_options options = {.seed = SEED, .progress = stop};
     world.clients[0].rate_micro = UINT64_C(10000) * 1000000;
     sim_result_free(&result);
-    assert_int_equal(sim_run(&world, &how, &result), SIM_END_STOPPED);
+    assert_int_equal(sim_run(&world, &options, &result), SIM_END_STOPPED);
     assert_null(result.point);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, fresh, forget)
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(with_exponential_service_the_mean_time_is_that_of_mm1),
-        T(with_constant_service_it_waits_half_as_long),
-        T(two_servers_wait_as_erlang_computed),
-        T(last_come_first_served_waits_as_long_in_the_mean),
-        T(without_waiting_room_calls_are_lost_as_erlang_computed),
-        T(three_servers_without_waiting_room_lose_as_erlang_computed),
-        T(closed_clients_at_one_server_are_as_fast_as_mean_value_analysis_says),
-        T(arrivals_come_at_the_rate_that_was_said),
-        T(uniform_arrivals_come_at_equal_distances),
+        T(exponential_service_has_mm1_latency),
+        T(constant_service_waits_half_as_long),
+        T(two_servers_have_mm2_latency),
+        T(lifo_has_the_same_mean_latency),
+        T(single_server_without_queue_refuses_as_erlang_b),
+        T(three_servers_without_queue_refuse_as_erlang_b),
+        T(closed_clients_match_mean_value_analysis),
+        T(arrivals_come_at_the_configured_rate),
+        T(uniform_arrivals_are_equally_spaced),
         T(uniform_arrivals_never_come_before_their_second),
-        T(a_spike_is_as_high_and_as_long_as_said),
-        T(a_ramp_goes_up_and_down),
+        T(spike_has_its_configured_height_and_length),
+        T(ramp_rises_and_falls),
         T(all_attempts_are_made_when_everything_fails),
-        T(a_share_of_failures_takes_the_geometric_number_of_attempts),
-        T(an_outage_includes_its_last_instant_only_if_told),
-        T(the_network_s_delay_counts_both_ways),
-        T(an_attempt_is_cut_at_its_timeout_and_its_work_is_wasted),
-        T(an_answer_in_the_last_instant_is_in_time),
-        T(a_timeout_that_is_not_needed_makes_no_run_longer),
-        T(dead_work_is_dropped_if_the_service_knows_the_deadline),
-        T(a_cut_network_delivers_everything_when_it_is_whole_again),
-        T(a_service_that_is_silent_leaves_calls_without_a_timeout_hanging),
-        T(a_slow_service_takes_longer_and_fails_its_share),
-        T(a_cold_service_warms_up),
-        T(latency_may_grow_with_what_is_in_the_house),
-        T(a_service_that_gets_ever_slower_is_not_waited_for_longer_than_there_is_time),
-        T(what_the_network_loses_only_a_timeout_finds),
-        T(a_hedge_wins_and_the_slow_attempt_is_wasted),
-        T(hedges_without_a_delay_all_start_at_once),
-        T(a_row_that_is_down_when_the_write_comes_does_not_take_it),
-        T(each_of_the_four_messages_may_get_lost),
-        T(a_write_for_a_caller_who_has_gone_is_wasted),
-        T(server_hints_are_waited_for),
-        T(gaussian_jitter_stays_in_the_envelope_around_its_middle),
-        T(a_budget_is_shared_by_the_calls_of_one_process),
-        T(a_budget_is_shared_by_the_processes_of_one_host),
-        T(a_fleet_s_bucket_begins_empty),
-        T(what_trickles_into_it_is_what_all_of_them_retry),
-        T(what_they_earn_is_what_all_of_them_retry),
-        T(without_its_bucket_a_fleet_has_the_floor_of_each),
-        T(an_answer_after_the_patience_is_none_and_what_it_granted_is_lost),
-        T(hosts_may_lease_as_one_each),
-        T(a_fleet_makes_no_run_longer),
-        T(a_fleet_does_not_wait_for_calls_that_hang),
-        T(the_level_of_a_budget_is_that_of_the_end_of_each_bucket),
-        T(open_breakers_of_many_processes_are_counted_as_many_as_they_are),
-        T(a_bad_shard_fails_and_a_breaker_of_its_own_spares_the_others),
-        T(sockets_are_held_until_the_answer_comes),
-        T(a_hedge_without_a_socket_is_not_sent_once_its_call_is_over),
-        T(an_attempt_that_lost_gives_its_socket_back),
+        T(attempts_follow_the_geometric_distribution),
+        T(outage_includes_its_last_instant_only_if_inclusive),
+        T(network_delay_counts_both_ways),
+        T(timed_out_attempt_counts_as_wasted_work),
+        T(response_at_the_timeout_is_in_time),
+        T(unused_timeout_does_not_prolong_the_run),
+        T(drop_dead_drops_requests_past_their_deadline),
+        T(hold_outage_delivers_requests_at_its_end),
+        T(silent_service_leaves_calls_without_timeout_unfinished),
+        T(slow_outage_prolongs_service_and_fails_its_share),
+        T(cold_service_warms_up),
+        T(latency_grows_with_requests_in_the_system),
+        T(endless_service_time_ends_the_run),
+        T(lost_messages_end_by_timeout),
+        T(hedge_wins_and_the_slow_attempt_is_wasted),
+        T(hedges_without_delay_start_together),
+        T(outage_at_the_write_of_a_row_refuses_it),
+        T(any_of_the_four_messages_may_be_lost),
+        T(row_write_after_the_timeout_is_wasted),
+        T(retry_waits_for_server_hint),
+        T(gaussian_jitter_stays_in_its_envelope),
+        T(calls_of_a_process_share_a_budget),
+        T(processes_of_a_host_share_a_budget),
+        T(fleet_bucket_starts_empty),
+        T(fleet_retries_follow_the_refill),
+        T(fleet_retries_follow_the_earned_tokens),
+        T(disconnected_instances_have_their_local_floor),
+        T(reply_after_the_timeout_is_lost_with_its_grant),
+        T(each_host_leases_as_one_instance),
+        T(fleet_does_not_prolong_the_run),
+        T(fleet_does_not_wait_for_hanging_calls),
+        T(budget_level_is_sampled_at_the_end_of_each_bin),
+        T(open_breakers_are_extrapolated_from_the_sample),
+        T(breaker_per_shard_isolates_a_bad_shard),
+        T(connections_are_held_until_the_response),
+        T(waiting_hedge_is_not_sent_after_its_call_ended),
+        T(losing_attempt_releases_its_connection),
         T(retries_at_every_layer_multiply),
-        T(the_outermost_rule_adds_instead),
-        T(a_service_may_make_several_calls_for_a_request),
-        T(the_deadline_goes_down_with_the_request),
-        T(a_service_does_not_retry_past_its_caller_s_deadline),
-        T(a_fan_out_is_as_slow_as_its_slowest_call),
-        T(a_closed_client_thinks_between_calls),
-        T(a_closed_client_may_be_paced_from_its_last_start),
-        T(a_closed_client_may_have_arrivals_that_queue),
+        T(outermost_rule_adds_instead_of_multiplying),
+        T(service_makes_several_downstream_calls),
+        T(deadline_is_passed_downstream),
+        T(service_does_not_retry_past_its_callers_deadline),
+        T(fan_out_is_as_slow_as_its_slowest_call),
+        T(closed_client_thinks_between_calls),
+        T(closed_client_paces_from_the_start_of_a_call),
+        T(closed_client_queues_its_arrivals),
         T(recovery_is_counted_from_the_end_of_the_outage),
-        T(a_service_that_always_fails_some_recovers_to_what_it_was),
-        T(a_backlog_delays_recovery_until_it_is_served),
-        T(what_never_recovers_is_said_to),
-        T(without_a_disturbance_there_is_nothing_to_recover_from),
-        T(a_run_without_draining_stops_at_its_duration),
-        T(users_whose_calls_have_not_ended_count_too),
-        T(a_series_that_gets_too_long_goes_on_in_wider_buckets),
-        T(without_memory_a_run_says_so_and_leaves_nothing),
-        T(progress_may_stop_a_run),
+        T(recovery_is_relative_to_the_success_before),
+        T(backlog_delays_recovery),
+        T(permanent_overload_never_recovers),
+        T(world_without_disturbance_is_not_disturbed),
+        T(run_without_drain_stops_at_its_duration),
+        T(unfinished_users_are_counted),
+        T(overlong_series_gets_wider_bins),
+        T(run_without_memory_fails_and_leaks_nothing),
+        T(progress_can_stop_a_run),
     };
     return cmocka_run_group_tests_name("sim_run", tests, NULL, NULL);
 }

@@ -21,23 +21,23 @@
 
 static struct sim_scenario *scenario;
 static char errors[CONF_ERROR_MAX];
-static struct sim_overrides choice;
+static struct sim_overrides overrides;
 static const char *sets[8], *policies[8];
 static char base[64];
 static int before = -1;
 
-static int enter(void **state)
+static int setup(void **state)
 {
     snprintf(base, sizeof base, P_tmpdir "/bide-scenario-XXXXXX");
     before = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    choice = (struct sim_overrides){.set = NULL};
+    overrides = (struct sim_overrides){.set = NULL};
     memset(sets, 0, sizeof sets);
     memset(policies, 0, sizeof policies);
     return before < 0 || mkdtemp(base) == NULL || chdir(base) != 0 || setenv("HOME", base, 1) ||
            unsetenv("XDG_CONFIG_HOME");
 }
 
-static int leave(void **state)
+static int teardown(void **state)
 {
     char command[128];
     sim_scenario_free(scenario);
@@ -48,7 +48,7 @@ static int leave(void **state)
     return failed;
 }
 
-static void put(const char *path, const char *text)
+static void write_file(const char *path, const char *text)
 {
     FILE *file = fopen(path, "w");
     assert_non_null(file);
@@ -62,16 +62,16 @@ static void set(const char *word)
     while (sets[i] != NULL)
         i++;
     sets[i] = word;
-    choice.set = sets;
+    overrides.set = sets;
 }
 
-static void with_policy(const char *word)
+static void add_policy(const char *word)
 {
     size_t i = 0;
     while (policies[i] != NULL)
         i++;
     policies[i] = word;
-    choice.policy = policies;
+    overrides.policy = policies;
 }
 
 static bool read_bytes(const char *text, size_t length)
@@ -80,7 +80,7 @@ static bool read_bytes(const char *text, size_t length)
     assert_non_null(exact);
     memcpy(exact, text, length);
     sim_scenario_free(scenario);
-    scenario = sim_scenario_read_text("f.ini", (struct bide_text){exact, length}, &choice, errors);
+    scenario = sim_scenario_read_text("f.ini", (struct bide_text){exact, length}, &overrides, errors);
     free(exact);
     assert_int_equal(scenario != NULL, errors[0] == '\0');
     return scenario != NULL;
@@ -93,7 +93,7 @@ static void assert_reads(const char *text)
 }
 
 /* All that is told, exactly. */
-static void assert_tells(const char *text, const char *expected)
+static void assert_reports(const char *text, const char *expected)
 {
     assert_false(read_bytes(text, strlen(text)));
     assert_string_equal(errors, expected);
@@ -136,7 +136,7 @@ static void assert_setting(const char *key, const char *expected)
 
 /* ---- what a file comes to ---- */
 
-static void a_plain_file_is_one_row_named_by_its_policy(void **state)
+static void file_without_cases_is_a_row_named_by_its_policy(void **state)
 {
     assert_reads(PLAIN);
     LABELS("service");
@@ -153,7 +153,7 @@ static void a_plain_file_is_one_row_named_by_its_policy(void **state)
     assert_int_equal(sim_scenario_seed(scenario), 1);
 }
 
-static void the_head_says_how_it_is_shown(void **state)
+static void scenario_section_sets_title_and_picture(void **state)
 {
     size_t count;
     assert_reads("\xef\xbb\xbf# ours\r\n[scenario]\r\ntitle = A # comment\nquestion = Is it\n   well, or\n\tnot?\n"
@@ -169,7 +169,7 @@ static void the_head_says_how_it_is_shown(void **state)
     assert_int_equal(sim_scenario_seed(scenario), 7);
 }
 
-static void sections_may_name_what_comes_later(void **state)
+static void sections_may_refer_to_later_sections(void **state)
 {
     assert_reads("[outage]\nservice = db\nuntil = 1s\n[clients]\nrate = 1/s\nservice = web\npolicy = late\n"
                  "[service db]\n[service web]\ncalls = db\npolicy = late\n[policy late]\nattempts = 7\n");
@@ -182,7 +182,7 @@ static void sections_may_name_what_comes_later(void **state)
     assert_string_equal(row(0)->name, "late");
 }
 
-static void the_first_service_is_meant_where_none_is_named(void **state)
+static void default_service_is_the_first(void **state)
 {
     assert_reads("[clients]\nrate = 1/s\n[outage]\nuntil = 1s\n[service b]\ncalls = a\n[service a]\n");
     assert_int_equal(row(0)->world.clients[0].service, 0);
@@ -221,7 +221,7 @@ static void a_sweep_without_cases_is_labelled_by_its_values(void **state)
     assert_true(row(0)->swept_value == 0.002);
 }
 
-static void keys_of_policies_are_set_in_copies(void **state)
+static void policy_keys_are_set_in_copies(void **state)
 {
     assert_reads(POLICIES "[clients]\nrate = 1/s\npolicy = one\n[service web]\ncalls = db\npolicy = two\n[service db]\n"
                           "[case as it is]\n[case patient]\npolicy.base = 1s\n[sweep]\npolicy.attempts = 5, 6\n");
@@ -235,7 +235,7 @@ static void keys_of_policies_are_set_in_copies(void **state)
     assert_true(row(3)->swept_value == 6);
 }
 
-static void a_short_key_means_all_of_several(void **state)
+static void short_key_applies_to_all_elements(void **state)
 {
     assert_reads("[clients a]\nrate = 1/s\n[clients b]\nrate = 2/s\n[service]\n"
                  "[case all]\nclients.rate = 5/s\n[case one]\nclients.b.rate = 7/s\n");
@@ -247,21 +247,21 @@ static void a_short_key_means_all_of_several(void **state)
     assert_setting_in(1, "clients.b.rate", "7/s");
 }
 
-static void a_preset_and_a_policy_file_are_policies_too(void **state)
+static void policy_may_be_a_preset_or_in_a_policy_file(void **state)
 {
-    put("bide.conf", "[mine]\nattempts = 9\n[service]\nattempts = 8\n");
+    write_file("bide.conf", "[mine]\nattempts = 9\n[service]\nattempts = 8\n");
     assert_reads("[clients]\nrate = 1/s\npolicy = mine\n[service]\n");
     assert_int_equal(row(0)->world.policy_of_clients[0]->pair.policy.attempts_max, 9);
     assert_reads("[clients]\nrate = 1/s\npolicy = ./bide.conf#service\n[service]\n");
     assert_int_equal(row(0)->world.policy_of_clients[0]->pair.policy.attempts_max, 8);
     assert_reads(PLAIN); /* a scenario's figures do not depend on where it is run */
     assert_int_not_equal(row(0)->world.policy_of_clients[0]->pair.policy.attempts_max, 8);
-    with_policy("service"); /* but the user's word means the user's own */
+    add_policy("service"); /* but the user's word means the user's own */
     assert_reads(PLAIN);
     assert_int_equal(row(0)->world.policy_of_clients[0]->pair.policy.attempts_max, 8);
 }
 
-static void a_slow_outage_has_the_number_in_its_row(void **state)
+static void slow_outage_gets_its_derived_fail(void **state)
 {
     assert_reads(PLAIN "fail = 5%\n[outage a]\nkind = slow\ncapacity = 10%\nuntil = 1s\n[outage b]\nfrom = 2s\n");
     assert_int_equal(row(0)->world.outage[0].fail_ppm, 50000);
@@ -270,7 +270,7 @@ static void a_slow_outage_has_the_number_in_its_row(void **state)
     assert_setting("outage.a.capacity", "10%");
 }
 
-static void all_of_the_catalogue_is_right(void **state)
+static void catalogue_is_valid(void **state)
 {
     const struct sim_entry *entry;
     size_t i = 0;
@@ -288,7 +288,7 @@ static void all_of_the_catalogue_is_right(void **state)
 
 /* ---- the command line ---- */
 
-static void set_takes_its_key_out_of_sweeps_and_cases(void **state)
+static void set_removes_its_key_from_sweeps_and_cases(void **state)
 {
     set("clients.rate=5/s");
     set("service.order=lifo");
@@ -302,7 +302,7 @@ static void set_takes_its_key_out_of_sweeps_and_cases(void **state)
     assert_setting("clients.rate", "5/s");
 }
 
-static void set_reaches_every_policy_that_is_used(void **state)
+static void set_applies_to_every_policy_in_use(void **state)
 {
     set("policy.attempts=4");
     set("policy.attempts=5"); /* the last one holds */
@@ -324,12 +324,12 @@ static void set_may_change_the_head_and_one_group_of_several(void **state)
     assert_int_equal(row(1)->world.clients[1].rate_micro, 7000000);
 }
 
-static void policies_take_the_place_of_cases(void **state)
+static void policies_replace_cases(void **state)
 {
-    put("x.conf", "[one]\nattempts = 9\n");
-    with_policy("one"); /* the scenario's own */
-    with_policy("x.conf#one");
-    with_policy("grpc");
+    write_file("x.conf", "[one]\nattempts = 9\n");
+    add_policy("one"); /* the scenario's own */
+    add_policy("x.conf#one");
+    add_policy("grpc");
     assert_reads(POLICIES
                  "[clients]\nrate = 1/s\npolicy = two\n[service a]\ncalls = b\npolicy = two\n[service b]\n"
                  "[case x]\nclients.policy = two\n[sweep]\nclients.policy = one, two\nservice.b.fail = 0%, 1%\n");
@@ -341,7 +341,7 @@ static void policies_take_the_place_of_cases(void **state)
     assert_null(row(2)->world.policy_of_service[1]);
 }
 
-static void a_curve_without_its_sweep_becomes_bars(void **state)
+static void set_of_the_swept_key_turns_a_curve_into_bars(void **state)
 {
     const char *text = "[scenario]\npicture = curve\n" PLAIN "[sweep]\nclients.rate = 1/s, 2/s\n";
     assert_reads(text);
@@ -351,7 +351,7 @@ static void a_curve_without_its_sweep_becomes_bars(void **state)
     assert_int_equal(sim_scenario_picture(scenario), SIM_PICTURE_BARS);
 }
 
-static void a_wrong_word_of_the_command_line_is_told_as_such(void **state)
+static void invalid_overrides_are_reported_as_options(void **state)
 {
     static const char *const rows[][2] = {
         {"clients.rat=3", "no such key; did you mean clients.rate?"},
@@ -386,19 +386,19 @@ static void a_wrong_word_of_the_command_line_is_told_as_such(void **state)
             assert_string_equal(errors, expected);
     }
     sets[0] = NULL;
-    with_policy("nobody");
+    add_policy("nobody");
     assert_false(read_bytes(PLAIN, strlen(PLAIN)));
     assert_non_null(strstr(errors, "--policy: no policy named nobody: "));
     set("clients.policy=grpc");
     policies[0] = "sre";
-    assert_tells(PLAIN, "--set clients.policy=grpc: --policy says it already");
+    assert_reports(PLAIN, "--set clients.policy=grpc: --policy says it already");
 }
 
 /* ---- mistakes ---- */
 
-static void every_mistake_is_told_with_its_line(void **state)
+static void every_mistake_is_reported_with_its_line(void **state)
 {
-    assert_tells(
+    assert_reports(
         "stray = 1\n[scenario]\ndurration = 10s\nduration = 10\n[polcy a]\n[policy one]\nattemps = 3\n[policy]\n"
         "x = 1\n[clients]\nrat = 280/s\nrate = 280\nrate = 10/s\nrate = 11/s\npolicy = on\n[clients]\nrate = 1/s\n"
         "[service db]\nfail = 200%\n[clients\n",
@@ -416,121 +416,122 @@ static void every_mistake_is_told_with_its_line(void **state)
         "f.ini:20: [clients: want [section] and nothing behind it");
 }
 
-static void a_policy_that_is_not_there_is_told_where_it_is_named(void **state)
+static void unknown_policy_is_reported_where_it_is_used(void **state)
 {
-    assert_tells(POLICIES "[clients]\nrate = 1/s\npolicy = tow\n[service]\n[case a]\nclients.policy = onee\n",
-                 "f.ini:8: [clients] policy = tow: no policy named tow; did you mean two?\n"
-                 "f.ini:11: [case a] clients.policy = onee: no policy named onee; did you mean one?");
-    put("bad.conf", "[x]\nattemps = 3\nbase = 1\n");
-    assert_tells("[clients]\nrate = 1/s\npolicy = bad.conf#x\n[service]\n",
-                 "f.ini:3: [clients] policy = bad.conf#x: bad.conf:2: [x] attemps = 3: no such key; did you mean "
-                 "attempts?\n"
-                 "f.ini:3: [clients] policy = bad.conf#x: bad.conf:3: [x] base = 1: want a duration such as 200ms");
+    assert_reports(POLICIES "[clients]\nrate = 1/s\npolicy = tow\n[service]\n[case a]\nclients.policy = onee\n",
+                   "f.ini:8: [clients] policy = tow: no policy named tow; did you mean two?\n"
+                   "f.ini:11: [case a] clients.policy = onee: no policy named onee; did you mean one?");
+    write_file("bad.conf", "[x]\nattemps = 3\nbase = 1\n");
+    assert_reports("[clients]\nrate = 1/s\npolicy = bad.conf#x\n[service]\n",
+                   "f.ini:3: [clients] policy = bad.conf#x: bad.conf:2: [x] attemps = 3: no such key; did you mean "
+                   "attempts?\n"
+                   "f.ini:3: [clients] policy = bad.conf#x: bad.conf:3: [x] base = 1: want a duration such as 200ms");
 }
 
-static void mistakes_of_cases_and_sweeps_are_told_there(void **state)
+static void mistakes_of_cases_and_sweeps_are_reported(void **state)
 {
-    assert_tells(PLAIN "[case a]\nservice.ordr = lifo\nservice.order = lifos\nscenario.title = x\nservice.time = 1ms\n"
-                       "service.time = 2ms\n[case a]\n[case b:c]\n[sweep]\nclients.rate = 1/s, 2\n[sweep]\n",
-                 "f.ini:5: [case a] service.ordr = lifo: no such key; did you mean service.order?\n"
-                 "f.ini:6: [case a] service.order = lifos: want one of fifo, lifo\n"
-                 "f.ini:7: [case a] scenario.title = x: it is the same for all that is compared: say it in [scenario]\n"
-                 "f.ini:9: [case a] service.time = 2ms: said already, in line 8\n"
-                 "f.ini:10: [case a]: there is a case of that name already\n"
-                 "f.ini:11: [case b:c]: want a name of 1 to 63 characters without any of : [ ] = and quotes\n"
-                 "f.ini:13: [sweep] clients.rate = 2: want a rate such as 280/s or 30/min, in whole millionths a "
-                 "second\n"
-                 "f.ini:14: [sweep]: is there already, in line 12");
-    assert_tells(PLAIN "[sweep]\nclients.rate = 1/s, 1/s\nclients.rate = 3/s\n[sweep x]\n",
-                 "f.ini:5: [sweep] clients.rate = 1/s: the same value twice\n"
-                 "f.ini:6: [sweep] clients.rate = 3/s: it is swept already\n"
-                 "f.ini:7: [sweep x]: want no name");
+    assert_reports(
+        PLAIN "[case a]\nservice.ordr = lifo\nservice.order = lifos\nscenario.title = x\nservice.time = 1ms\n"
+              "service.time = 2ms\n[case a]\n[case b:c]\n[sweep]\nclients.rate = 1/s, 2\n[sweep]\n",
+        "f.ini:5: [case a] service.ordr = lifo: no such key; did you mean service.order?\n"
+        "f.ini:6: [case a] service.order = lifos: want one of fifo, lifo\n"
+        "f.ini:7: [case a] scenario.title = x: it is the same for all that is compared: say it in [scenario]\n"
+        "f.ini:9: [case a] service.time = 2ms: said already, in line 8\n"
+        "f.ini:10: [case a]: there is a case of that name already\n"
+        "f.ini:11: [case b:c]: want a name of 1 to 63 characters without any of : [ ] = and quotes\n"
+        "f.ini:13: [sweep] clients.rate = 2: want a rate such as 280/s or 30/min, in whole millionths a "
+        "second\n"
+        "f.ini:14: [sweep]: is there already, in line 12");
+    assert_reports(PLAIN "[sweep]\nclients.rate = 1/s, 1/s\nclients.rate = 3/s\n[sweep x]\n",
+                   "f.ini:5: [sweep] clients.rate = 1/s: the same value twice\n"
+                   "f.ini:6: [sweep] clients.rate = 3/s: it is swept already\n"
+                   "f.ini:7: [sweep x]: want no name");
 }
 
-static void a_case_that_makes_the_world_wrong_is_named(void **state)
+static void case_with_an_invalid_world_is_named(void **state)
 {
-    assert_tells(
+    assert_reports(
         PLAIN "[case fine]\n[case off]\nclients.rate = 0/s\n",
         "f.ini:6: [case off] clients.rate = 0/s: want more than 0/s, or arrival = herd or closed (in row off)");
-    assert_tells(PLAIN "[outage]\nfrom = 5s\nuntil = 8s\n[sweep]\noutage.from = 5s, 9s\n",
-                 "f.ini:6: [outage] until = 8s: want later than from (9s) (in row outage.from=9s)");
-    assert_tells(PLAIN "[case herd]\nclients.arrival = herd\n",
-                 "f.ini:1: [clients] count = 0, by default: want how many, 1 or more (in row herd)\n"
-                 "f.ini:2: [clients] rate = 10/s: a herd comes all at once, at `from`, as many as `count` says");
-    assert_tells(PLAIN "[case x]\npolicy.cap = 1ms\n",
-                 "f.ini:5: [case x] policy.cap = 1ms: want base (200ms) or more (in policy service)");
+    assert_reports(PLAIN "[outage]\nfrom = 5s\nuntil = 8s\n[sweep]\noutage.from = 5s, 9s\n",
+                   "f.ini:6: [outage] until = 8s: want later than from (9s) (in row outage.from=9s)");
+    assert_reports(PLAIN "[case herd]\nclients.arrival = herd\n",
+                   "f.ini:1: [clients] count = 0, by default: want how many, 1 or more (in row herd)\n"
+                   "f.ini:2: [clients] rate = 10/s: a herd comes all at once, at `from`, as many as `count` says");
+    assert_reports(PLAIN "[case x]\npolicy.cap = 1ms\n",
+                   "f.ini:5: [case x] policy.cap = 1ms: want base (200ms) or more (in policy service)");
 }
 
-static void what_one_row_needs_another_may_ignore(void **state)
+static void key_may_have_an_effect_in_some_rows_only(void **state)
 {
     const char *text = "[clients]\nrate = 10/s\ncount = 5\n[service]\nfull = throttle\n"
                        "[case open]\nservice.queue_max = 3\n[case herd]\nclients.arrival = herd\n";
     assert_reads(text);
-    with_policy("service"); /* leaves the cases out; the file is right all the same */
+    add_policy("service"); /* leaves the cases out; the file is right all the same */
     assert_reads(text);
     policies[0] = NULL;
-    choice.policy = NULL;
-    assert_tells("[clients]\nrate = 10/s\n[service]\nfull = throttle\n[case a]\nservice.order = lifo\n[case b]\n",
-                 "f.ini:4: [service] full = throttle: its queue is never full: want queue_max");
-    assert_tells(PLAIN "fail = 1%\n[case a]\nservice.hint_time = 1s\n[case b]\nservice.hint_time = 1s\n"
-                       "service.hint = date\n",
-                 "f.ini:6: [case a] service.hint_time = 1s: it gives no hint: want hint = delta or date");
+    overrides.policy = NULL;
+    assert_reports("[clients]\nrate = 10/s\n[service]\nfull = throttle\n[case a]\nservice.order = lifo\n[case b]\n",
+                   "f.ini:4: [service] full = throttle: its queue is never full: want queue_max");
+    assert_reports(PLAIN "fail = 1%\n[case a]\nservice.hint_time = 1s\n[case b]\nservice.hint_time = 1s\n"
+                         "service.hint = date\n",
+                   "f.ini:6: [case a] service.hint_time = 1s: it gives no hint: want hint = delta or date");
 }
 
-static void services_and_groups_are_told_apart_by_name(void **state)
+static void several_services_and_groups_need_names(void **state)
 {
-    assert_tells(
+    assert_reports(
         "[clients]\nrate = 1/s\n[clients b]\nrate = 1/s\n[service]\n[service b]\n[service b c]\n[service d.e]\n",
         "f.ini:1: [clients]: want a name, [clients NAME], where there are several\n"
         "f.ini:5: [service]: want a name, [service NAME], where there are several\n"
         "f.ini:7: [service b c]: want a name of 1 to 63 letters, digits, _ and -\n"
         "f.ini:8: [service d.e]: want a name of 1 to 63 letters, digits, _ and -");
-    assert_tells("[clients]\nrate = 1/s\nservice = db\n[service web]\ncalls = bd\n[service bb]\n",
-                 "f.ini:3: [clients] service = db: there is no [service db]; did you mean bb?\n"
-                 "f.ini:5: [service web] calls = bd: there is no [service bd]; did you mean bb?");
+    assert_reports("[clients]\nrate = 1/s\nservice = db\n[service web]\ncalls = bd\n[service bb]\n",
+                   "f.ini:3: [clients] service = db: there is no [service db]; did you mean bb?\n"
+                   "f.ini:5: [service web] calls = bd: there is no [service bd]; did you mean bb?");
 }
 
-static void a_service_that_nobody_calls_is_told(void **state)
+static void service_that_is_never_called_is_reported(void **state)
 {
-    assert_tells("[clients]\nrate = 1/s\n[service web]\n[service db]\n",
-                 "f.ini:4: [service db]: nobody calls it: want [clients] service = db, or calls = db in a service");
+    assert_reports("[clients]\nrate = 1/s\n[service web]\n[service db]\n",
+                   "f.ini:4: [service db]: nobody calls it: want [clients] service = db, or calls = db in a service");
     assert_reads(
         "[clients]\nrate = 1/s\n[service web]\n[service db]\n[case deep]\nservice.web.calls = db\n[case flat]\n");
 }
 
-static void circles_and_overlaps_are_told(void **state)
+static void call_cycles_and_overlapping_outages_are_reported(void **state)
 {
-    assert_tells("[clients]\nrate = 1/s\n[service a]\ncalls = b\n[service b]\ncalls = a\n",
-                 "f.ini:4: [service a] calls = b: services call each other in a circle: want none at one of them");
-    assert_tells(PLAIN "[outage a]\nuntil = 5s\n[outage b]\nfrom = 4s\nuntil = 6s\n",
-                 "f.ini:7: [outage b] from = 4s: another outage of the same service lasts from 0 until 5s");
+    assert_reports("[clients]\nrate = 1/s\n[service a]\ncalls = b\n[service b]\ncalls = a\n",
+                   "f.ini:4: [service a] calls = b: services call each other in a circle: want none at one of them");
+    assert_reports(PLAIN "[outage a]\nuntil = 5s\n[outage b]\nfrom = 4s\nuntil = 6s\n",
+                   "f.ini:7: [outage b] from = 4s: another outage of the same service lasts from 0 until 5s");
 }
 
-static void a_world_wants_clients_and_a_service(void **state)
+static void world_needs_clients_and_a_service(void **state)
 {
-    assert_tells("", "f.ini: want a [clients] section");
-    assert_tells("[clients]\nrate = 1/s\n", "f.ini: want a [service] section");
+    assert_reports("", "f.ini: want a [clients] section");
+    assert_reports("[clients]\nrate = 1/s\n", "f.ini: want a [service] section");
 }
 
-static void too_much_of_anything_is_refused(void **state)
+static void limits_on_numbers_are_enforced(void **state)
 {
     char *text = malloc(200000), *at = text;
     assert_non_null(text);
     at += sprintf(at, "%s", PLAIN);
     for (int i = 0; i < 33; i++)
         at += sprintf(at, "[case c%d]\n", i);
-    assert_tells(text, "f.ini:36: [case c32]: want 32 cases at most");
+    assert_reports(text, "f.ini:36: [case c32]: want 32 cases at most");
     at = text + sprintf(text, "%s[sweep]\nclients.rate = 1/s", PLAIN);
     for (int i = 2; i < 24; i++)
         at += sprintf(at, ", %d/s", i);
     at += sprintf(at, "\nservice.servers = 1");
     for (int i = 2; i < 24; i++)
         at += sprintf(at, ", %d", i);
-    assert_tells(text, "f.ini:4: [sweep]: 529 rows: want 512 at most");
+    assert_reports(text, "f.ini:4: [sweep]: 529 rows: want 512 at most");
     sprintf(text, "%s[sweep]\nclients.rate = 1/s, 2/s\nservice.servers = 1, 2\nservice.fail = 0%%\n", PLAIN);
-    assert_tells(text, "f.ini:7: [sweep] service.fail: want two keys at most");
+    assert_reports(text, "f.ini:7: [sweep] service.fail: want two keys at most");
     sprintf(text, "[clients a]\n[clients b]\n[clients c]\n[clients d]\n[clients e]\n");
-    assert_tells(text, "f.ini:5: [clients e]: want 4 of them at most");
+    assert_reports(text, "f.ini:5: [clients e]: want 4 of them at most");
     at = text + sprintf(text, "[scenario]\ntitle = ");
     memset(at, 'x', 300);
     sprintf(at + 300, "\n%s", PLAIN);
@@ -539,13 +540,14 @@ static void too_much_of_anything_is_refused(void **state)
     free(text);
 }
 
-static void a_curve_wants_numbers_on_its_axis(void **state)
+static void curve_needs_a_numeric_key(void **state)
 {
-    assert_tells("[scenario]\npicture = curve\n" PLAIN,
-                 "f.ini:1: [scenario] picture = curve: nothing is swept: want a [sweep], or picture = bars");
-    assert_tells("[scenario]\npicture = curve\n" PLAIN "[sweep]\nservice.order = fifo, lifo\n",
-                 "f.ini:7: [sweep] service.order = fifo: a curve is over numbers: want another key first, or picture = "
-                 "bars");
+    assert_reports("[scenario]\npicture = curve\n" PLAIN,
+                   "f.ini:1: [scenario] picture = curve: nothing is swept: want a [sweep], or picture = bars");
+    assert_reports(
+        "[scenario]\npicture = curve\n" PLAIN "[sweep]\nservice.order = fifo, lifo\n",
+        "f.ini:7: [sweep] service.order = fifo: a curve is over numbers: want another key first, or picture = "
+        "bars");
 }
 
 /* ---- files ---- */
@@ -556,10 +558,10 @@ static void assert_no_scenario(const char *name, const char *expected)
     assert_string_equal(errors, expected);
 }
 
-static void a_name_with_a_point_or_a_slash_is_a_file(void **state)
+static void name_with_a_point_or_slash_is_a_file(void **state)
 {
-    put("my.ini", "[scenario]\n" PLAIN);
-    put("plain", PLAIN);
+    write_file("my.ini", "[scenario]\n" PLAIN);
+    write_file("plain", PLAIN);
     scenario = sim_scenario_read("./my.ini", NULL, errors);
     assert_non_null(scenario);
     assert_string_equal(sim_scenario_name(scenario), "my");
@@ -575,7 +577,7 @@ static void a_name_with_a_point_or_a_slash_is_a_file(void **state)
                        "its name");
 }
 
-static void a_file_too_large_or_binary_is_refused(void **state)
+static void oversized_or_binary_file_is_rejected(void **state)
 {
     size_t size = CONF_FILE_MAX + 1;
     char *text = malloc(size);
@@ -611,7 +613,7 @@ static struct bide_text block(const char *page, size_t n)
     return (struct bide_text){at, (size_t)(end - at)};
 }
 
-static void the_page_about_it_has_an_example_and_mistakes_as_they_are_told(void **state)
+static void documentation_example_and_mistakes_are_exact(void **state)
 {
     static char page[65536];
     int file = openat(before, "docs/scenario-file.md", O_RDONLY | O_CLOEXEC);
@@ -630,39 +632,39 @@ static void the_page_about_it_has_an_example_and_mistakes_as_they_are_told(void 
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(a_plain_file_is_one_row_named_by_its_policy),
-        TEST(the_head_says_how_it_is_shown),
-        TEST(sections_may_name_what_comes_later),
-        TEST(the_first_service_is_meant_where_none_is_named),
+        TEST(file_without_cases_is_a_row_named_by_its_policy),
+        TEST(scenario_section_sets_title_and_picture),
+        TEST(sections_may_refer_to_later_sections),
+        TEST(default_service_is_the_first),
         TEST(cases_and_sweeps_make_rows_in_order),
         TEST(a_sweep_without_cases_is_labelled_by_its_values),
-        TEST(keys_of_policies_are_set_in_copies),
-        TEST(a_short_key_means_all_of_several),
-        TEST(a_preset_and_a_policy_file_are_policies_too),
-        TEST(a_slow_outage_has_the_number_in_its_row),
-        TEST(all_of_the_catalogue_is_right),
-        TEST(set_takes_its_key_out_of_sweeps_and_cases),
-        TEST(set_reaches_every_policy_that_is_used),
+        TEST(policy_keys_are_set_in_copies),
+        TEST(short_key_applies_to_all_elements),
+        TEST(policy_may_be_a_preset_or_in_a_policy_file),
+        TEST(slow_outage_gets_its_derived_fail),
+        TEST(catalogue_is_valid),
+        TEST(set_removes_its_key_from_sweeps_and_cases),
+        TEST(set_applies_to_every_policy_in_use),
         TEST(set_may_change_the_head_and_one_group_of_several),
-        TEST(policies_take_the_place_of_cases),
-        TEST(a_curve_without_its_sweep_becomes_bars),
-        TEST(a_wrong_word_of_the_command_line_is_told_as_such),
-        TEST(every_mistake_is_told_with_its_line),
-        TEST(a_policy_that_is_not_there_is_told_where_it_is_named),
-        TEST(mistakes_of_cases_and_sweeps_are_told_there),
-        TEST(a_case_that_makes_the_world_wrong_is_named),
-        TEST(what_one_row_needs_another_may_ignore),
-        TEST(services_and_groups_are_told_apart_by_name),
-        TEST(a_service_that_nobody_calls_is_told),
-        TEST(circles_and_overlaps_are_told),
-        TEST(a_world_wants_clients_and_a_service),
-        TEST(too_much_of_anything_is_refused),
-        TEST(a_curve_wants_numbers_on_its_axis),
-        TEST(a_name_with_a_point_or_a_slash_is_a_file),
-        TEST(a_file_too_large_or_binary_is_refused),
-        TEST(the_page_about_it_has_an_example_and_mistakes_as_they_are_told),
+        TEST(policies_replace_cases),
+        TEST(set_of_the_swept_key_turns_a_curve_into_bars),
+        TEST(invalid_overrides_are_reported_as_options),
+        TEST(every_mistake_is_reported_with_its_line),
+        TEST(unknown_policy_is_reported_where_it_is_used),
+        TEST(mistakes_of_cases_and_sweeps_are_reported),
+        TEST(case_with_an_invalid_world_is_named),
+        TEST(key_may_have_an_effect_in_some_rows_only),
+        TEST(several_services_and_groups_need_names),
+        TEST(service_that_is_never_called_is_reported),
+        TEST(call_cycles_and_overlapping_outages_are_reported),
+        TEST(world_needs_clients_and_a_service),
+        TEST(limits_on_numbers_are_enforced),
+        TEST(curve_needs_a_numeric_key),
+        TEST(name_with_a_point_or_slash_is_a_file),
+        TEST(oversized_or_binary_file_is_rejected),
+        TEST(documentation_example_and_mistakes_are_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 static struct sim_world world;
 static struct conf_policy policy;
 
-static int begin(void **state)
+static int setup(void **state)
 {
     sim_world_init(&world);
     conf_policy_init(&policy, BIDE_PRESET_SERVICE);
@@ -58,7 +58,7 @@ static void assert_refused(const char *section, const char *key, const char *val
     assert_memory_equal(&before, &world, sizeof world);
 }
 
-static void every_default_is_what_would_be_written(void **state)
+static void every_default_is_in_canonical_form(void **state)
 {
     const struct sim_field *field;
     char text[SIM_VALUE_MAX];
@@ -69,7 +69,7 @@ static void every_default_is_what_would_be_written(void **state)
                                 field->key.standard);
 }
 
-static void every_key_has_a_section_and_is_there_once(void **state)
+static void every_key_has_a_section_and_is_unique(void **state)
 {
     const struct sim_key *key;
     for (size_t i = 0; (key = sim_key(i)) != NULL; i++) {
@@ -80,7 +80,7 @@ static void every_key_has_a_section_and_is_there_once(void **state)
     }
 }
 
-static void the_second_of_everything_has_its_defaults_too(void **state)
+static void all_elements_have_their_defaults(void **state)
 {
     assert_memory_equal(&world.clients[1], &world.clients[3], sizeof world.clients[1]);
     assert_int_equal(world.clients[3].fanout, 1);
@@ -129,7 +129,7 @@ static void counts_may_end_in_k_or_m(void **state)
     assert_refused("clients", "count", "1 000");
 }
 
-static void shares_are_exact_and_not_above_all(void **state)
+static void shares_are_exact_and_at_most_100_percent(void **state)
 {
     assert_value("service", "fail", "0.1%", "0.1%");
     assert_int_equal(world.service[0].fail_ppm, 1000);
@@ -188,7 +188,7 @@ static void services_are_kept_as_their_index(void **state)
     assert_refused("service", "calls", "cache");
 }
 
-static void a_long_policy_name_is_refused_and_not_cut(void **state)
+static void overlong_policy_name_is_rejected(void **state)
 {
     char name[SIM_POLICY_MAX + 1];
     memset(name, 'n', sizeof name);
@@ -221,7 +221,7 @@ static void every_shape_is_written_as_it_was_read(void **state)
     assert_true(world.service[0].time.point[1].ln_ns > 21.3 && world.service[0].time.point[1].ln_ns < 21.4);
 }
 
-static void shapes_that_cannot_be_are_refused(void **state)
+static void invalid_shapes_are_rejected(void **state)
 {
     static const char *const shapes[] = {
         "",
@@ -283,39 +283,39 @@ static void numbers_for_charts_are_in_plain_units(void **state)
 
 /* ---- the world as a whole ---- */
 
-static void assert_wrong(const char *expected)
+static void assert_problem(const char *expected)
 {
     char text[256];
-    const char *wrong = sim_world_problem(&world, text);
-    if (wrong == NULL)
+    const char *problem = sim_world_problem(&world, text);
+    if (problem == NULL)
         fail_msg("nothing is wrong; expected %s", expected);
-    assert_string_equal(wrong, expected);
+    assert_string_equal(problem, expected);
 }
 
-static void assert_well(void)
+static void assert_valid(void)
 {
     char text[256];
-    const char *wrong = sim_world_problem(&world, text);
-    if (wrong != NULL)
-        fail_msg("%s", wrong);
+    const char *problem = sim_world_problem(&world, text);
+    if (problem != NULL)
+        fail_msg("%s", problem);
 }
 
-static void the_default_world_wants_a_rate_only(void **state)
+static void default_world_needs_only_a_rate(void **state)
 {
-    assert_well();
+    assert_valid();
     world.clients[0].rate_micro = 0;
-    assert_wrong("clients.rate = 0/s: want more than 0/s, or arrival = herd or closed");
+    assert_problem("clients.rate = 0/s: want more than 0/s, or arrival = herd or closed");
 }
 
-static void a_herd_has_no_rate(void **state)
+static void herd_has_no_rate(void **state)
 {
     world.clients[0].arrival = SIM_HERD;
     world.clients[0].count = 5;
-    assert_wrong("clients.rate = 10/s: a herd comes all at once, at `from`, as many as `count` says");
+    assert_problem("clients.rate = 10/s: a herd comes all at once, at `from`, as many as `count` says");
     world.clients[0].rate_micro = 0;
-    assert_well();
+    assert_valid();
     world.clients[0].count = 0;
-    assert_wrong("clients.count = 0: want how many, 1 or more");
+    assert_problem("clients.count = 0: want how many, 1 or more");
 }
 
 static void closed_clients_think_and_have_one_call_at_a_time(void **state)
@@ -323,194 +323,194 @@ static void closed_clients_think_and_have_one_call_at_a_time(void **state)
     world.clients[0].arrival = SIM_CLOSED;
     world.clients[0].rate_micro = 0;
     world.clients[0].count = 5;
-    assert_wrong("clients.think = 0: closed clients want some time between two calls");
+    assert_problem("clients.think = 0: closed clients want some time between two calls");
     world.clients[0].think.a_ns = BIDE_S;
-    assert_well();
+    assert_valid();
     world.clients[0].fanout = 2;
-    assert_wrong("clients.fanout = 2: a closed client has one call at a time: want 1");
+    assert_problem("clients.fanout = 2: a closed client has one call at a time: want 1");
 }
 
-static void a_peak_lies_within_the_calls_time(void **state)
+static void peak_must_lie_within_the_calls_time(void **state)
 {
     world.clients[0].peak_rate_micro = 1000000;
-    assert_wrong("clients.peak_rate = 1/s: only a ramp or a spike has a peak: want arrival = ramp or spike");
+    assert_problem("clients.peak_rate = 1/s: only a ramp or a spike has a peak: want arrival = ramp or spike");
     world.clients[0].arrival = SIM_SPIKE;
-    assert_wrong("clients.peak_until = 0: want later than peak_from (0)");
+    assert_problem("clients.peak_until = 0: want later than peak_from (0)");
     world.clients[0].peak_from_ns = 2 * BIDE_S;
     world.clients[0].peak_until_ns = BIDE_S;
-    assert_wrong("clients.peak_until = 1s: want later than peak_from (2s)");
+    assert_problem("clients.peak_until = 1s: want later than peak_from (2s)");
     world.clients[0].peak_until_ns = 61 * BIDE_S;
-    assert_wrong("clients.peak_until = 61s: want 1m at most");
+    assert_problem("clients.peak_until = 61s: want 1m at most");
     world.clients[0].peak_until_ns = 3 * BIDE_S;
-    assert_well();
+    assert_valid();
     world.clients[0].end_rate_micro = 1;
-    assert_wrong("clients.end_rate = 0.000001/s: only a ramp has a rate at the end: want arrival = ramp");
+    assert_problem("clients.end_rate = 0.000001/s: only a ramp has a rate at the end: want arrival = ramp");
     world.clients[0].arrival = SIM_RAMP;
-    assert_well();
+    assert_valid();
 }
 
-static void calls_begin_within_the_duration(void **state)
+static void calls_must_begin_within_the_duration(void **state)
 {
     world.clients[0].from_ns = world.duration_ns;
-    assert_wrong("clients.from = 1m: no call would begin: want less than 1m");
+    assert_problem("clients.from = 1m: no call would begin: want less than 1m");
     world.clients[0].from_ns = 0;
     world.clients[0].until_ns = world.duration_ns + 1;
-    assert_wrong("clients.until = 60.000000001s: want the duration (1m) at most, or never");
+    assert_problem("clients.until = 60.000000001s: want the duration (1m) at most, or never");
     world.clients[0].until_ns = 0; /* switched off */
-    assert_well();
+    assert_valid();
 }
 
-static void more_processes_than_clients_would_be_idle(void **state)
+static void processes_must_not_exceed_clients(void **state)
 {
     world.clients[0].count = 10;
     world.clients[0].processes = 11;
-    assert_wrong("clients.processes = 11: want count (10) at most: the others would have nobody");
+    assert_problem("clients.processes = 11: want count (10) at most: the others would have nobody");
     world.clients[0].count = 0; /* no clients: calls go round among the processes */
-    assert_well();
+    assert_valid();
 }
 
-static void callers_with_gates_of_their_own_are_blamed_on_their_number(void **state)
+static void number_of_callers_with_own_gates_is_limited(void **state)
 {
     world.clients[0].arrival = SIM_HERD;
     world.clients[0].rate_micro = 0;
     world.clients[0].count = 300000000;
-    assert_wrong("clients.count = 300M: each has gates of its own: want fewer than 268435456, or some processes");
+    assert_problem("clients.count = 300M: each has gates of its own: want fewer than 268435456, or some processes");
     world.clients[0].processes = 300000000;
-    assert_wrong("clients.processes = 300M: want fewer than 268435456");
+    assert_problem("clients.processes = 300M: want fewer than 268435456");
     world.clients[0].processes = 10;
-    assert_well();
+    assert_valid();
 }
 
-static void more_calls_than_a_run_has_events_are_refused(void **state)
+static void calls_beyond_the_event_limit_are_rejected(void **state)
 {
     world.clients[0].rate_micro = UINT64_C(1000000000000000);
-    assert_wrong("clients.rate = 1000M/s: this makes more than 4000M calls: want fewer, or a shorter duration");
+    assert_problem("clients.rate = 1000M/s: this makes more than 4000M calls: want fewer, or a shorter duration");
     world.clients[0].calls = 1000;
-    assert_well();
+    assert_valid();
 }
 
-static void gaussian_jitter_wants_a_policy_without_jitter(void **state)
+static void gaussian_jitter_needs_a_policy_without_jitter(void **state)
 {
     world.clients[0].gauss_milli = 6000;
-    assert_wrong("clients.gauss = 6: the policy service has a jitter of its own: want jitter = none in it");
+    assert_problem("clients.gauss = 6: the policy service has a jitter of its own: want jitter = none in it");
     policy.pair.policy.jitter = BIDE_JITTER_NONE;
-    assert_well();
+    assert_valid();
 }
 
-static void hosts_share_what_processes_can_share(void **state)
+static void hosts_need_gates_that_can_be_shared(void **state)
 {
     world.clients[0].hosts = 2;
-    assert_wrong("clients.hosts = 2: want processes (1) at most: the others would have nobody");
+    assert_problem("clients.hosts = 2: want processes (1) at most: the others would have nobody");
     world.clients[0].processes = 2;
-    assert_well();
+    assert_valid();
     policy.pair.target.in_flight_max = 5;
-    assert_wrong("clients.hosts = 2: the policy service counts what is in flight, which cannot be shared: want 0, or "
-                 "another policy");
+    assert_problem("clients.hosts = 2: the policy service counts what is in flight, which cannot be shared: want 0, or "
+                   "another policy");
     policy.pair.target.in_flight_max = 0;
     policy.pair.target.budget.kind = BIDE_BUDGET_CONCURRENCY;
     world.clients[0].hosts = 0;
-    assert_well();
+    assert_valid();
 }
 
-static void a_fleet_is_of_tokens_and_for_somebody(void **state)
+static void fleet_needs_a_token_budget_and_clients(void **state)
 {
     world.fleet.capacity_milli = 5000;
-    assert_wrong("fleet.capacity = 5: nobody leases from it: want clients.fleet = yes");
+    assert_problem("fleet.capacity = 5: nobody leases from it: want clients.fleet = yes");
     world.clients[0].fleet = true;
-    assert_well();
+    assert_valid();
     world.fleet.down_until_ns = 5 * BIDE_S;
-    assert_wrong("fleet.down_until = 5s: it is never down: want down_from");
+    assert_problem("fleet.down_until = 5s: it is never down: want down_from");
     world.fleet.down_from_ns = 5 * BIDE_S;
-    assert_wrong("fleet.down_until = 5s: want later than down_from (5s)");
+    assert_problem("fleet.down_until = 5s: want later than down_from (5s)");
     world.fleet.down_until_ns = BIDE_NEVER;
-    assert_well();
+    assert_valid();
     world.fleet.down_from_ns = 60 * BIDE_S;
-    assert_wrong("fleet.down_from = 1m: want less than the duration (1m), or never");
+    assert_problem("fleet.down_from = 1m: want less than the duration (1m), or never");
     world.fleet.down_from_ns = BIDE_NEVER;
     policy.pair.target.budget.threshold_milli = 5000;
-    assert_wrong(
+    assert_problem(
         "clients.fleet = yes: the policy service has a threshold, below which tokens would be lent for nothing: "
         "want 0");
     policy.pair.target.budget.kind = BIDE_BUDGET_WINDOW;
-    assert_wrong("clients.fleet = yes: the policy service has no budget of tokens: want budget.kind = tokens");
+    assert_problem("clients.fleet = yes: the policy service has no budget of tokens: want budget.kind = tokens");
 }
 
-static void a_fleet_s_numbers_fit_into_a_bucket(void **state)
+static void fleet_numbers_must_fit_the_bucket(void **state)
 {
     world.clients[0].fleet = true;
     world.fleet.capacity_milli = 0;
-    assert_wrong("fleet.capacity = 0: want more than 0, and 268435.455 at most");
+    assert_problem("fleet.capacity = 0: want more than 0, and 268435.455 at most");
     world.fleet.capacity_milli = 268435456;
-    assert_wrong("fleet.capacity = 268435.456: want more than 0, and 268435.455 at most");
+    assert_problem("fleet.capacity = 268435.456: want more than 0, and 268435.455 at most");
     world.fleet.capacity_milli = 268435455;
     world.fleet.per_minute_milli = 268435456;
-    assert_wrong("fleet.per_minute = 268435.456: want 268435.455 at most");
+    assert_problem("fleet.per_minute = 268435.456: want 268435.455 at most");
     world.fleet.per_minute_milli = 0;
-    assert_well();
+    assert_valid();
     world.fleet.timeout_ns = 0;
-    assert_wrong("fleet.timeout = 0: want more than 0");
+    assert_problem("fleet.timeout = 0: want more than 0");
 }
 
-static void services_do_not_call_each_other_in_a_circle(void **state)
+static void services_must_not_call_in_a_cycle(void **state)
 {
     world.services = 3;
     for (int i = 0; i < 3; i++)
         snprintf(world.service[i].name, SIM_NAME_MAX, "s%d", i);
     world.service[0].calls = 1;
     world.service[1].calls = 2;
-    assert_well();
+    assert_valid();
     world.service[2].calls = 1;
-    assert_wrong("service.s1.calls = s2: services call each other in a circle: want none at one of them");
+    assert_problem("service.s1.calls = s2: services call each other in a circle: want none at one of them");
     world.service[2].calls = 2;
-    assert_wrong("service.s2.calls = s2: services call each other in a circle: want none at one of them");
+    assert_problem("service.s2.calls = s2: services call each other in a circle: want none at one of them");
 }
 
-static void outages_end_after_they_begin_and_do_not_overlap(void **state)
+static void outages_must_end_after_they_begin_and_not_overlap(void **state)
 {
     world.outages = 2;
     world.outage[0].from_ns = 10 * BIDE_S;
     world.outage[0].until_ns = 5 * BIDE_S;
-    assert_wrong("outage.until = 5s: want later than from (10s)");
+    assert_problem("outage.until = 5s: want later than from (10s)");
     world.outage[0].until_ns = 20 * BIDE_S;
     world.outage[1].until_ns = 10 * BIDE_S;
-    assert_well();
+    assert_valid();
     world.outage[1].until_ns++;
-    assert_wrong("outage.from = 0: another outage of the same service lasts from 10s until 20s");
+    assert_problem("outage.from = 0: another outage of the same service lasts from 10s until 20s");
     world.outage[1].until_ns = 5 * BIDE_S;
     world.outage[1].kind = SIM_OUTAGE_HOLD;
-    assert_well();
+    assert_valid();
     world.outage[1].until_ns = BIDE_NEVER;
     world.outages = 1;
     world.outage[0] = world.outage[1];
-    assert_wrong("outage.until = never: what is held arrives then: want a time, or kind = silence");
+    assert_problem("outage.until = never: what is held arrives then: want a time, or kind = silence");
 }
 
-static void a_slow_outage_fails_as_the_service_does_unless_told_otherwise(void **state)
+static void slow_outage_fails_as_the_service_by_default(void **state)
 {
     world.outages = 2;
     world.service[0].fail_ppm = 1234;
     world.outage[0].kind = SIM_OUTAGE_SLOW;
     world.outage[0].until_ns = BIDE_S;
-    assert_wrong("outage.kind = slow: nothing is slow or fails: want capacity below 100%, or fail");
+    assert_problem("outage.kind = slow: nothing is slow or fails: want capacity below 100%, or fail");
     world.outage[0].capacity_permille = 100;
     world.outage[1].from_ns = 2 * BIDE_S;
-    assert_well();
+    assert_valid();
     sim_world_prepare(&world);
     assert_int_equal(world.outage[0].fail_ppm, 1234);
     assert_int_equal(world.outage[1].fail_ppm, 1000000);
 }
 
-static void a_bucket_is_neither_nothing_nor_one_of_millions(void **state)
+static void bin_width_must_be_positive_and_not_too_small(void **state)
 {
     world.bin_ns = 0;
-    assert_wrong("scenario.bucket = 0: want more than 0");
+    assert_problem("scenario.bucket = 0: want more than 0");
     world.bin_ns = BIDE_US;
-    assert_wrong("scenario.bucket = 1us: there would be more than a million of them: want 60.001us or more");
+    assert_problem("scenario.bucket = 1us: there would be more than a million of them: want 60.001us or more");
     world.bin_ns = world.duration_ns / 1000000;
-    assert_well();
+    assert_valid();
 }
 
-static void what_nobody_heeds_is_said_to_be_ignored(void **state)
+static void keys_without_effect_are_marked_ignored(void **state)
 {
     struct sim_fault faults[SIM_FAULTS_MAX];
     world.service[0].kind = SIM_UNLIMITED;
@@ -534,7 +534,7 @@ static const char *ignored_key(void)
     return count == 0 ? NULL : faults[0].field->key.key;
 }
 
-static void a_service_without_outages_is_cold_at_the_start_or_never(void **state)
+static void service_without_outages_is_only_cold_at_start(void **state)
 {
     struct sim_fault faults[SIM_FAULTS_MAX];
     world.service[0].cold_permille = 100;
@@ -551,7 +551,7 @@ static void a_service_without_outages_is_cold_at_the_start_or_never(void **state
     assert_null(ignored_key());
 }
 
-static void a_hint_comes_with_failures_of_any_kind(void **state)
+static void hint_needs_some_kind_of_failure(void **state)
 {
     struct sim_world plain;
     world.service[0].hint = SIM_HINT_DELTA;
@@ -575,7 +575,7 @@ static void a_hint_comes_with_failures_of_any_kind(void **state)
     assert_null(ignored_key());
 }
 
-static void shards_that_nobody_tells_apart_are_ignored(void **state)
+static void shards_without_differences_are_ignored(void **state)
 {
     world.service[0].shards = 10;
     assert_string_equal(ignored_key(), "shards");
@@ -596,7 +596,7 @@ static uint64_t bytes_of_herd(uint64_t count)
     return sim_world_bytes(&world);
 }
 
-static void a_herd_without_gates_needs_a_call_and_an_event_each(void **state)
+static void herd_without_gates_needs_a_call_and_an_event_each(void **state)
 {
     policy.pair.target.budget.kind = BIDE_BUDGET_NONE;
     policy.pair.target.breaker.kind = BIDE_BREAKER_OFF;
@@ -613,7 +613,7 @@ static void each_caller_with_gates_has_a_target(void **state)
     assert_in_range(bytes_of_herd(1000000), 128000000, 300000000);
 }
 
-static void an_overload_is_counted_with_its_backlog(void **state)
+static void overload_estimate_includes_the_backlog(void **state)
 {
     world.service[0].time.a_ns = 100 * BIDE_MS; /* ten a second */
     uint64_t calm = sim_world_bytes(&world);
@@ -624,7 +624,7 @@ static void an_overload_is_counted_with_its_backlog(void **state)
     assert_true(sim_world_bytes(&world) < storm);
 }
 
-static void no_world_overflows_the_estimate(void **state)
+static void estimate_does_not_overflow(void **state)
 {
     world.clients[0].rate_micro = UINT64_C(1000000000000000);
     world.clients[0].fanout = UINT32_MAX - 1;
@@ -637,45 +637,45 @@ static void no_world_overflows_the_estimate(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, begin)
+#define TEST(name) cmocka_unit_test_setup(name, setup)
     const struct CMUnitTest tests[] = {
-        TEST(every_default_is_what_would_be_written),
-        TEST(every_key_has_a_section_and_is_there_once),
-        TEST(the_second_of_everything_has_its_defaults_too),
+        TEST(every_default_is_in_canonical_form),
+        TEST(every_key_has_a_section_and_is_unique),
+        TEST(all_elements_have_their_defaults),
         TEST(rates_are_exact_millionths_a_second),
         TEST(counts_may_end_in_k_or_m),
-        TEST(shares_are_exact_and_not_above_all),
+        TEST(shares_are_exact_and_at_most_100_percent),
         TEST(only_some_times_may_be_never),
         TEST(words_and_flags_are_read_as_in_a_policy_file),
         TEST(services_are_kept_as_their_index),
-        TEST(a_long_policy_name_is_refused_and_not_cut),
+        TEST(overlong_policy_name_is_rejected),
         TEST(every_shape_is_written_as_it_was_read),
-        TEST(shapes_that_cannot_be_are_refused),
+        TEST(invalid_shapes_are_rejected),
         TEST(numbers_for_charts_are_in_plain_units),
-        TEST(the_default_world_wants_a_rate_only),
-        TEST(a_herd_has_no_rate),
+        TEST(default_world_needs_only_a_rate),
+        TEST(herd_has_no_rate),
         TEST(closed_clients_think_and_have_one_call_at_a_time),
-        TEST(a_peak_lies_within_the_calls_time),
-        TEST(calls_begin_within_the_duration),
-        TEST(more_processes_than_clients_would_be_idle),
-        TEST(more_calls_than_a_run_has_events_are_refused),
-        TEST(gaussian_jitter_wants_a_policy_without_jitter),
-        TEST(hosts_share_what_processes_can_share),
-        TEST(a_fleet_is_of_tokens_and_for_somebody),
-        TEST(a_fleet_s_numbers_fit_into_a_bucket),
-        TEST(services_do_not_call_each_other_in_a_circle),
-        TEST(outages_end_after_they_begin_and_do_not_overlap),
-        TEST(a_slow_outage_fails_as_the_service_does_unless_told_otherwise),
-        TEST(a_bucket_is_neither_nothing_nor_one_of_millions),
-        TEST(what_nobody_heeds_is_said_to_be_ignored),
-        TEST(callers_with_gates_of_their_own_are_blamed_on_their_number),
-        TEST(a_service_without_outages_is_cold_at_the_start_or_never),
-        TEST(a_hint_comes_with_failures_of_any_kind),
-        TEST(shards_that_nobody_tells_apart_are_ignored),
-        TEST(a_herd_without_gates_needs_a_call_and_an_event_each),
+        TEST(peak_must_lie_within_the_calls_time),
+        TEST(calls_must_begin_within_the_duration),
+        TEST(processes_must_not_exceed_clients),
+        TEST(calls_beyond_the_event_limit_are_rejected),
+        TEST(gaussian_jitter_needs_a_policy_without_jitter),
+        TEST(hosts_need_gates_that_can_be_shared),
+        TEST(fleet_needs_a_token_budget_and_clients),
+        TEST(fleet_numbers_must_fit_the_bucket),
+        TEST(services_must_not_call_in_a_cycle),
+        TEST(outages_must_end_after_they_begin_and_not_overlap),
+        TEST(slow_outage_fails_as_the_service_by_default),
+        TEST(bin_width_must_be_positive_and_not_too_small),
+        TEST(keys_without_effect_are_marked_ignored),
+        TEST(number_of_callers_with_own_gates_is_limited),
+        TEST(service_without_outages_is_only_cold_at_start),
+        TEST(hint_needs_some_kind_of_failure),
+        TEST(shards_without_differences_are_ignored),
+        TEST(herd_without_gates_needs_a_call_and_an_event_each),
         TEST(each_caller_with_gates_has_a_target),
-        TEST(an_overload_is_counted_with_its_backlog),
-        TEST(no_world_overflows_the_estimate),
+        TEST(overload_estimate_includes_the_backlog),
+        TEST(estimate_does_not_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
