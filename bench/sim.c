@@ -1,10 +1,9 @@
-/* sim.c - what the simulator costs: attempts a second of the catalogue's storm_herd with full jitter, as `bide sim`
- * runs it, with the engine in the loop; and the storm of 25 million callers, in seconds and bytes.
+/* sim.c - cost of the simulator: attempts per second of the catalogue's storm_herd with full jitter, as `bide sim` runs
+ * it, with the engine in the loop; and the storm of 25 million callers, in seconds and bytes.
  *
- * Beside it, in the same run, the same storm without the engine and without measuring anything but its attempts: over a
- * binary heap, which is the floor that people know, and over the simulator's own queue. Python's heapq and SimPy are in
- * bench/sim_peer.py. All of it is CPU time of the process, in the run that was disturbed least; a run begins with
- * nothing and frees what it took. */
+ * For comparison, in the same program, the same storm without the engine and without statistics: over a binary heap,
+ * the familiar baseline, and over the simulator's own queue. Python's heapq and SimPy are in bench/sim_peer.py. All
+ * values are CPU time of the process, of the fastest run; a run begins without memory and frees all it allocates. */
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,11 +19,11 @@
 #define ATTEMPTS    6u
 #define MANY        100000u
 #define MOST        25000000u
-#define MEAN_MIN    3.8 /* attempts of a caller: 3.904, by the catalogue's golden values */
+#define MEAN_MIN    3.8 /* attempts per caller: 3.904, by the catalogue's golden values */
 #define MEAN_MAX    4.0
 #define STORM_AIM_S 30.0
 #define STORM_AIM   4e9 /* bytes */
-#define LEAST       4e6 /* attempts a second */
+#define LEAST       4e6 /* attempts per second */
 
 /* ---- the storm, with the engine ---- */
 
@@ -54,7 +53,7 @@ static struct storm storm_of(uint32_t callers)
     return storm;
 }
 
-/* A figure of another storm would be worthless. */
+/* Checks that the storm is the intended storm: other results cannot be compared. */
 static uint64_t expect_mean(uint64_t attempts, uint32_t callers)
 {
     double mean = (double)attempts / callers;
@@ -77,9 +76,9 @@ static uint64_t with_engine(const void *context, uint32_t callers)
     return attempts;
 }
 
-/* ---- the same storm, bare ---- */
+/* ---- the same storm without the engine ---- */
 
-/* When the next attempt after a failed one is due: full jitter. */
+/* Returns when the next attempt after a failure begins: full jitter. */
 static int64_t retry_at(const struct sim_event *event)
 {
     struct sim_random_key key = {.seed = 1, .stream = SIM_FOR_CALL, .id = event->id, .turn = event->seq};
@@ -98,7 +97,7 @@ static void sift_up(struct sim_event *heap, size_t i, struct sim_event event)
     heap[i] = event;
 }
 
-/* Puts an event at the top, in place of the one that was there. */
+/* Replaces the event at the top of the heap. */
 static void sift_down(struct sim_event *heap, size_t n, struct sim_event event)
 {
     size_t i = 0;
@@ -153,7 +152,7 @@ static uint64_t over_the_queue(const void *context, uint32_t callers)
 
 /* ---- measuring ---- */
 
-typedef uint64_t workload(const void *context, uint32_t callers); /* gives the attempts that were made */
+typedef uint64_t workload(const void *context, uint32_t callers); /* returns the number of attempts */
 
 static double attempts_per_s(workload *body, const void *context, uint32_t callers)
 {
@@ -179,7 +178,7 @@ static double seconds(struct timeval time)
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-/* In a child: its peak is its own. */
+/* Runs in a child process, so that its peak memory is measured alone. */
 static void measure_largest(void)
 {
     struct storm storm = storm_of(MOST);

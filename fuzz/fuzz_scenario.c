@@ -1,9 +1,9 @@
-/* fuzz_scenario.c - whatever a scenario file says, reading it is harmless; what was understood can be written again.
+/* fuzz_scenario.c - reading any scenario file is safe, and the settings of a valid file can be written and read again.
  *
- * The input is read twice: as the bytes of a file; and as choices of sections, keys and values, so that an input of a
- * few bytes is a file that says much. What is refused is told, every line with the file's name and a line number, or
- * without one if something is missing altogether. What is accepted has rows whose worlds are right, and its settings,
- * written as a file, read back as the same settings. */
+ * The input is used twice: as the bytes of a file; and as choices of sections, keys and values, so that a few bytes
+ * make a long file. A rejected file has error lines that each begin with the file's name, and with a line number unless
+ * a section is missing. An accepted file has rows with valid worlds, and its settings, written as a file, read back as
+ * the same settings. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void check_errors(const char *errors)
     }
 }
 
-/* ---- writing it again ---- */
+/* ---- writing settings ---- */
 
 struct text {
     char bytes[65536];
@@ -44,7 +44,7 @@ __attribute__((format(printf, 2, 3))) static void append(struct text *text, cons
     text->used += (size_t)length;
 }
 
-/* The settings that begin with these words, as keys of their section. Policies are left to their default. */
+/* Appends the settings of a section as keys. Policies keep their default. */
 static void append_settings(struct text *text, const struct sim_scenario *scenario, const char *section,
                             const char *name)
 {
@@ -79,7 +79,7 @@ static bool is_policy(const char *key)
     return point != NULL && strcmp(point, ".policy") == 0;
 }
 
-/* Both have the same settings, but for policies. */
+/* Checks that both have the same settings, except policies. */
 static void check_same(const struct sim_scenario *one, const struct sim_scenario *other)
 {
     const char *key = "", *again = "";
@@ -94,7 +94,8 @@ static void check_same(const struct sim_scenario *one, const struct sim_scenario
     CHECK(!sim_scenario_setting(other, SIM_ALL_ROWS, j, &again, value_again));
 }
 
-/* A base world may be wrong without its cases, or with another policy: then it cannot be read alone. */
+/* Writes the settings as a file and reads it. A base world may be invalid without its cases or with another policy;
+ * then it cannot be read alone. */
 static void check_again(const struct sim_scenario *scenario)
 {
     static struct text text;
@@ -118,7 +119,7 @@ static void check_row(const struct sim_row *row)
     struct sim_fault faults[SIM_FAULTS_MAX];
     size_t count = sim_world_faults(&row->world, faults);
     for (size_t i = 0; i < count; i++)
-        CHECK(faults[i].ignored); /* another row heeds it */
+        CHECK(faults[i].ignored); /* it has an effect in another row */
     CHECK(row->label[0] != '\0' && row->name[0] != '\0');
     for (uint32_t i = 0; i < row->world.groups; i++)
         CHECK(row->world.policy_of_clients[i] != NULL && row->world.clients[i].service < row->world.services);
@@ -130,8 +131,7 @@ static void check_row(const struct sim_row *row)
 static void check_file(const uint8_t *data, size_t size)
 {
     char errors[CONF_ERROR_MAX];
-    char *copy =
-        malloc(size + (size == 0)); /* of exactly its size: the address sanitizer sees all that is read too far */
+    char *copy = malloc(size + (size == 0)); /* of exact size: the address sanitizer detects reads beyond it */
     CHECK(copy != NULL);
     memcpy(copy, data, size);
     struct sim_scenario *scenario = sim_scenario_read_text("f", (struct bide_text){copy, size}, NULL, errors);
@@ -191,8 +191,8 @@ static const char *choose_value(const struct sim_field *field, uint8_t byte)
     return words > 0 ? field->words[byte % words] : values[byte % (sizeof values / sizeof *values)];
 }
 
-/* One line of a file from two bytes: a section, or a key with a value that may suit it; with its section's name where
- * keys have that. */
+/* Writes a line of a file from two bytes: a section head, or a key with a suitable value; `whole`: with its section's
+ * name. */
 static int choose_line(char *text, size_t room, uint8_t first, uint8_t second, bool whole)
 {
     static const char *const heads[] = {"[scenario]", "[clients b]", "[service a]", "[service b]",

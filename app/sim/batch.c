@@ -1,11 +1,11 @@
-/* batch.c - tasks of one row and one seed, worked off by a small pool of threads.
+/* batch.c - a small thread pool that works off tasks; a task is the run of a row with a seed.
  *
- * Tasks are numbered row by row and handed out in that order; what a task comes to is kept under its own number, and
- * the figures of a row are made when the last of its tasks has ended, from its seeds in their order. So neither the
- * number of threads nor who is faster shows in the result. Only the first seed's result stays (for its series); of the
- * others no more than one number per metric is kept, and that only until their row is complete.
+ * Tasks are numbered row by row and handed out in that order. Results are stored under the task's number, and the
+ * figures of a row are computed when its last task has ended, over its seeds in their order; so neither the number of
+ * threads nor their speed shows in the result. Only the result of the first seed is kept (for its series). Of the other
+ * seeds, a number per metric is kept until their row is complete.
  *
- * With one thread the caller does the work; else it waits and looks after the progress. */
+ * With a single thread the caller does the work; otherwise it waits and reports progress. */
 #include "batch.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@
 
 #include <bide/clock.h>
 
-#define PROGRESS_NS (100 * BIDE_MS) /* between two calls of the plan's progress */
+#define PROGRESS_NS (100 * BIDE_MS) /* between two progress reports */
 #define THREADS_MAX 256u
 #define WHOLE_PPM   1000000u
 #define STACK_BYTES 8388608u
@@ -27,31 +27,31 @@ struct batch_pool {
     struct sim_batch *batch;
     size_t metrics;
     size_t tasks;
-    double **value;       /* by row, then seed and metric; NULL: not begun, or its figures are made */
-    uint32_t *tasks_left; /* by row: tasks that have not ended */
+    double **value;       /* by row, then seed and metric; NULL: not begun, or figures already computed */
+    uint32_t *tasks_left; /* by row */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* under the lock */
-    size_t next;            /* the task to be handed out */
+    size_t next;            /* the next task to be handed out */
     size_t ended;           /* tasks */
     size_t workers_running; /* threads */
     enum sim_end end;
-    size_t failed; /* the task that `end` is about, if that is not DONE */
+    size_t failed; /* the task that `end` refers to, unless DONE */
     _Atomic bool stop;
-    /* the calling thread's own */
-    bool is_single; /* it works itself */
+    /* used by the calling thread only */
+    bool is_single; /* the calling thread runs the tasks */
     int64_t progress_ns;
 };
 
 struct worker {
     struct batch_pool *pool;
     pthread_t thread;
-    _Atomic uint32_t done_ppm; /* of the task it is at */
+    _Atomic uint32_t done_ppm; /* share done of its current task */
 };
 
 /* ---- figures ---- */
 
-/* Student's t for 95 %, two-sided: a table where the series below is not good to 1e-5 yet. */
+/* Returns Student's t for a two-sided 95 % interval: from a table where the series below is not yet exact to 1e-5. */
 static double student_t_95(uint32_t freedom)
 {
     static const double exact[] = {
@@ -66,7 +66,7 @@ static double student_t_95(uint32_t freedom)
     return z + (first + (second + third / v) / v) / v;
 }
 
-/* Of what lies `stride` apart, one for each seed. */
+/* Computes mean, extremes and confidence interval of the values that lie `stride` apart, a value for each seed. */
 static struct sim_figure figure_over_seeds(const double *value, uint32_t seeds, size_t stride)
 {
     struct sim_figure f = {.mean = NAN, .least = NAN, .most = NAN};
@@ -111,7 +111,7 @@ static double pool_share_done(struct batch_pool *pool, const struct worker *work
     for (size_t i = 0; i < workers; i++)
         done += (double)atomic_load_explicit(&worker[i].done_ppm, memory_order_relaxed) / WHOLE_PPM;
     done /= (double)pool->tasks;
-    return done < 1 ? done : 1; /* a worker's last share may be counted with its task for a moment */
+    return done < 1 ? done : 1; /* a finished task and its worker's share may both be counted for a moment */
 }
 
 static void pool_report_progress(struct batch_pool *pool, const struct worker *worker, size_t workers)
@@ -121,7 +121,7 @@ static void pool_report_progress(struct batch_pool *pool, const struct worker *w
         atomic_store(&pool->stop, true);
 }
 
-/* A run's own progress. */
+/* Progress callback of a single run. */
 static bool worker_on_progress(void *context, double done)
 {
     struct worker *worker = context;
@@ -136,7 +136,7 @@ static bool worker_on_progress(void *context, double done)
 
 /* ---- a task ---- */
 
-/* What it came to goes where it belongs. */
+/* Stores the metrics of a finished run; keeps the whole result of the first seed. */
 static void task_store_result(struct batch_pool *pool, size_t row, uint32_t seed, struct sim_result *result)
 {
     double *value = pool->value[row] + seed * pool->metrics;
@@ -166,7 +166,7 @@ static enum sim_end task_run(struct worker *worker, size_t task)
     return end;
 }
 
-/* The next task, with room for what its row comes to; false: there is none. Under the lock. */
+/* Takes the next task and allocates the values of its row. Returns false if none is left. Called under the lock. */
 static bool pool_take_task(struct batch_pool *pool, size_t *task)
 {
     const struct sim_plan *plan = &pool->batch->plan;
@@ -184,7 +184,8 @@ static bool pool_take_task(struct batch_pool *pool, size_t *task)
     return false;
 }
 
-/* Of several that failed, the first in order is told; that it was stopped, only if nothing else was wrong. */
+/* Returns true if this failure is to be reported instead of the recorded failure: the first task in order wins, and
+ * STOPPED only if nothing else failed. */
 static bool pool_failure_precedes(const struct batch_pool *pool, size_t task, enum sim_end end)
 {
     if (pool->end == SIM_END_DONE || (pool->end == SIM_END_STOPPED) != (end == SIM_END_STOPPED))
@@ -192,7 +193,7 @@ static bool pool_failure_precedes(const struct batch_pool *pool, size_t task, en
     return task < pool->failed;
 }
 
-/* Under the lock. */
+/* Records the end of a task. Called under the lock. */
 static void pool_finish_task(struct batch_pool *pool, size_t task, enum sim_end end)
 {
     size_t row = task / pool->batch->plan.seeds;
@@ -263,7 +264,7 @@ static void pool_close(struct batch_pool *pool)
     pthread_mutex_destroy(&pool->lock);
 }
 
-/* Waits until all have ended, and looks up now and then. */
+/* Waits until all workers have ended, and reports progress meanwhile. */
 static void pool_wait(struct batch_pool *pool, const struct worker *worker, size_t workers)
 {
     pthread_mutex_lock(&pool->lock);
@@ -279,7 +280,7 @@ static void pool_wait(struct batch_pool *pool, const struct worker *worker, size
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* With as many threads as can be had; with none, this one. */
+/* Runs the tasks with as many threads as can be created; with none, in this thread. */
 static void pool_run(struct batch_pool *pool, struct worker *worker, size_t workers)
 {
     size_t started = 0;
@@ -325,7 +326,7 @@ enum sim_end sim_batch_run(struct sim_batch *batch, const struct sim_scenario *s
     else
         pool_run(&pool, worker, threads);
     if (pool.end == SIM_END_DONE && pool.ended < pool.tasks)
-        pool.end = SIM_END_STOPPED; /* between two tasks */
+        pool.end = SIM_END_STOPPED; /* stopped between two tasks */
     if (pool.end != SIM_END_DONE) {
         *failed_row = batch->rows > 0 ? sim_scenario_row(scenario, pool.failed / plan->seeds)->label : "";
         sim_batch_free(batch);
@@ -360,14 +361,14 @@ static int compare_descending(const void *left, const void *right)
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* What stays of a row until the end. */
+/* Returns the memory of a row's result, which is kept until the end. */
 static uint64_t row_kept_bytes(const struct sim_world *world)
 {
     uint64_t points = world->bin_ns > 0 ? (uint64_t)(world->duration_ns / world->bin_ns) + 1 : 1;
     return add_saturated(sizeof(struct sim_row_result), points * sizeof(struct sim_point));
 }
 
-/* Of one row: a number for each seed and metric, until its figures are made. */
+/* Returns the memory of a row's values: a number for each seed and metric. */
 static uint64_t row_value_bytes(const struct sim_plan *plan)
 {
     uint64_t metrics = 0;
@@ -376,14 +377,15 @@ static uint64_t row_value_bytes(const struct sim_plan *plan)
     return plan->seeds * metrics * sizeof(double);
 }
 
-/* Of one run, with what the allocator wastes and its thread's stack. */
+/* Returns the memory of a run, with an allowance for the allocator and the thread's stack. */
 static uint64_t run_bytes(const struct sim_world *world)
 {
     uint64_t bytes = sim_world_bytes(world);
     return add_saturated(add_saturated(bytes, bytes / 8), STACK_BYTES);
 }
 
-/* All that is kept, and the largest rows that may be at work at once: each with as many seeds as there are. */
+/* Sums the memory kept for all rows and that of the largest rows that may run at the same time, each with all its
+ * seeds. */
 uint64_t sim_batch_bytes(const struct sim_scenario *scenario, const struct sim_plan *plan)
 {
     uint32_t threads = sim_batch_threads(scenario, plan);

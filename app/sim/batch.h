@@ -1,7 +1,7 @@
-/* batch.h - all rows of a scenario with one or more seeds, on all cores, and what they come to together.
+/* batch.h - runs all rows of a scenario with one or more seeds on all cores, and combines the results.
  *
- * Seed s of a row is the same run whatever else is run beside it, and results are put together in the order of rows and
- * seeds: the number of threads changes nothing but the time it takes. */
+ * The run of a row with a seed does not depend on other runs, and results are combined in the order of rows and seeds:
+ * the number of threads changes nothing but the elapsed time. */
 #ifndef SIM_BATCH_H
 #define SIM_BATCH_H
 
@@ -11,10 +11,10 @@
 
 /* One metric over all seeds. */
 struct sim_figure {
-    double mean; /* of those seeds that have a value; NAN: none has */
-    double half; /* half of its 95 % interval (Student's t); 0 with one seed */
+    double mean; /* over the seeds that have a value; NAN: no seed has */
+    double half; /* half-width of the 95 % confidence interval (Student's t); 0 with a single seed */
     double least, most;
-    uint32_t count; /* seeds that have a value */
+    uint32_t count; /* number of seeds that have a value */
 };
 
 struct sim_row_result {
@@ -23,16 +23,16 @@ struct sim_row_result {
 };
 
 struct sim_plan {
-    uint64_t seed;    /* the first; the next are seed + 1 ... */
+    uint64_t seed;    /* the first seed; the others are seed + 1 ... */
     uint32_t seeds;   /* 1 or more */
-    uint32_t threads; /* 0: as many as there are cores */
+    uint32_t threads; /* 0: number of cores */
     bool plain_queue;
-    /* Called about ten times a second, from the thread that called, with the share of all work that is done; false
-     * stops everything. May be NULL. */
+    /* Called about ten times a second, in the calling thread, with the share of all work that is done; returning false
+     * stops all runs. May be NULL. */
     bool (*progress)(void *context, double done);
     void *context;
     const char
-        *command_line; /* scenario and options (but those of seeds) as a shell reads them back; NULL: the name alone */
+        *command_line; /* scenario and options (without those of seeds), quoted for a shell; NULL: the name alone */
 };
 
 struct sim_batch {
@@ -42,16 +42,17 @@ struct sim_batch {
     size_t rows;
 };
 
-/* DONE, or what stopped it: then `at` names the row, and nothing needs to be freed. */
+/* Returns DONE, or why it stopped: then failed_row names the row, and nothing needs to be freed. */
 enum sim_end sim_batch_run(struct sim_batch *batch, const struct sim_scenario *scenario, const struct sim_plan *plan,
                            const char **failed_row);
 void sim_batch_free(struct sim_batch *batch);
 
-/* How many threads it will use: not more than there are runs. */
+/* Returns the number of threads that will be used: at most one per run. */
 uint32_t sim_batch_threads(const struct sim_scenario *scenario, const struct sim_plan *plan);
 
-/* Bytes that it needs at once with so many threads, and those the system can still give (MemAvailable, and the limits
- * of the process and its control groups; UINT64_MAX: not known). `root` has /proc and /sys: "" but in tests. */
+/* sim_batch_bytes estimates the peak memory of a batch with this number of threads. sim_memory_available returns the
+ * memory that the process can still get (MemAvailable, limits of the process and of its control groups; UINT64_MAX:
+ * unknown). `root` contains /proc and /sys: "" except in tests. */
 uint64_t sim_batch_bytes(const struct sim_scenario *scenario, const struct sim_plan *plan);
 uint64_t sim_memory_available(void);
 uint64_t sim_memory_available_under(const char *root);

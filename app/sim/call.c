@@ -1,7 +1,7 @@
-/* call.c - one call of the engine: every verdict is obeyed with one deed, as a driver in production would.
+/* call.c - calls of the engine: executes verdicts as a production driver would.
  *
- * START sends an attempt, WAIT sets the timer, DONE and GIVE_UP end it. The simulator decides nothing, but for one
- * thing that the engine does not have: Gaussian jitter moves the end of a wait that the policy decided. */
+ * START sends an attempt, WAIT sets the timer, DONE and GIVE_UP end the call. The simulator takes no decisions, with an
+ * exception that the engine does not offer: Gaussian jitter moves the end of a backoff wait (call_gaussian_wake). */
 #include "state.h"
 
 /* ---- attempts ---- */
@@ -23,7 +23,7 @@ void sim_request_release(struct sim_state *state, uint32_t request)
         sim_slab_release(&state->requests, request);
 }
 
-/* It leaves the caller. */
+/* Sends the request over the network, which may lose or delay it. */
 static void request_send(struct sim_state *state, uint32_t request)
 {
     struct sim_request *r = sim_request_at(state, request);
@@ -42,8 +42,8 @@ static void request_send(struct sim_state *state, uint32_t request)
         sim_service_arrive(state, request, SIM_STEP_ARRIVE);
 }
 
-/* Sockets that are free go to those who wait. Whose call is over meanwhile needs none. One whose time is over in this
- * instant is about to be cut: it gets none, and whoever is behind it comes after that. */
+/* Gives free connections to waiting requests, oldest first. Skips requests of calls that have ended. Stops at a request
+ * that times out now: its timeout event is next, and serves the queue again. */
 static void conn_pool_serve(struct sim_state *state, uint32_t g, uint32_t process)
 {
     struct sim_conn_pool *conn_pool = &state->group[g].conn_pool[process];
@@ -56,17 +56,18 @@ static void conn_pool_serve(struct sim_state *state, uint32_t g, uint32_t proces
         sim_request_list_remove(state, &conn_pool->waiting, request);
         r->waits_for_conn = false;
         if (!is_awaited) {
-            sim_request_release(state, request); /* it will never arrive */
+            sim_request_release(state, request); /* it will never be sent */
             continue;
         }
         r->has_conn = true;
-        r->refs++; /* though it be lost: the socket is held until the caller gives it up */
+        r->refs++; /* held until the caller ends the attempt, even if the network loses the request */
         sim_request_list_push(state, &conn_pool->in_use, request);
         request_send(state, request);
     }
 }
 
-/* With a limited number of sockets an attempt waits for one, and its time runs meanwhile. */
+/* Sends the request, or queues it until its connection pool has a free connection; the attempt's timeout runs
+ * meanwhile. */
 static void request_get_conn(struct sim_state *state, uint32_t request)
 {
     struct sim_request *r = sim_request_at(state, request);
@@ -90,7 +91,8 @@ static void request_release_conn(struct sim_state *state, uint32_t request)
     sim_request_release(state, request);
 }
 
-/* What is still under way for a call that is over (hedges, or what they outran) is cut off: its sockets are free. */
+/* Ends the attempts that are still in flight for a call that has ended (hedges, or the attempts they outran) and
+ * releases their connections. */
 static void call_cancel_hedges(struct sim_state *state, uint32_t slot, const struct sim_call *call)
 {
     const struct sim_conn_pool *conn_pool = state->group[call->caller].conn_pool;
@@ -141,9 +143,9 @@ static void call_set_timer(struct sim_state *state, uint32_t slot, int64_t wake_
         sim_schedule(state, wake_ns, slot, 0);
 }
 
-/* The backoff that the policy decided is the envelope of a normal one; a wait that a server asked for is left alone.
- * This is the one place where the simulator reaches into a call: the engine would take an earlier wake for a timer that
- * fires early. */
+/* Returns when to wake the call. Draws a backoff wait from a normal distribution; its envelope is the wait that the
+ * policy decided; leaves a wait that a server asked for alone. This is the only place where the simulator writes into a
+ * struct bide_call: the engine would treat an earlier wake as a timer that fired early. */
 static int64_t call_gaussian_wake(const struct sim_state *state, struct sim_call *call,
                                   const struct bide_verdict *verdict)
 {
@@ -165,7 +167,7 @@ static int64_t call_gaussian_wake(const struct sim_state *state, struct sim_call
 static void call_end(struct sim_state *state, uint32_t slot, const struct bide_verdict *verdict)
 {
     struct sim_call call = *sim_call_at(state, slot);
-    sim_call_at(state, slot)->call.seed = 0; /* no answer is for it any more */
+    sim_call_at(state, slot)->call.seed = 0; /* responses no longer match this slot */
     sim_slab_release(&state->calls, slot);
     if (call_is_of_client(&call)) {
         call_cancel_hedges(state, slot, &call);
@@ -195,7 +197,8 @@ static struct bide_verdict call_outcome(struct sim_state *state, struct sim_call
     return verdict;
 }
 
-/* Deed after deed, until one takes time. `timer_ns` is when the timer is set to go off already. */
+/* Executes verdicts until simulated time must pass. `timer_ns`: the instant for which the call's timer is already
+ * set. */
 static void call_execute(struct sim_state *state, uint32_t slot, struct bide_verdict verdict, int64_t timer_ns)
 {
     struct sim_call *call = sim_call_at(state, slot);
@@ -251,7 +254,7 @@ void sim_call_begin(struct sim_state *state, const struct sim_new_call *new_call
                  BIDE_NEVER);
 }
 
-/* A timer that was moved, or that belongs to a call before this one in the slot, is not meant. */
+/* Returns false for a timer that was moved, or that belongs to an earlier call in this slot. */
 bool sim_call_is_due(const struct sim_state *state, uint32_t slot, int64_t at_ns)
 {
     const struct bide_call *call = &sim_call_at(state, slot)->call;
@@ -264,7 +267,7 @@ void sim_call_wake(struct sim_state *state, uint32_t slot)
     call_execute(state, slot, bide_call_wake(&call->call, state->now_ns), state->now_ns);
 }
 
-/* The caller hears how an attempt ended. */
+/* Reports the outcome of an attempt to its call, unless that call has ended, and releases the connection. */
 static void request_end(struct sim_state *state, uint32_t request, const struct bide_outcome *outcome)
 {
     struct sim_request *r = sim_request_at(state, request);
@@ -275,7 +278,8 @@ static void request_end(struct sim_state *state, uint32_t request, const struct 
         int64_t timer_ns = call->call.wake_ns;
         call_execute(state, r->slot, call_outcome(state, call, r->attempt, outcome), timer_ns);
     }
-    request_release_conn(state, request); /* after that: a call that is over wants none for another attempt */
+    request_release_conn(state, request); /* last: a call that has just ended must not take the connection for another
+                                           * attempt */
 }
 
 void sim_request_on_response(struct sim_state *state, uint32_t request)
@@ -293,7 +297,7 @@ void sim_request_on_timeout(struct sim_state *state, uint32_t request)
         sim_request_list_remove(state, &state->group[r->caller].conn_pool[r->process].waiting, request);
         r->waits_for_conn = false;
         outcome.evidence = BIDE_EVIDENCE_NOT_SENT;
-        sim_request_release(state, request); /* it will never arrive */
+        sim_request_release(state, request); /* it will never be sent */
         conn_pool_serve(state, r->caller, r->process);
     }
     request_end(state, request, &outcome);

@@ -1,8 +1,9 @@
-/* client.c - when calls begin, and for whom.
+/* client.c - when calls begin: arrival processes of open groups, closed loops, users with fan-out, and set-up of
+ * callers.
  *
- * An open group has one event in the queue: its next arrival. When it happens the call begins, and the one after it is
- * drawn. A closed client has one event or one call. The calls of a group are numbered, and everything about a call
- * follows from the world's seed, the group and that number. */
+ * An open group has a single pending event: its next arrival. When it happens, the call begins and the following
+ * arrival is drawn. A closed client has either a pending event or a call. The calls of a group are numbered, and
+ * everything random about a call follows from the run's seed, the group and that number. */
 #include <stdlib.h>
 
 #include "os/memory.h"
@@ -82,13 +83,13 @@ static bool callers_open(struct sim_state *state)
 
 /* ---- arrivals of open groups ---- */
 
-/* Calls begin before this. */
+/* Returns the instant at and after which no call of the group begins. */
 static int64_t clients_end_ns(const struct sim_world *world, const struct sim_clients *clients)
 {
     return clients->until_ns < world->duration_ns ? clients->until_ns : world->duration_ns;
 }
 
-/* The rate at an instant, a second, between the corners of a trapezoid. */
+/* Returns the rate of a ramp, in millionths a second: linear up, constant, linear down. */
 static double clients_ramp_rate(const struct sim_clients *c, int64_t end_ns, double at_ns)
 {
     double rate = (double)c->rate_micro, peak = (double)c->peak_rate_micro, last = (double)c->end_rate_micro;
@@ -117,7 +118,8 @@ static double clients_rate_max(const struct sim_clients *c)
     return (double)most;
 }
 
-/* A Poisson process of any rate: candidates at the highest one, of which as many are taken as the rate then says. */
+/* Returns the next arrival of a Poisson process. For a rate that varies, by thinning: candidates are drawn at the
+ * highest rate, and each is accepted with probability rate(t) / highest rate. */
 static double group_next_poisson(struct sim_state *state, uint32_t g)
 {
     const struct sim_clients *c = &state->world->clients[g];
@@ -134,15 +136,15 @@ static double group_next_poisson(struct sim_state *state, uint32_t g)
     }
 }
 
-/* Of the n-th, in whole numbers: with a fraction in between, the third of 3/s may come before the second is over. A
- * double holds them for a hundred days, and to 4 ns for a year. */
+/* Returns the time of the n-th call, computed in integers: adding up a fractional distance could put the third call of
+ * 3/s before the end of its second. A double holds the result exactly for a hundred days, and to 4 ns for a year. */
 static double clients_nth_uniform(const struct sim_clients *c, uint64_t n)
 {
     unsigned __int128 whole_ns = (unsigned __int128)n * (UINT64_C(1000000) * BIDE_S) / c->rate_micro;
     return (double)c->from_ns + (double)whole_ns;
 }
 
-/* When the next call of the group begins; BIDE_NEVER: there is none. */
+/* Returns when the next call of the group begins; BIDE_NEVER: none will. */
 static int64_t group_next_arrival(struct sim_state *state, uint32_t g)
 {
     const struct sim_clients *c = &state->world->clients[g];
@@ -166,7 +168,7 @@ static void group_schedule_arrival(struct sim_state *state, uint32_t g)
 
 /* ---- calls ---- */
 
-/* One call for each branch of the fan-out, from the user or client `owner`. */
+/* Begins a call for each branch of the fan-out, owned by the user or client `owner`. */
 static void group_begin_calls(struct sim_state *state, uint32_t g, uint64_t client, uint32_t owner)
 {
     const struct sim_clients *c = &state->world->clients[g];
@@ -235,7 +237,7 @@ void sim_client_on_turn(struct sim_state *state, uint32_t client)
     group_begin_calls(state, c->group, client - state->group[c->group].first_client, client);
 }
 
-/* After a call that began at such a time. */
+/* Schedules the next call of a client after its call that began at began_ns. */
 static void client_schedule_next(struct sim_state *state, uint32_t client, int64_t began_ns)
 {
     struct sim_closed_client *c = &state->client[client];
@@ -271,7 +273,7 @@ static bool closed_clients_open(struct sim_state *state, uint32_t g)
     return true;
 }
 
-/* ---- ends ---- */
+/* ---- ends of calls ---- */
 
 static void user_call_ended(struct sim_state *state, uint32_t index, bool succeeded)
 {
@@ -296,7 +298,7 @@ void sim_clients_call_ended(struct sim_state *state, const struct sim_call *call
         client_schedule_next(state, call->owner, call->began_ns);
 }
 
-/* ---- the whole ---- */
+/* ---- set-up ---- */
 
 static bool conn_pools_open(struct sim_state *state, uint32_t g)
 {

@@ -1,8 +1,9 @@
-/* sim.c - `bide sim`: scenarios played on a virtual clock, compared, and held against what is expected of them.
+/* command.c - `bide sim`: option table and subcommands. Runs scenarios on a virtual clock, compares them and checks
+ * expectations.
  *
- * Everything that can be wrong is found before anything is run: scenario, policies, expectations, the files that are to
- * be written (sim_outputs.c), and whether there is memory enough. A run that is stopped by a signal ends at once, from
- * within the handler: the files that are not whole yet are removed there, and so is the bar on the terminal. */
+ * All mistakes are found before anything runs: in the scenario, policies, expectations and output files
+ * (command_outputs.c), and a lack of memory. A signal ends the program inside its handler, which removes incomplete
+ * output files and the progress bar. */
 #include "command_lists.h"
 #include "command_outputs.h"
 #include "common/atomic_file.h"
@@ -21,13 +22,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define EXIT_UNMET      1 /* an expectation does not hold */
+#define EXIT_UNMET      1 /* an expectation failed */
 #define SETS_MAX        64u
 #define EXPECTS_MAX     64u
 #define POLICIES_MAX    SIM_CASES_MAX
 #define SEEDS_MAX       100000
 #define THREADS_MAX     256
-#define BAR_DELAY_NS    (500 * BIDE_MS) /* no bar for what takes less */
+#define BAR_DELAY_NS    (500 * BIDE_MS) /* no progress bar for shorter runs */
 #define BAR_CELLS       30u
 #define COMPLETIONS_MAX 128u
 
@@ -40,7 +41,7 @@ struct settings {
     struct cli_sim_outputs outputs;
     struct sim_plan plan;
     bool has_seed;
-    bool has_run_option; /* one that means something only if a scenario is run */
+    bool has_run_option; /* an option was given that only a run of a scenario uses */
 };
 
 /* ---- options ---- */
@@ -149,7 +150,7 @@ static void settings_init(void *settings)
     s->plan = (struct sim_plan){.seed = 1, .seeds = 1};
 }
 
-/* ---- the table ---- */
+/* ---- option table ---- */
 
 static const struct cli_option world_options[] = {
     {.name = "set",
@@ -269,7 +270,7 @@ const struct cli_command cli_sim = {
     .run = sim_main,
 };
 
-/* ---- words ---- */
+/* ---- subcommands ---- */
 
 static int flush_and_return(int status)
 {
@@ -297,12 +298,12 @@ static int run_metrics(const struct settings *s, char **operands)
 static int run_show(const struct settings *s, char **operands);
 static int run_assert(const struct settings *s, char **operands);
 
-/* What may stand where a scenario's name is expected. */
+/* Subcommands: words accepted in the place of a scenario's name. */
 static const struct subcommand {
     const char *name;
     size_t operands;
     int (*run)(const struct settings *settings, char **operands);
-    bool runs; /* a scenario: all options mean something */
+    bool runs; /* runs a scenario: all options are valid */
     bool has_json;
 } subcommands[] = {
     {"list", 0, run_list, false, true},     {"show", 1, run_show, false, false},
@@ -334,7 +335,7 @@ static bool name_is_file(const char *name)
     return strcmp(name, "-") == 0 || strpbrk(name, "./") != NULL;
 }
 
-/* There is no scenario of that name. `from`: 0 if a word might have been meant, else those are left out. */
+/* Reports an unknown scenario with a suggestion. `from`: 0 suggests subcommands too, SUBCOMMANDS only scenarios. */
 static int report_unknown_scenario(const char *name, size_t from)
 {
     const char *all[COMPLETIONS_MAX + 1] = {NULL}, *word;
@@ -379,9 +380,10 @@ static void install_signal_handlers(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     struct sigaction action = {.sa_handler = on_signal}, ignore = {.sa_handler = SIG_IGN}, before;
-    sigaction(SIGPIPE, &ignore, NULL); /* an error of write: who is killed by it leaves half a file behind */
+    sigaction(SIGPIPE, &ignore, NULL); /* a failed write is reported instead; the signal would leave a half-written
+                                        * file */
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup means it */
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* keep the setting of nohup */
             sigaction(numbers[i], &action, NULL);
 }
 
@@ -426,7 +428,7 @@ static const char *bytes_text(char text[32], uint64_t bytes)
     return text;
 }
 
-/* The keys that make the largest row so large. */
+/* Returns the keys that determine the memory of the largest row. */
 static const char *largest_row_keys(const struct sim_scenario *scenario)
 {
     const struct sim_world *largest = &sim_scenario_row(scenario, 0)->world;
@@ -440,7 +442,7 @@ static const char *largest_row_keys(const struct sim_scenario *scenario)
                                                         : "clients.rate, scenario.duration or policy.attempts";
 }
 
-/* As many threads as there is memory for; false if it is not enough for one. */
+/* Reduces the number of threads to the memory available. Returns false if it is not enough for a single thread. */
 static bool plan_fit_memory(struct sim_plan *plan, const struct sim_scenario *scenario)
 {
     char needed[32], there[32];
@@ -464,7 +466,7 @@ static bool plan_fit_memory(struct sim_plan *plan, const struct sim_scenario *sc
 
 /* ---- expectations ---- */
 
-/* Those that name a row, name one that there is. */
+/* Checks that every row named by an expectation exists. */
 static bool expectations_check_rows(const struct settings *s, const struct sim_scenario *scenario)
 {
     for (size_t i = 0; i < s->expects; i++) {
@@ -481,7 +483,8 @@ static bool expectations_check_rows(const struct settings *s, const struct sim_s
     return true;
 }
 
-/* A line each, behind the table; beside data only what does not hold, on stderr. */
+/* Prints a line per expectation, after the table; with data on stdout, only failures, on stderr. Returns true if all
+ * hold. */
 static bool print_expectations(const struct settings *s, const struct sim_batch *batch,
                                enum cli_sim_stdout stdout_content)
 {
@@ -489,7 +492,7 @@ static bool print_expectations(const struct settings *s, const struct sim_batch 
     bool all = true;
     char text[256];
     if (s->expects > 0 && stdout_content == CLI_SIM_STDOUT_TABLE)
-        putchar('\n'); /* below the table */
+        putchar('\n'); /* empty line after the table */
     for (size_t i = 0; i < s->expects; i++) {
         bool holds = sim_expect_holds(&s->expect[i], batch, text);
         all = all && holds;
@@ -505,7 +508,7 @@ static bool print_expectations(const struct settings *s, const struct sim_batch 
     return all;
 }
 
-/* ---- a run ---- */
+/* ---- running a scenario ---- */
 
 static int report_failed_run(enum sim_end end, const char *row)
 {
@@ -517,7 +520,7 @@ static int report_failed_run(enum sim_end end, const char *row)
     return cli_fail(&cli_sim, "%s: %s", row, end == SIM_END_NO_MEMORY ? "no memory" : "stopped");
 }
 
-/* What the environment asks for, if it is right. */
+/* Reads BIDE_SIM_QUEUE. Returns false after reporting an invalid value. */
 static bool plan_read_queue(struct sim_plan *plan)
 {
     const char *queue = getenv("BIDE_SIM_QUEUE");
@@ -528,7 +531,7 @@ static bool plan_read_queue(struct sim_plan *plan)
     return false;
 }
 
-/* The file of policies that was named; NULL: none was. */
+/* Returns the policy file named by --config or BIDE_CONFIG; NULL: none. */
 static const char *config_of(const struct settings *s)
 {
     const char *config = s->config != NULL ? s->config : getenv("BIDE_CONFIG");
@@ -539,7 +542,7 @@ static struct sim_scenario *read_scenario(const struct settings *s, const char *
 {
     char errors[CONF_ERROR_MAX] = "";
     struct sim_overrides choice = {s->sets > 0 ? s->set : NULL, s->policies > 0 ? s->policy : NULL, config_of(s)};
-    if (s->config != NULL && access(s->config, R_OK) != 0) { /* it may be that no policy of it is asked for */
+    if (s->config != NULL && access(s->config, R_OK) != 0) { /* checked here because its policies may not be used */
         cli_fail(&cli_sim, "--config %s: cannot be read: %s", s->config, strerror(errno));
         return NULL;
     }
@@ -553,7 +556,8 @@ static struct sim_scenario *read_scenario(const struct settings *s, const char *
     return scenario;
 }
 
-/* FILE of FILE#NAME is not written to; a name alone is of bide.conf, which the caller knows. */
+/* Checks that no output is the FILE of a policy FILE#NAME. A name alone refers to bide.conf, which the caller
+ * checks. */
 static bool outputs_check_policy(const struct cli_sim_outputs *outputs, const char *policy)
 {
     char file[CONF_PATH_MAX];
@@ -564,7 +568,7 @@ static bool outputs_check_policy(const struct cli_sim_outputs *outputs, const ch
     return cli_sim_outputs_check_input(outputs, file);
 }
 
-/* No output takes the place of what the run is read from: the scenario, bide.conf, files of policies. */
+/* Checks that no output would replace an input of the run: the scenario, bide.conf or a policy file. */
 static bool outputs_check_inputs(const struct cli_sim_outputs *outputs, const struct settings *s, const char *name,
                                  const struct sim_scenario *scenario)
 {
@@ -584,7 +588,7 @@ static bool outputs_check_inputs(const struct cli_sim_outputs *outputs, const st
     return ok;
 }
 
-/* What makes it the same run again, beside the seeds; NULL: no memory. */
+/* Returns scenario and options as shell words, for repeating the run; NULL without memory. */
 static char *command_line_text(const struct settings *s, const char *name)
 {
     char *text = NULL;
@@ -650,7 +654,7 @@ static int run_assert(const struct settings *s, char **operands)
     return run_scenario(s, operands[0], true);
 }
 
-/* ---- the command ---- */
+/* ---- entry point ---- */
 
 static int subcommand_run(const struct subcommand *subcommand, const struct settings *s, char **operands)
 {

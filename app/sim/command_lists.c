@@ -1,4 +1,4 @@
-/* sim_lists.c - see sim_lists.h. */
+/* command_lists.c - see command_lists.h. */
 #include "command_lists.h"
 
 #include "common/commands.h"
@@ -24,7 +24,7 @@ static int print_json(bool (*list_json)(FILE *out))
     return list_json(stdout) || ferror(stdout) ? flush_and_return() : cli_fail(&cli_sim, "no memory");
 }
 
-/* Two columns: a name and what it is. */
+/* Prints a name and its description in two columns. */
 static void print_row(const char *name, const char *text)
 {
     unsigned width = cli_term_detect(stdout).width;

@@ -1,4 +1,4 @@
-/* sim_outputs.c - see sim_outputs.h. */
+/* command_outputs.c - see command_outputs.h. */
 #include "command_outputs.h"
 
 #include "common/commands.h"
@@ -67,7 +67,7 @@ bool cli_sim_outputs_check_input(const struct cli_sim_outputs *outputs, const ch
     return true;
 }
 
-/* Whatever their names look like: a draft knows the real one. Devices have none. */
+/* Compares resolved paths, which a draft knows; a device has no draft. */
 static bool output_is_unique(const struct cli_sim_outputs *outputs, size_t i)
 {
     for (size_t k = 0; k < i; k++)
@@ -93,7 +93,7 @@ bool cli_sim_outputs_open(struct cli_sim_outputs *outputs)
     return true;
 }
 
-/* ---- behind it ---- */
+/* ---- after the run ---- */
 
 static bool output_write(struct cli_sim_outputs *outputs, size_t i, const struct sim_batch *batch)
 {

@@ -1,4 +1,4 @@
-/* expect.c - see expect.h. Read before anything is run, so that a slip of the finger costs no waiting. */
+/* expect.c - see expect.h. Expectations are read before anything runs, so that a typing mistake costs no time. */
 #include "expect.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #define TEXT_MAX   256u
 #define WANT_MAX   256u
 #define NUMBER_MAX 64u
-#define MICRO      INT64_C(1000000) /* numbers are read in millionths */
+#define MICRO      INT64_C(1000000) /* numbers are read as integers, in millionths */
 #define IN_QUOTES  "in quotes: < and > mean something to the shell"
 
 /* ---- reading ---- */
@@ -36,7 +36,7 @@ static bool text_is(struct bide_text text, const char *word)
     return text.length == strlen(word) && memcmp(text.at, word, text.length) == 0;
 }
 
-/* Longer ones first. */
+/* Longer signs first. */
 static const struct sign {
     const char *text;
     enum sim_operator op;
@@ -45,7 +45,7 @@ static const struct sign {
     {"<", SIM_OP_LESS},        {">", SIM_OP_MORE},        {"=", SIM_OP_EQUAL},
 };
 
-/* The one that a text begins with; NULL: none of them. */
+/* Returns the sign that a text begins with; NULL: none. */
 static const struct sign *sign_at(const char *text)
 {
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
@@ -62,7 +62,7 @@ static const char *sign_of(enum sim_operator op)
     return "";
 }
 
-/* Figures from 0 to 1. */
+/* Returns true for metrics with values from 0 to 1. */
 static bool metric_is_share(const struct sim_metric *metric)
 {
     static const char *const shares[] = {"success", "error", "users_success"};
@@ -72,7 +72,7 @@ static bool metric_is_share(const struct sim_metric *metric)
     return false;
 }
 
-/* "99 %" is "99%". */
+/* Removes blanks before the unit: "99 %" becomes "99%". */
 static struct bide_text number_joined(char space[NUMBER_MAX], struct bide_text text)
 {
     size_t digits = 0, unit;
@@ -87,7 +87,7 @@ static struct bide_text number_joined(char space[NUMBER_MAX], struct bide_text t
     return (struct bide_text){space, digits + text.length - unit};
 }
 
-/* A number with one letter behind it, which stands for `times`. */
+/* Reads a number with a suffix of a letter that stands for a factor of `times`. */
 static bool number_read_scaled(struct bide_text text, char letter, double times, double *number)
 {
     int64_t whole;
@@ -98,7 +98,7 @@ static bool number_read_scaled(struct bide_text text, char letter, double times,
     return true;
 }
 
-/* In the metric's own unit. */
+/* Reads a number, in the metric's own unit. */
 static bool number_read(struct bide_text text, const struct sim_metric *metric, double *number)
 {
     size_t unit = strlen(metric->unit);
@@ -131,7 +131,7 @@ static bool number_read(struct bide_text text, const struct sim_metric *metric, 
 
 static char want[WANT_MAX];
 
-/* One call of ours at a time: it is the command line that is read. */
+/* Not thread-safe: only the command line is read with it. */
 __attribute__((format(printf, 1, 2))) static const char *want_format(const char *format, ...)
 {
     va_list arguments;
@@ -155,7 +155,7 @@ static const char *expect_read_metric(struct sim_expect *expect, struct bide_tex
                        (int)name.length, name.at);
 }
 
-/* "recovers", "recovers=yes"; `value` is empty without an operator. */
+/* Reads "recovers" or "recovers=yes"; without an operator `sign` is NULL. */
 static const char *expect_read_flag(struct sim_expect *expect, const struct sign *sign, struct bide_text value)
 {
     const char *name = sim_metric(expect->metric)->name;
@@ -187,7 +187,7 @@ static const char *expect_read_comparison(struct sim_expect *expect, const struc
     return NULL;
 }
 
-/* A name may contain a colon, a metric and a number do not: the last one counts. */
+/* The last colon separates row and metric: a row name may contain colons, metrics and numbers do not. */
 static const char *expect_read_row(struct sim_expect *expect, const char **text)
 {
     const char *colon = strrchr(*text, ':');
@@ -229,7 +229,7 @@ const char *sim_expect_read(struct sim_expect *expect, const char *text)
     return flag ? expect_read_flag(expect, sign, value) : expect_read_comparison(expect, sign, value);
 }
 
-/* ---- which rows ---- */
+/* ---- rows ---- */
 
 static bool row_has_name(const struct sim_expect *expect, const struct sim_row *row)
 {
@@ -244,7 +244,7 @@ static bool any_row_has_name(const struct sim_expect *expect, const struct sim_s
     return false;
 }
 
-/* `exactly`: some row has that very name. */
+/* by_name: at least one row has exactly this name; else labels are compared by prefix. */
 static bool row_is_checked(const struct sim_expect *expect, const struct sim_row *row, bool by_name)
 {
     return by_name ? row_has_name(expect, row) : strncmp(row->label, expect->row, strlen(expect->row)) == 0;
@@ -259,10 +259,10 @@ size_t sim_expect_rows(const struct sim_expect *expect, const struct sim_scenari
     return count;
 }
 
-/* ---- asking ---- */
+/* ---- checking ---- */
 
-/* The value that decides, and how far it is on the right side of the limit: below 0 it does not hold; 0 holds if the
- * limit itself does. */
+/* The deciding value, and its distance to the limit: negative if the expectation fails; at 0 it depends on the
+ * operator. */
 struct check {
     bool holds;
     double value, margin;
@@ -286,7 +286,7 @@ static struct check figure_check(const struct sim_expect *expect, const struct s
     }
 }
 
-/* Appends; what does not fit is left out. */
+/* Appends formatted text, truncated to the buffer. Returns the new length. */
 __attribute__((format(printf, 3, 4))) static size_t append_text(char text[TEXT_MAX], size_t used, const char *format,
                                                                 ...)
 {

@@ -1,14 +1,15 @@
-/* expect.h - what must be true of a result, for CI: 'recovers', '!recovers', 'amplification<1.2', 'calls>=1000'.
+/* expect.h - expectations of a result, for CI: 'recovers', '!recovers', 'amplification<1.2', 'calls>=1000'.
  *
  *     [ROW:] METRIC                 a flag that must be yes; with ! before it, no
- *     [ROW:] METRIC OP NUMBER       OP is < <= > >= = !=; the number may have the metric's unit behind it
+ *     [ROW:] METRIC OP NUMBER       OP is < <= > >= = !=; the number may carry the metric's unit
  *
- * It is asked of every row, or of those whose name or label is ROW, or if there is none, of those whose label begins
- * so. With several seeds it is asked of the worst: the least value for > and >=, the most for < and <=, both for =, and
- * for != the number must lie outside of both. A value that is not there fails every question.
+ * An expectation applies to every row; or to rows with the name or label ROW; or, if there are none, to rows with a
+ * label that begins with ROW. With several seeds the worst seed counts: the lowest value for > and >=, the highest for
+ * < and <=, both for =; for != the number must lie outside of the range. A metric without a value fails every
+ * expectation.
  *
- * A time may be written with any unit ('latency_p99_ms<1.5s'), a share as '95%', thousands as '300k' or '2M', a flag
- * also as 'recovers=yes'. */
+ * A time may have any unit ('latency_p99_ms<1.5s'), a share may be written '95%', thousands '300k' or '2M', a flag
+ * 'recovers=yes'. */
 #ifndef SIM_EXPECT_H
 #define SIM_EXPECT_H
 
@@ -32,15 +33,15 @@ struct sim_expect {
     double number;
 };
 
-/* NULL, or what would be right, in memory that the next call uses again. */
+/* Returns NULL, or a description of the valid form, in memory that the next call overwrites. */
 const char *sim_expect_read(struct sim_expect *expect, const char *text);
 
-/* How many rows it is asked of; 0: it names none that there is. */
+/* Returns the number of rows it applies to; 0: no row has that name. */
 size_t sim_expect_rows(const struct sim_expect *expect, const struct sim_scenario *scenario);
 
-/* True if it holds. `said` names the row, the metric, its value and what was expected:
- * "fifo: amplification is 2.01; expected < 1.2", of the first row where it does not hold and how many others there are;
- * or, if it holds, of the row that comes nearest to the limit. No row of that name is a failure too. */
+/* Returns true if the expectation holds. Writes a line with row, metric, value and expectation to `text`: "fifo:
+ * amplification is 2.01; expected < 1.2". If it fails, of the first row that fails, and how many others do; if it
+ * holds, of the row nearest to the limit. Without a row of that name it fails. */
 bool sim_expect_holds(const struct sim_expect *expect, const struct sim_batch *batch, char text[256]);
 
 #endif

@@ -1,17 +1,18 @@
-/* fleet.c - budgets leased from one bucket: every instance an account of lib/fleet/protocol, on virtual time.
+/* fleet.c - budgets leased from a common bucket: each target that leases is an instance with the production code of
+ * lib/fleet/protocol, on virtual time.
  *
- *     instance                         bucket
- *     look ── is it due? ── ask ──►    exchange, unless it is down
- *     look ◄── answer, or nothing once the timeout is over
+ *     instance                                bucket
+ *     poll ── is a request due? ── request ──►  exchange, unless the bucket is down
+ *     poll ◄── reply, or the timeout
  *
- * What is in the queue for an instance: its next look; or its ask on the way, then the answer; or, if none will come,
- * the end of its timeout. Which of these is known when the ask leaves, for how long messages take is drawn by name.
- * What would arrive after the timeout does not arrive: a link that is too slow is closed. An answer that would come
- * after it is lost, and what it granted is spent.
+ * Each instance has one or two pending events: its next poll; or its request on the way, then the reply; or, if no
+ * reply will come in time, the timeout. Which of them is known when the request is sent, because message delays are
+ * drawn by key. A request that would arrive after the timeout does not arrive: a connection that is too slow is closed.
+ * A reply that would arrive after the timeout is lost, and the tokens it granted are spent.
  *
- * A weakness: of the processes of a host, one exchanges for all and never dies.
+ * A weakness: a single process exchanges for all processes of a host, and it never dies.
  *
- * Accounts go on while there are calls that can end, or more of them to come; a world ends when its calls do. */
+ * Instances keep exchanging while calls are left that can end, or more calls will come; a run ends with its calls. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -23,9 +24,9 @@
 
 #include "state.h"
 
-#define EPOCH_MS      INT64_C(1000000000000) /* the bucket's clock is the wall's, far from 0 */
-#define OPEN_PERMILLE 500             /* per mille of instances whose open breakers open the others': the default */
-#define RETRY_BASE    (500 * BIDE_MS) /* waits after exchanges that fail: as in lib/fleet */
+#define EPOCH_MS      INT64_C(1000000000000) /* the bucket's clock is the wall clock, far from 0 */
+#define OPEN_PERMILLE 500                    /* default: so many instances with an open breaker open the others */
+#define RETRY_BASE    (500 * BIDE_MS)        /* backoff after failed exchanges: as in lib/fleet */
 #define RETRY_CAP     (30 * BIDE_S)
 #define RETRY_FLOOR   (50 * BIDE_MS)
 
@@ -33,10 +34,10 @@ enum fleet_step { FLEET_POLL = 0, FLEET_REQUEST_ARRIVES, FLEET_REPLY_ARRIVES, FL
 
 struct sim_instance {
     struct lease_member lease;
-    struct lease_reply reply; /* on its way */
-    int64_t reply_ns;         /* the answer comes then; BIDE_NEVER: none will */
+    struct lease_reply reply; /* the reply, while it travels */
+    int64_t reply_ns;           /* when the reply arrives; BIDE_NEVER: not in time */
     uint32_t bucket;
-    uint32_t requests, failures; /* so far; one after the other */
+    uint32_t requests, failures; /* requests so far; consecutive failures */
 };
 
 static void instance_schedule(struct sim_state *state, int64_t at_ns, uint32_t id, enum fleet_step step)
@@ -120,7 +121,7 @@ static void instance_poll(struct sim_state *state, struct sim_instance *instance
         instance_schedule_poll(state, instance, id);
 }
 
-/* From the end of its lease on it has been going on alone. */
+/* Adds up the time since the lease ended: from then on the instance was disconnected. */
 static void instance_count_disconnected(struct sim_state *state, const struct sim_instance *instance)
 {
     int64_t until_ns = bide_lease_until(instance->lease.target);
@@ -154,7 +155,7 @@ static void instance_on_reply(struct sim_state *state, struct sim_instance *inst
     instance_count_disconnected(state, instance);
     uint64_t seed = sim_random_bits(instance_random_key(state, instance, SIM_FOR_NEXT_FLEET_REQUEST));
     const char *wrong = lease_member_accept_reply(&instance->lease, &instance->reply, seed, state->now_ns);
-    assert(wrong == NULL); /* the bucket is ours, and in its right mind */
+    assert(wrong == NULL); /* the simulated bucket never sends a bad reply */
     (void)wrong;
     instance->failures = 0;
     instance_schedule_poll(state, instance, id);
@@ -172,14 +173,15 @@ void sim_fleet_event(struct sim_state *state, uint32_t id, uint32_t seq)
     }
 }
 
-/* ---- the whole ---- */
+/* ---- set-up ---- */
 
 static bool group_leases(const struct sim_state *state, uint32_t g)
 {
     return state->world->clients[g].fleet && state->caller[g].target != NULL;
 }
 
-/* Of a service there is a bucket for those who see it as one, and one for each of its shards. */
+/* Returns the index of the target's bucket. A service has a bucket for callers without shard scope, and a bucket for
+ * each of its shards. */
 static uint32_t bucket_index(const struct sim_state *state, const struct sim_caller *caller, uint32_t target)
 {
     uint32_t bucket = 0;

@@ -1,15 +1,15 @@
-/* histogram.c - durations counted in buckets of at most 1/256 of their value.
+/* histogram.c - durations counted in bins of at most 1/256 of their value.
  *
- * Below 256 ns each nanosecond has a slot. Above, each doubling is cut into 256 slots of equal width: the slot is the
- * position of the highest bit and the eight bits below it. */
+ * Below 256 ns each nanosecond has a bin. Above, each doubling is divided into 256 bins of equal width: the index
+ * consists of the position of the highest bit and the eight bits below it. */
 #include <assert.h>
 #include <stddef.h>
 
 #include "histogram.h"
 
-#define FINE (UINT64_C(1) << SIM_HISTOGRAM_BITS) /* slots of one doubling */
+#define FINE (UINT64_C(1) << SIM_HISTOGRAM_BITS) /* bins of each doubling */
 
-/* By how many bits durations of this slot are coarser than a nanosecond. */
+/* Returns log2 of the bin's width in nanoseconds. */
 static uint32_t bin_coarseness(size_t bin)
 {
     uint32_t doubling = (uint32_t)(bin >> SIM_HISTOGRAM_BITS);
@@ -24,7 +24,7 @@ static size_t bin_of(uint64_t ns)
     return (size_t)(coarse * FINE + (ns >> coarse));
 }
 
-/* The longest duration of a slot. */
+/* Returns the longest duration of a bin. */
 static int64_t bin_longest(size_t bin)
 {
     uint32_t coarse = bin_coarseness(bin);
@@ -44,7 +44,7 @@ void sim_histogram_add(struct sim_histogram *histogram, int64_t ns)
     histogram->count[bin_of((uint64_t)ns)]++;
 }
 
-/* The rank from 1 of the quantile: the least r with r / total >= ppm / 1000000. */
+/* Returns the rank of the quantile, from 1: the least r with r / total >= ppm / 1000000. */
 static uint64_t quantile_rank(const struct sim_histogram *histogram, uint32_t ppm)
 {
     unsigned __int128 parts = (unsigned __int128)histogram->total * ppm;

@@ -1,4 +1,4 @@
-/* histogram.h - durations counted in buckets of at most 1/256 of their value: quantiles without keeping them all. */
+/* histogram.h - durations counted in bins of at most 1/256 of their value: quantiles without keeping all durations. */
 #ifndef SIM_HISTOGRAM_H
 #define SIM_HISTOGRAM_H
 
@@ -16,8 +16,8 @@ struct sim_histogram {
 
 void sim_histogram_add(struct sim_histogram *histogram, int64_t ns);
 
-/* The duration that so many millionths of all stay at or below (the nearest rank), exact to 1/256; 0 if there is none.
- * 0 and 1000000 are exact. */
+/* Returns the duration that `ppm` millionths of all durations do not exceed (nearest rank), exact to 1/256; 0 if the
+ * histogram is empty. Exact for 0 and 1000000. */
 int64_t sim_histogram_quantile(const struct sim_histogram *histogram, uint32_t ppm);
 
 int64_t sim_histogram_mean(const struct sim_histogram *histogram);

@@ -1,7 +1,7 @@
-/* key.c - every key of a scenario file as one table over struct sim_world, and over the head of the file.
+/* key.c - every key of a scenario file, as one table over struct sim_world and the head of the file.
  *
- * A row names the key, its part, the member, its form, its default as a file would say it, and one line of what it
- * means. Reading and writing go by the form alone. */
+ * A row of the table has the key, its part, the member, its form, its default as in a file, and one line of help.
+ * Reading and writing depend on the form alone. */
 #include "key.h"
 
 #include <assert.h>
@@ -197,7 +197,7 @@ const struct sim_field *sim_field_of(enum sim_part part, const char *key)
     for (size_t i = 0; i < FIELDS; i++)
         if (fields[i].part == part && strcmp(fields[i].key.key, key) == 0)
             return &fields[i];
-    assert(false); /* the caller names a key of the table */
+    assert(false); /* the caller passes a key of the table */
     return NULL;
 }
 
@@ -224,10 +224,10 @@ uint32_t sim_part_count(const struct sim_world *world, enum sim_part part)
                                       : 1;
 }
 
-/* Where the elements of a part begin in a world, and how far they are apart; the others are spread over all of it. */
+/* Offset and size of the elements of a part in a world; parts without elements of their own use the whole world. */
 static const struct {
     size_t at, step;
-    size_t name; /* in the element; SIZE_MAX: it has none */
+    size_t name; /* offset of the name in the element; SIZE_MAX: none */
 } parts[SIM_PARTS] = {
     [SIM_PART_HEAD] = {0, 0, SIZE_MAX},
     [SIM_PART_WORLD] = {0, 0, SIZE_MAX},
@@ -258,7 +258,7 @@ const char *sim_part_name(const struct sim_world *world, enum sim_part part, uin
 
 /* ---- reading ---- */
 
-/* 25M, 10k, 3: the number behind which a letter may stand. */
+/* Reads a number with an optional k or M: 25M, 10k, 3. */
 static bool read_scaled(const char *text, size_t length, int64_t scale, int64_t *value)
 {
     bool thousands = length > 0 && text[length - 1] == 'k', millions = length > 0 && text[length - 1] == 'M';
@@ -294,7 +294,7 @@ static const char *read_count_never(const char *text, void *into)
     return NULL;
 }
 
-/* In millionths a second. */
+/* Reads a rate, in millionths a second. */
 static const char *read_rate(const char *text, void *into)
 {
     static const struct {
@@ -320,7 +320,7 @@ static const char *read_rate(const char *text, void *into)
     return well ? NULL : want;
 }
 
-/* A share in units of which `whole` make 100 %. */
+/* Reads a share in units of which `whole` make 100 %. */
 static const char *read_share(const char *text, int64_t whole, void *into)
 {
     size_t length = strlen(text);
@@ -363,7 +363,7 @@ static const char *read_duration(const struct sim_field *field, const char *text
     return NULL;
 }
 
-/* Capitals and the kind of dash do not matter. */
+/* Compares without regard to case; - equals _. */
 static bool is_same_word(const char *text, const char *word)
 {
     for (; *text != '\0' && *word != '\0'; text++, word++)
@@ -409,11 +409,11 @@ static const char *read_service(const struct sim_field *field, const struct sim_
             found = (int32_t)i;
     if (found < 0 && !none)
         return field->key.want;
-    memcpy(into, &found, sizeof found); /* an index is the same number in both signs */
+    memcpy(into, &found, sizeof found); /* uint32_t and int32_t have the same representation here */
     return NULL;
 }
 
-/* A text that would not fit is refused, not cut. */
+/* Copies a text; rejects a text that does not fit instead of truncating it. */
 static const char *read_text(const struct sim_field *field, const char *text, void *into)
 {
     if (strlen(text) >= field->size)
@@ -425,7 +425,8 @@ static const char *read_text(const struct sim_field *field, const char *text, vo
     return NULL;
 }
 
-/* "amplification, goodput": every name is one of a metric, and no more than one if there may be one only. */
+/* Checks that every name is a metric ("amplification, goodput"), and that there is a single name where the form wants
+ * that. */
 static const char *read_metrics(const struct sim_field *field, const char *text, void *into)
 {
     const char *at = text;
@@ -479,7 +480,7 @@ const char *sim_field_read(const struct sim_field *field, void *element, const s
 
 /* ---- defaults ---- */
 
-/* No standard names a service: 0 is the first one. */
+/* A service has no textual default: index 0 is the first. */
 void sim_element_init(enum sim_part part, void *element)
 {
     for (size_t i = 0; i < FIELDS; i++) {
@@ -515,7 +516,7 @@ static int64_t load_i64(const void *member)
     return value;
 }
 
-/* value / scale, with the letter M where that is whole, and a unit. */
+/* Writes value / scale with a unit, as whole millions (M) where possible. */
 static void write_number(char text[SIM_VALUE_MAX], int64_t value, int64_t scale, const char *unit)
 {
     char digits[CONF_VALUE_SIZE];
@@ -566,7 +567,7 @@ const char *sim_field_text(char text[SIM_VALUE_MAX], const struct sim_field *fie
     return text;
 }
 
-/* The scale of a form's number, in 32 or 64 bits; 0: it is none. */
+/* The scale of each numeric form, stored in 32 or 64 bits; 0: not numeric. */
 static const struct {
     double scale;
     bool wide;
@@ -577,7 +578,7 @@ static const struct {
     [SIM_FORM_METRICS] = {0, false},
 };
 
-/* A shape with one number in it has that. The largest numbers are words: never, usual. */
+/* A distribution with a single parameter has that as its number. The largest integers stand for words: never, usual. */
 bool sim_field_number(const struct sim_field *field, const void *element, double *number)
 {
     const void *member = (const char *)element + field->offset;

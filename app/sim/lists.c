@@ -1,4 +1,4 @@
-/* lists.c - see lists.h. A want of memory is NULL all the way up: jansson's "_new" setters pass that on. */
+/* lists.c - see lists.h. A failed allocation is NULL all the way up: the "_new" setters of jansson pass it on. */
 #include "lists.h"
 
 #include <jansson.h>
@@ -6,7 +6,7 @@
 
 #include "result.h"
 
-/* The catalogue has been read by the tests: what is wrong with it is not for users. */
+/* Reads a scenario of the catalogue. Tests read all of them, so errors are not reported here. */
 static struct sim_scenario *entry_read(size_t i)
 {
     const struct sim_overrides no_overrides = {0};
@@ -22,7 +22,7 @@ const char *sim_catalogue_title(size_t i, char title[SIM_TITLE_MAX])
     return title;
 }
 
-/* Takes the tree. */
+/* Prints a tree and releases it. */
 static bool print_json(FILE *out, json_t *tree)
 {
     bool written = tree != NULL && json_dumpf(tree, out, JSON_INDENT(2)) == 0;

@@ -1,9 +1,8 @@
-/* memory_available.c - how much memory this process can still have, before it starts what would need more.
+/* memory_available.c - how much memory this process can still allocate.
  *
- * The least of: what the system can give without swapping (MemAvailable), what the limits of the process leave of its
- * address space and of its data (ulimit -v, -d), and what every control group that it is in, up to the root, leaves of
- * its maximum. Pages of files that a group holds and nobody has used lately are as good as free: the kernel drops them
- * first. A file that is not there, or says "max", is no limit. */
+ * The least of: the memory the system can give without swapping (MemAvailable), the rest of the limits on address space
+ * and data of the process (ulimit -v, -d), and the rest of the maximum of each of its control groups, up to the root.
+ * Inactive file pages of a group count as free: the kernel drops them first. A missing file, or "max", is no limit. */
 #include "batch.h"
 
 #include <limits.h>
@@ -32,7 +31,7 @@ static FILE *file_open(const char *root, const char *directory, const char *name
     return length > 0 && (size_t)length < sizeof path ? fopen(path, "re") : NULL;
 }
 
-/* Digits, with blanks before them. */
+/* Reads digits after blanks. */
 static bool parse_number(const char *text, uint64_t *number)
 {
     char *end;
@@ -41,7 +40,8 @@ static bool parse_number(const char *text, uint64_t *number)
     return *text >= '0' && *text <= '9' && end > text;
 }
 
-/* The number behind a word at the beginning of a line; without a word, the one that the file begins with. */
+/* Finds the number after a word at the beginning of a line; with an empty word, the first number of the file. Closes
+ * the file. */
 static bool file_find_number(FILE *file, const char *word, uint64_t *number)
 {
     char line[256];
@@ -67,7 +67,8 @@ static uint64_t rlimit_available(const struct rlimit *limit, uint64_t used)
     return limit->rlim_cur == RLIM_INFINITY ? UINT64_MAX : subtract_saturated(limit->rlim_cur, used);
 }
 
-/* Addresses are used up faster than memory: by what lies between aligned chunks, and by heaps that threads reserve. */
+/* Returns three quarters: address space is used up faster than memory, by gaps between aligned chunks and by heaps that
+ * threads reserve. */
 static uint64_t address_space_usable(uint64_t available)
 {
     return available == UINT64_MAX ? available : available / 4 * 3;
@@ -88,9 +89,9 @@ static uint64_t process_available(const char *root)
 
 /* ---- control groups ---- */
 
-/* Where the two generations keep it; the first has a hierarchy for memory alone. */
+/* Files of control groups v2 and v1; v1 has a separate hierarchy for memory. */
 struct generation {
-    const char *prefix; /* in a line of /proc/self/cgroup */
+    const char *prefix; /* marks the line of /proc/self/cgroup */
     const char *mount;
     const char *max_file, *used, *idle;
 };
@@ -114,7 +115,7 @@ static uint64_t cgroup_available(const char *root, const struct generation *g, c
     return subtract_saturated(max_file, subtract_saturated(used, idle));
 }
 
-/* The group and all that it lies in. */
+/* Returns the least over the group and all its parents. */
 static uint64_t cgroup_path_available(const char *root, const struct generation *g, char *group)
 {
     uint64_t available = UINT64_MAX;
@@ -144,7 +145,7 @@ static uint64_t cgroups_available(const char *root)
     return available;
 }
 
-/* ---- together ---- */
+/* ---- all limits ---- */
 
 uint64_t sim_memory_available_under(const char *root)
 {

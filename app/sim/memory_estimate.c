@@ -1,28 +1,28 @@
-/* memory_estimate.c - how much memory a run may need, told before it begins.
+/* memory_estimate.c - estimates the memory of a run before it begins.
  *
- * What is known is counted in full: the callers of a herd, closed clients, targets, points of the series. For open
- * groups Little's law tells how many calls there are at once: their rate times the time that a call may take. That time
- * is the policy's where it sets limits, and else a generous multiple of what the service and the network take. To this
- * comes what piles up: at a service that gets more than it can do, for as long as it does; and during outages that keep
- * or swallow requests. All retries are taken to happen.
+ * Known numbers are counted in full: the callers of a herd, closed clients, targets, points of the series. For open
+ * groups Little's law gives the number of calls in progress: their rate times the time a call may take. That time is
+ * the policy's limit, or else a generous multiple of service and network time. Added to this is the backlog: of a
+ * service that gets more than it can serve, for as long as it does; and of outages that hold or swallow requests. All
+ * retries are assumed to happen.
  *
- * A weakness: a policy without a deadline and a timeout at a service near its capacity waits longer than the mean
- * suggests. Its calls are small in number all the same, compared with those of an overload. */
+ * A weakness: without deadline and timeout, calls to a service near its capacity wait longer than the mean suggests.
+ * Their number is small compared with that of an overload. */
 #include "state.h"
 
-#define ATTEMPT_FACTOR 10.0   /* times the mean: what an attempt may take without a timeout */
-#define EVENT_BYTES    20.0   /* of 16, and what the queue needs beside them */
-#define INSTANCE_BYTES 1024.0 /* of a leased budget's account: fleet.c, more or less */
-#define FIXED_BYTES    16e6   /* pools grow by chunks, and the result has a histogram */
+#define ATTEMPT_FACTOR 10.0   /* an attempt without a timeout takes at most this many means */
+#define EVENT_BYTES    20.0   /* 16 and the overhead of the queue */
+#define INSTANCE_BYTES 1024.0 /* of a fleet instance: see fleet.c */
+#define FIXED_BYTES    16e6   /* first chunks of the slabs, and the histogram of the result */
 
 struct load {
-    double rate;        /* calls a second at most */
-    double total;       /* calls in the whole run at most */
-    double in_progress; /* calls in progress */
-    double seconds;     /* that a call may take */
-    double attempts;    /* of one call */
-    double attempt_s;   /* that one attempt may take */
-    bool has_limit;     /* an attempt is cut at some time: its request goes on without it */
+    double rate;        /* calls a second, upper bound */
+    double total;       /* calls in the whole run, upper bound */
+    double in_progress; /* calls in progress at the same time */
+    double seconds;     /* duration of a call */
+    double attempts;    /* attempts of a call */
+    double attempt_s;   /* duration of an attempt */
+    bool has_limit;     /* attempts have a timeout: their requests outlive them */
 };
 
 static double min_double(double a, double b)
@@ -35,9 +35,9 @@ static double seconds(int64_t ns)
     return ns == BIDE_NEVER ? 1e18 : (double)ns / 1e9;
 }
 
-/* ---- one attempt ---- */
+/* ---- attempts ---- */
 
-/* There and back, and what the service and those behind it take on average. */
+/* Returns the mean time of an attempt: network both ways, the service and its downstream services. */
 static double attempt_mean_s(const struct sim_world *world, uint32_t s)
 {
     double mean = 0;
@@ -93,9 +93,10 @@ static struct load group_load(const struct sim_world *world, uint32_t g)
     return load;
 }
 
-/* ---- what piles up ---- */
+/* ---- backlog ---- */
 
-/* Requests that a service gets more of than it can do, and those that outages keep. */
+/* Returns the requests that pile up: above the capacity of the service, and during outages that hold or swallow
+ * them. */
 static double service_backlog(const struct sim_world *world, uint32_t s, double rate)
 {
     const struct sim_service *service = &world->service[s];
@@ -112,7 +113,8 @@ static double service_backlog(const struct sim_world *world, uint32_t s, double 
     return more;
 }
 
-/* Requests at a service and all behind it that these calls make, and the calls that those services make in turn. */
+/* Returns the memory of the requests of these calls at a service and its downstream services, and of the downstream
+ * calls. */
 static double downstream_bytes(const struct sim_world *world, uint32_t s, const struct load *load, double request_bytes)
 {
     double rate = load->rate * load->attempts, bytes = 0;
@@ -132,7 +134,7 @@ static double downstream_bytes(const struct sim_world *world, uint32_t s, const 
     return bytes;
 }
 
-/* ---- the whole ---- */
+/* ---- world ---- */
 
 static double target_bytes(const struct sim_world *world, const struct conf_policy *policy, uint32_t s, double targets)
 {
@@ -166,7 +168,7 @@ static double group_bytes(const struct sim_world *world, uint32_t g)
 
 uint64_t sim_world_bytes(const struct sim_world *world)
 {
-    double span_s = seconds(world->duration_ns) * (world->drain ? 2 : 1); /* until all calls are over, too */
+    double span_s = seconds(world->duration_ns) * (world->drain ? 2 : 1); /* allow as much again for the drain */
     double bytes = FIXED_BYTES + sizeof(struct sim_result);
     bytes += (span_s / seconds(world->bin_ns) + 2) * sizeof(struct sim_point);
     bytes += (span_s + 2) * sizeof(struct sim_second);

@@ -1,7 +1,7 @@
-/* metric.c - every figure of a result under a name that stays: what it is called, its unit, what it means, where it is.
+/* metric.c - every metric of a result under a stable name, with its unit, one line of help, and its value.
  *
- * One table serves the terminal, CSV, JSON, --expect and the docs. Give-ups have a row for each reason that ends a
- * call, taken from the engine's own list of reasons; of that list the first ones, up to success, end none. */
+ * One table serves the terminal, CSV, JSON, --expect and the documentation. Each reason that ends a call has a give-up
+ * metric, generated from the engine's list of reasons; the first reasons of that list, up to success, end no call. */
 #include "result.h"
 
 #include "conf/suggest.h"
@@ -16,7 +16,7 @@
 struct metric_row {
     struct sim_metric metric;
     double (*value)(const struct sim_result *result, size_t argument);
-    size_t argument; /* an offset into the result, an index, millionths: as `value` takes it */
+    size_t argument; /* an offset into the result, an index, or millionths: as `value` takes it */
 };
 
 static double ratio(uint64_t part, uint64_t whole)
@@ -44,7 +44,7 @@ static double rate(const struct sim_result *r, size_t offset)
     return *(const double *)(const void *)((const char *)r + offset);
 }
 
-/* Per call of the clients, so first tries that a gate kept at home count below the line and not above it. */
+/* Arrivals per call of a client: a first attempt that a gate refused counts as a call, but not as an arrival. */
 static double amplification(const struct sim_result *r, size_t argument)
 {
     (void)argument;
@@ -255,7 +255,7 @@ static const struct metric_row reason_rows[] = {
 
 #define FIXED_ROWS  (sizeof fixed_rows / sizeof *fixed_rows)
 #define REASON_ROWS (sizeof reason_rows / sizeof *reason_rows)
-#define FIRST_END   ((size_t)BIDE_REASON_SUCCEEDED + 1) /* the first reasons of the list, which end no call in failure */
+#define FIRST_END   ((size_t)BIDE_REASON_SUCCEEDED + 1) /* the reasons before this end no call in failure */
 
 static const struct metric_row *metric_row_at(size_t i)
 {
@@ -294,7 +294,7 @@ double sim_metric_value(const struct sim_result *result, size_t metric)
     return metric_row != NULL ? metric_row->value(result, metric_row->argument) : NAN;
 }
 
-/* ---- the result itself ---- */
+/* ---- the result ---- */
 
 void sim_result_free(struct sim_result *result)
 {

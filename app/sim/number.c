@@ -1,7 +1,7 @@
-/* number.c - figures as text, by whole numbers: the value times a power of ten, rounded once.
+/* number.c - numbers as text, by integer arithmetic: the value times a power of ten, rounded once.
  *
- * The product is rounded as IEEE 754 says, so a figure whose seventh digit is exactly five may go either way, but
- * always the same one. Beyond 9e18, which no figure of a run reaches, the text says just that. */
+ * The product is rounded as IEEE 754 requires: a number whose seventh digit is exactly five may be rounded either way,
+ * but always the same way. Beyond 9e18, which no metric reaches, the text is "9e18". */
 #include "number.h"
 
 #include <inttypes.h>

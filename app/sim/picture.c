@@ -1,9 +1,9 @@
-/* picture.c - the scenario's picture: arrivals and served over time, a bar for each row, or curves over what is swept.
+/* picture.c - the scenario's picture: arrivals and served over time, a bar for each row, or curves over a swept key.
  *
- * Charts that are to be compared have the same scale (scale.h). Rows and curves beyond what can be told apart are left
- * out, and it is said how many. A series of more buckets than a chart has room for is drawn with several buckets as one
- * step, which shows the highest of them: peaks are what it is about. Colours are written out for light and for dark,
- * not as variables, because not every program that shows an SVG knows those. */
+ * Charts that are compared have the same scale (scale.h). Rows and curves beyond the number that can be distinguished
+ * are omitted, and their number is shown. A series with more bins than a chart has pixels is drawn with several bins as
+ * a step of their highest value: peaks matter most. Colours are written out for light and dark, not as CSS variables,
+ * because some SVG viewers do not support those. */
 #include "picture.h"
 
 #include "conf/unit.h"
@@ -19,12 +19,12 @@
 
 #define PANEL_HEIGHT 190u
 #define CURVE_HEIGHT 380u
-#define STEPS_MAX    734u /* pixels of a panel's frame */
+#define STEPS_MAX    734u /* width of a panel's frame in pixels */
 #define CURVES_MAX   16u
 #define COLOURS      8u
 #define WASTE_PART   20u
 #define BANDS_MAX    (SIM_OUTAGES_MAX + SIM_GROUPS_MAX)
-#define LOG_RATIO    200.0 /* from here on, curves have a logarithmic scale of x */
+#define LOG_RATIO    200.0 /* above this ratio of the swept values the x axis is logarithmic */
 
 /* ---- colours ---- */
 
@@ -53,13 +53,13 @@ static const char *const colours[COLOURS] = {"c0", "c1", "c2", "c3", "c4", "c5",
 static const char *const dashed[COLOURS] = {"c0 dash", "c1 dash", "c2 dash", "c3 dash",
                                             "c4 dash", "c5 dash", "c6 dash", "c7 dash"};
 
-/* The n-th line's: first all colours, then all of them dashed. */
+/* Returns the style of the n-th line: first all colours, then all colours dashed. */
 static const char *line_style(size_t n)
 {
     return n / COLOURS % 2 == 0 ? colours[n % COLOURS] : dashed[n % COLOURS];
 }
 
-/* ---- which picture ---- */
+/* ---- kind of picture ---- */
 
 static const struct sim_row *batch_row(const struct sim_batch *batch, size_t row)
 {
@@ -84,9 +84,9 @@ size_t sim_picture_panels(const struct sim_batch *batch)
     return batch->rows < SIM_PANELS_MAX ? batch->rows : SIM_PANELS_MAX;
 }
 
-/* ---- over time ---- */
+/* ---- series over time ---- */
 
-/* A time axis for some rows: its unit, its length, and what stands on it. */
+/* A time axis for all rows: its unit and its length. */
 struct axis {
     double unit_ns;
     const char *unit;
@@ -107,7 +107,7 @@ static struct axis time_axis(const struct sim_batch *batch)
     return axis;
 }
 
-/* Buckets in one step of the chart. */
+/* Returns the number of bins in a step of the chart. */
 static size_t bins_in_step(const struct axis *axis, const struct sim_result *r)
 {
     size_t buckets = (size_t)(axis->length_ns / r->bin_ns);
@@ -144,7 +144,7 @@ static double point_queue(const struct sim_point *p)
     return p->queue;
 }
 
-/* The highest (or lowest) of every `step` buckets. Returns how many steps there are. */
+/* Fills the highest (or lowest) value of every `step` bins. Returns the number of steps. */
 static size_t series_fill(double *value, const struct sim_result *r, size_t step,
                           double (*at)(const struct sim_point *), bool lowest)
 {
@@ -178,7 +178,7 @@ static int compare_band_begin(const void *a, const void *b)
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* What disturbs this world: outages, and the peaks of its clients. */
+/* Collects the disturbances of a world, to be shown as bands: outages, and the peaks of clients. */
 static size_t world_bands(struct chart_band bands[BANDS_MAX], const struct sim_world *w, const struct axis *axis)
 {
     size_t count = 0;
@@ -194,7 +194,7 @@ static size_t world_bands(struct chart_band bands[BANDS_MAX], const struct sim_w
     return count;
 }
 
-/* Is much of the work done for callers who have left? Then what is served says little about what they got. */
+/* Returns true if much work is wasted in some row: then successful calls are shown beside served attempts. */
 static bool batch_has_waste(const struct sim_batch *batch)
 {
     for (size_t i = 0; i < batch->rows; i++)
@@ -252,7 +252,7 @@ static void draw_series(FILE *out, const struct sim_batch *batch, size_t row, co
                                            .series_count = waste ? 3 : 2});
 }
 
-/* ---- levels: a line for each row ---- */
+/* ---- levels ---- */
 
 static const struct {
     const char *id, *title, *y_name;
@@ -330,7 +330,7 @@ bool sim_picture_level(FILE *out, const struct sim_batch *batch, enum sim_level 
 
 /* ---- bars ---- */
 
-/* The metric, what it is, and what its interval is. Returns text. */
+/* Writes the name of the plotted metric, its help line and its interval. Returns text. */
 static const char *plot_axis_text(char text[SIM_REPORT_TEXT_MAX], const struct sim_batch *batch)
 {
     const struct sim_metric *m = sim_metric(sim_batch_plotted_metric(batch));
@@ -349,7 +349,7 @@ static bool row_has_new_name(const struct sim_batch *batch, size_t row)
     return true;
 }
 
-/* Which of the different names of rows this row's is: they share a colour. */
+/* Returns the index of the row's name among all different names: rows of the same name share a colour. */
 static size_t row_name_index(const struct sim_batch *batch, size_t row)
 {
     size_t index = 0;
@@ -358,7 +358,7 @@ static size_t row_name_index(const struct sim_batch *batch, size_t row)
     return index;
 }
 
-/* What stands beside the bars whatever they show. */
+/* Metrics printed beside the bars. */
 static const char *const side_columns[CHART_MORE_MAX] = {"arrivals", "served"};
 
 struct bar_text {
@@ -372,7 +372,7 @@ struct bars {
     struct bar_text text[SIM_ROWS_MAX];
 };
 
-/* "fifo", or "fifo, 140/s" if something is swept: its key stands above. */
+/* Sets the texts of a bar: "fifo", or "fifo, 140/s" with a sweep (its key stands above). */
 static void bar_set_texts(struct bar_text *text, const struct sim_batch *batch, size_t row)
 {
     size_t metric = sim_batch_plotted_metric(batch);
@@ -434,7 +434,7 @@ static bool draw_bars(FILE *out, const struct sim_batch *batch, const struct cha
 
 /* ---- curves ---- */
 
-/* What a row's curve is called: its name, and what is swept beside the first key. */
+/* The name of a curve: the row's name, and the second swept key. */
 struct curve_name {
     char text[SIM_NAME_MAX + SIM_LABEL_MAX + 4];
 };
@@ -454,10 +454,10 @@ struct curves {
     struct curve_name name[CURVES_MAX];
     struct chart_series series[CURVES_MAX];
     double x[SIM_ROWS_MAX], value[SIM_ROWS_MAX], half[SIM_ROWS_MAX];
-    struct sim_label text[SIM_ROWS_MAX]; /* of the marks */
+    struct sim_label text[SIM_ROWS_MAX]; /* texts of the marks on the x axis */
     struct chart_mark mark[SIM_ROWS_MAX];
     size_t count, marks, used, left_out;
-    bool numbers; /* the swept values are numbers, and no two the same */
+    bool numbers; /* the swept values are distinct numbers */
 };
 
 static size_t curves_find_mark(const struct curves *c, const char *value)
@@ -468,7 +468,7 @@ static size_t curves_find_mark(const struct curves *c, const char *value)
     return SIZE_MAX;
 }
 
-/* The different values of the first key, in the order in which they come. */
+/* Sets the marks of the x axis: the values of the first swept key, in order of appearance. */
 static void curves_set_marks(struct curves *c, const struct sim_batch *batch)
 {
     c->numbers = true;
@@ -502,7 +502,7 @@ static bool row_begins_curve(const struct sim_batch *batch, size_t row)
     return true;
 }
 
-/* All rows of the same name are a curve. */
+/* Adds a curve of all rows with the same curve name. */
 static void curves_add(struct curves *c, const struct sim_batch *batch, size_t first)
 {
     size_t metric = sim_batch_plotted_metric(batch), from = c->used;
@@ -538,7 +538,7 @@ static void curves_set(struct curves *c, const struct sim_batch *batch)
     qsort(c->mark, c->marks, sizeof *c->mark, compare_mark_x);
 }
 
-/* Is the highest curve far above the lowest? */
+/* Returns true if the highest curve is far above the lowest. */
 static bool curves_need_root(const struct curves *c)
 {
     double top[CURVES_MAX];

@@ -1,4 +1,4 @@
-/* picture.h - the scenario's picture, chart by chart: for an SVG of its own, or for places on a page. */
+/* picture.h - the scenario's picture, drawn by app/chart: for an SVG file, or for places on a page. */
 #ifndef SIM_PICTURE_H
 #define SIM_PICTURE_H
 
@@ -7,22 +7,22 @@
 #include "batch.h"
 
 #define SIM_PICTURE_WIDTH 920u
-#define SIM_PANELS_MAX    8u /* rows with a chart of their own */
+#define SIM_PANELS_MAX    8u /* rows with their own chart */
 
-/* Colours and letters of all charts, light and dark; for a <style>. */
+/* Colours and fonts of all charts, light and dark; for a <style> element. */
 extern const char sim_picture_style[];
 
-/* Bars if a curve has nothing to run along. */
+/* Returns the kind of picture: bars instead of curves if nothing is swept. */
 enum sim_picture sim_picture_kind(const struct sim_batch *batch);
 
 size_t sim_picture_panels(const struct sim_batch *batch);
-unsigned sim_picture_height(const struct sim_batch *batch); /* of each of them */
-size_t sim_picture_omitted(const struct sim_batch *batch);  /* rows or curves */
+unsigned sim_picture_height(const struct sim_batch *batch); /* of one panel */
+size_t sim_picture_omitted(const struct sim_batch *batch);  /* number of rows or curves that are not drawn */
 
-/* False: no memory. */
+/* Returns false without memory. */
 bool sim_picture_draw(FILE *out, const struct sim_batch *batch, size_t panel, const struct chart_place *place);
 
-/* What is over time beside arrivals: a line for each row. */
+/* Levels over time, a line for each row. */
 enum sim_level { SIM_LEVEL_BUDGET, SIM_LEVEL_OPEN, SIM_LEVEL_QUEUE };
 bool sim_picture_has_level(const struct sim_batch *batch, enum sim_level level);
 bool sim_picture_level(FILE *out, const struct sim_batch *batch, enum sim_level level);

@@ -10,12 +10,12 @@
 
 struct cached_policy {
     struct cached_policy *next;
-    char *name; /* as it was asked for; empty: a variation, which nobody asks for */
+    char *name; /* as requested; empty: a modified copy, which is not found by name */
     enum sim_policy_lookup lookup;
     struct conf_policy policy;
 };
 
-/* ---- the file's own ---- */
+/* ---- policies of the scenario file ---- */
 
 void sim_policies_read(struct sim_policies *policies, struct bide_text text, struct conf_diagnostics *diagnostics)
 {
@@ -24,7 +24,7 @@ void sim_policies_read(struct sim_policies *policies, struct bide_text text, str
     policies->incomplete = diagnostics->count > before;
 }
 
-/* ---- those that were found ---- */
+/* ---- cache ---- */
 
 static struct cached_policy *cache_add(struct sim_policies *policies, const char *name, enum sim_policy_lookup lookup)
 {
@@ -69,7 +69,7 @@ static const struct conf_policy *cache_find(const struct sim_policies *policies,
     return NULL;
 }
 
-/* What the scenario itself has is nearer than what conf_find would propose. */
+/* Replaces the suggestion of conf_find by a similar name of the scenario itself. */
 static void report_nearest_own(const struct sim_policies *policies, const char *name, char errors[CONF_ERROR_MAX])
 {
     struct conf_suggestion near = {name, strlen(name), NULL, 0};

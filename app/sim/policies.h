@@ -1,6 +1,6 @@
-/* policies.h - the policies of a scenario: its own, presets, and those of policy files, found by name and kept.
+/* policies.h - the policies of a scenario: its own, presets, and those of policy files, found by name and cached.
  *
- * Whoever asks twice gets the same one: what was found stays where it is until all are freed. */
+ * The same name always gives the same pointer, which is valid until all policies are freed. */
 #ifndef SIM_POLICIES_H
 #define SIM_POLICIES_H
 
@@ -8,22 +8,22 @@
 
 struct sim_policies {
     struct conf own;              /* the [policy NAME] sections of the file */
-    struct cached_policy *cached; /* others that were found, and variations */
-    bool incomplete;              /* the sections could not all be read: nobody knows which names there are */
-    const char *config;           /* the policy file for names without one; NULL: the usual places */
+    struct cached_policy *cached; /* policies found elsewhere, and modified copies */
+    bool incomplete;              /* some sections are invalid: a missing name may be one of them */
+    const char *config;           /* the policy file for names without a file; NULL: the default locations */
 };
 
-/* Reads the [policy NAME] sections. What is wrong with them is told. */
+/* Reads the [policy NAME] sections and reports their mistakes. */
 void sim_policies_read(struct sim_policies *policies, struct bide_text text, struct conf_diagnostics *diagnostics);
 void sim_policies_free(struct sim_policies *policies);
 
-/* A policy of that name: of the scenario; a preset; of a policy file. NULL: `errors` says why not, in one line or more.
- * A name on the command line means the user's own policy rather than the preset that it hides. */
+/* Finds a policy by name: of the scenario; a preset; of a policy file. Returns NULL after writing the reason to
+ * `errors`, a line or more. For a name on the command line the user's own policy hides a preset of the same name. */
 enum sim_policy_lookup { SIM_LOOKUP_BY_FILE, SIM_LOOKUP_BY_USER };
 const struct conf_policy *sim_policy_find(struct sim_policies *policies, const char *name,
                                           enum sim_policy_lookup lookup, char errors[CONF_ERROR_MAX]);
 
-/* A copy to be changed. NULL: no memory. */
+/* Returns a copy that may be modified; NULL without memory. */
 struct conf_policy *sim_policy_copy(struct sim_policies *policies, const struct conf_policy *policy);
 
 #endif

@@ -1,23 +1,24 @@
 /* queue.c - a monotone radix heap over (time, id, sequence).
  *
- * An event's key is a number of 128 bits: the time, then id and seq. Keys are read as digits of six bits, 11 of them in
- * each half, and compared with `base`, a key that no pending event outside the run and the side heap is below: an event
- * lies at the level of the highest digit in which it differs from base, in the bucket of its own digit there. Whatever
- * lies at a lower level, or at the same level in a lower bucket, comes before it. So the events to be given out next
- * are those of the lowest bucket of the lowest level that has any:
+ * An event's key is a number of 128 bits: the time, then id and seq. Keys are read as digits of six bits, 11 in each
+ * half, and compared with `base`, a lower bound of the keys of all events in buckets. An event lies at the level of the
+ * highest digit in which it differs from base, in the bucket of its own digit at that level. All events at lower
+ * levels, or at the same level in a lower bucket, come before it. So the next events are those of the lowest bucket of
+ * the lowest level that is not empty:
  *
- *     few    they are sorted and become the run, which is given out from its front; base is its first key
- *     many   base becomes the least of them, and they are put again: all of them fall to lower levels
+ *     few    they are sorted and become the run, which is popped from its front; base is its first key
+ *     many   base becomes the least of them and they are inserted again: all of them fall to lower levels
  *
- * An event falls at most once per level and, as it skips levels that tell nothing apart, about log64(pending) times. A
- * herd of one instant is told apart by ids in the same way, whatever the order in which it was pushed.
+ * An event falls at most once per level and, as it skips levels that do not distinguish events, about log64(pending)
+ * times. The events of one instant (a herd) are distinguished by their ids in the same way, independent of the order in
+ * which they were pushed.
  *
- * What is pushed into the span of the run, up to `until`, its last key, goes to a binary heap at its side; it is mostly
- * empty. With `until` at the end of all keys everything goes there: that is the plain queue.
+ * Events pushed into the span of the run, up to its last key `until`, go to a binary heap beside it, which is mostly
+ * empty. With `until` at the end of all keys every event goes there: that is the plain queue.
  *
- * A bucket is a list of chunks of 1024 bytes, each at a multiple of 1024, so that the address of the next event says
- * whether the chunk is full and where it begins. Chunks are cut from slabs and go back to a free list. As pop cannot
- * fail, push makes sure that there are chunks for any way in which the pending events may come to lie. */
+ * A bucket is a list of chunks of 1024 bytes, each aligned to 1024, so that the address of the next event tells whether
+ * the chunk is full and where it begins. Chunks are cut from slabs and return to a free list. As pop cannot fail, push
+ * allocates enough chunks for every possible distribution of the pending events. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,50 +30,50 @@
 
 #define DIGIT_BITS   6u
 #define DIGITS       (1u << DIGIT_BITS)
-#define HALF_LEVELS  11u /* digits of 64 bits: levels 0 to 10 are of id and seq, 11 to 21 of the time */
+#define HALF_LEVELS  11u /* digits of 64 bits: levels 0 to 10 belong to id and seq, 11 to 21 to the time */
 #define LEVELS       (2 * HALF_LEVELS)
 #define BUCKETS      ((size_t)LEVELS * DIGITS)
 #define CHUNK_BYTES  1024u
-#define CHUNK_EVENTS (CHUNK_BYTES / 16 - 1) /* behind the head */
+#define CHUNK_EVENTS (CHUNK_BYTES / 16 - 1) /* after the header */
 #define RUN_CHUNKS   32u
 #define RUN_MAX      ((size_t)RUN_CHUNKS * CHUNK_EVENTS)
-#define SLAB_LEAST   ((size_t)64 << 10) /* bytes of the first slab; each is twice the one before */
-#define SLAB_MOST    ((size_t)32 << 20) /* ... up to this */
+#define SLAB_LEAST   ((size_t)64 << 10) /* bytes of the first slab; each slab is twice as large as the previous */
+#define SLAB_MOST    ((size_t)32 << 20) /* ... up to this size */
 #define HUGE_PAGE    ((size_t)2 << 20)
 
 typedef unsigned __int128 key_word;
 
 struct chunk {
-    struct chunk *below; /* full */
-    uint64_t depth;      /* chunks of the bucket from here down, this one included */
+    struct chunk *below; /* the next older chunk, which is full */
+    uint64_t depth;      /* number of chunks from here down */
     struct sim_event event[CHUNK_EVENTS];
 };
 static_assert(sizeof(struct chunk) == CHUNK_BYTES, "the address of the next event says whether the chunk is full");
 
-/* The head of a slab takes the place of its first chunk. */
+/* Stored in the place of the slab's first chunk. */
 struct slab {
     struct slab *newer;
-    char *fresh, *end; /* never used */
+    char *fresh, *end; /* the part never used */
 };
 
 struct sim_queue {
     key_word base, until;
-    struct sim_event *run, *run_end; /* what is left of the run; it lies in `one` */
+    struct sim_event *run, *run_end; /* the rest of the run, in run_buffer */
     struct sim_event *heap;
     size_t heap_count, heap_room;
-    size_t count, count_max; /* outside the heap; and how many there are chunks for */
-    int64_t last_ns;         /* popped last */
+    size_t count, count_max; /* events in run and buckets; and for how many there are chunks */
+    int64_t last_ns;         /* time of the event popped last */
     size_t bytes;
     /* buckets */
-    uint32_t levels;                        /* a bit for each level that has any event */
-    uint64_t filled[LEVELS];                /* a bit for each bucket that has any */
-    struct sim_event *next[LEVELS][DIGITS]; /* where the next event goes; NULL: no chunk */
+    uint32_t levels;                        /* bit set of levels that are not empty */
+    uint64_t filled[LEVELS];                /* bit set of buckets that are not empty */
+    struct sim_event *next[LEVELS][DIGITS]; /* where the next event of the bucket goes; NULL: no chunk */
     /* chunks */
     struct chunk *spare;
     struct slab *oldest, *filling, *newest;
     size_t chunks;
-    size_t slab_bytes;                                          /* of the next one */
-    struct sim_event run_buffer[RUN_MAX], sort_buffer[RUN_MAX]; /* the other: room for sorting */
+    size_t slab_bytes;                                          /* size of the next slab */
+    struct sim_event run_buffer[RUN_MAX], sort_buffer[RUN_MAX]; /* sort_buffer: scratch space */
 };
 
 static uint64_t event_tie(const struct sim_event *event)
@@ -85,7 +86,7 @@ static key_word event_key(const struct sim_event *event)
     return (key_word)(uint64_t)event->at_ns << 64 | event_tie(event);
 }
 
-/* ---- the heap at the side ---- */
+/* ---- the binary heap ---- */
 
 static bool heap_has_room(struct sim_queue *queue)
 {
@@ -116,8 +117,8 @@ static bool heap_push(struct sim_queue *queue, struct sim_event event)
     return true;
 }
 
-/* The hole at the top goes down to the bottom along the smaller children, and the last event goes up from there: it
- * nearly always belongs near the bottom. */
+/* Moves the hole at the top down to the bottom along the smaller children, then the last event up from there: it nearly
+ * always belongs near the bottom. */
 static struct sim_event heap_pop(struct sim_queue *queue)
 {
     struct sim_event *heap = queue->heap, top = heap[0], last = heap[--queue->heap_count];
@@ -138,8 +139,8 @@ static struct sim_event heap_pop(struct sim_queue *queue)
 
 /* ---- chunks ---- */
 
-/* How many events so many chunks are enough for, however these come to lie: full chunks, one partly full for each
- * bucket or each event, and one that is read while its events are put elsewhere. */
+/* Returns how many events fit into this many chunks however they are distributed: full chunks, a partly full chunk for
+ * each bucket or each event, and a chunk that is read while its events are inserted elsewhere. */
 static size_t chunks_hold_events(size_t chunks)
 {
     if (chunks <= BUCKETS + BUCKETS / CHUNK_EVENTS + 2)
@@ -154,7 +155,7 @@ static bool queue_add_slab(struct sim_queue *queue)
     if (!slab)
         return false;
     if (bytes >= HUGE_PAGE)
-        (void)madvise(slab, bytes, MADV_HUGEPAGE); /* without it, it is only slower */
+        (void)madvise(slab, bytes, MADV_HUGEPAGE); /* optional: only speed depends on it */
     *slab = (struct slab){.fresh = (char *)slab + CHUNK_BYTES, .end = (char *)slab + bytes};
     if (queue->newest)
         queue->newest->newer = slab;
@@ -168,7 +169,7 @@ static bool queue_add_slab(struct sim_queue *queue)
     return true;
 }
 
-/* There is one: push has seen to it. */
+/* Never fails: push has made sure of a chunk. */
 static struct chunk *chunk_take(struct sim_queue *queue)
 {
     struct chunk *chunk = queue->spare;
@@ -191,7 +192,7 @@ static void chunk_release(struct sim_queue *queue, struct chunk *chunk)
     queue->spare = chunk;
 }
 
-/* The chunk that ends at or after `next`, which is behind one of its events. */
+/* Returns the chunk of the event before `next`. */
 static struct chunk *chunk_of(struct sim_event *next)
 {
     uintptr_t last = (uintptr_t)next - 1;
@@ -202,7 +203,7 @@ static struct chunk *chunk_of(struct sim_event *next)
 
 static bool chunk_is_full(const struct sim_event *next)
 {
-    return (uintptr_t)next % CHUNK_BYTES == 0; /* or there is no chunk yet */
+    return (uintptr_t)next % CHUNK_BYTES == 0; /* also if there is no chunk yet */
 }
 
 static void bucket_open_chunk(struct sim_queue *queue, uint32_t level, uint32_t digit)
@@ -216,14 +217,14 @@ static void bucket_open_chunk(struct sim_queue *queue, uint32_t level, uint32_t 
     queue->levels |= UINT32_C(1) << level;
 }
 
-/* Puts an event, which is at base or later, into its bucket. */
+/* Inserts an event, not below base, into its bucket. */
 static inline void bucket_put(struct sim_queue *queue, const struct sim_event *event)
 {
     uint64_t half = (uint64_t)event->at_ns, differs = half ^ (uint64_t)(queue->base >> 64);
     uint32_t level = HALF_LEVELS;
     if (differs == 0) {
         half = event_tie(event);
-        differs = (half ^ (uint64_t)queue->base) | 1; /* base itself lies at level 0 too */
+        differs = (half ^ (uint64_t)queue->base) | 1; /* base itself belongs to level 0 too */
         level = 0;
     }
     uint32_t place = (63 - (uint32_t)__builtin_clzll(differs)) / DIGIT_BITS;
@@ -234,7 +235,7 @@ static inline void bucket_put(struct sim_queue *queue, const struct sim_event *e
     *queue->next[level][digit]++ = *event;
 }
 
-/* The end of a bucket is moved back to the end of a full chunk, or to nothing. */
+/* Truncates a bucket to the end of a full chunk, or to nothing. */
 static void bucket_truncate(struct sim_queue *queue, uint32_t level, uint32_t digit, struct chunk *rest)
 {
     queue->next[level][digit] = rest ? rest->event + CHUNK_EVENTS : NULL;
@@ -256,7 +257,7 @@ static key_word chunks_least_key(const struct chunk *chunk, const struct sim_eve
     return least;
 }
 
-/* Puts the events of the lowest bucket again, from the least of them. */
+/* Inserts the events of the lowest bucket again, with the least of them as base. */
 static void bucket_redistribute(struct sim_queue *queue, uint32_t level, uint32_t digit)
 {
     struct sim_event *end = queue->next[level][digit];
@@ -277,7 +278,7 @@ static void bucket_redistribute(struct sim_queue *queue, uint32_t level, uint32_
 
 #define SLOT_BITS     9u
 #define SLOTS         (1u << SLOT_BITS)
-#define INSERTION_MAX 16u /* are sorted by insertion */
+#define INSERTION_MAX 16u /* up to this many are sorted by insertion */
 
 static void insertion_sort(struct sim_event *event, size_t n)
 {
@@ -291,7 +292,7 @@ static void insertion_sort(struct sim_event *event, size_t n)
     }
 }
 
-/* What a sort needs to know: the ends of the keys, and whether there is anything to do. */
+/* Range of the keys, and whether they are sorted already. */
 struct extent {
     key_word least, most;
     bool sorted;
@@ -311,14 +312,14 @@ static struct extent extent_of(const struct sim_event *event, size_t n)
     return extent;
 }
 
-/* One half of a key, counted from `least` in slots of 2^shift: events of a later slot come later. */
+/* Maps a half of a key to slots of 2^shift, counted from `least`: an event in a later slot comes later. */
 struct ruler {
     bool by_time;
     uint64_t least;
     uint32_t shift;
 };
 
-/* At least n slots, up to SLOTS, for keys that are not all equal. */
+/* Chooses at least n slots, up to SLOTS, for keys that are not all equal. */
 static struct ruler ruler_for(const struct extent *extent, size_t n)
 {
     uint64_t length = (uint64_t)(extent->most >> 64) - (uint64_t)(extent->least >> 64);
@@ -339,7 +340,7 @@ static inline size_t ruler_slot(const struct ruler *ruler, const struct sim_even
     return (size_t)((half - ruler->least) >> ruler->shift);
 }
 
-/* Sorts the events by slot; end[i] becomes the end of slot i. */
+/* Sorts the events by slot (counting sort); end[i] becomes the end of slot i. */
 static void sort_by_slot(struct sim_event *event, struct sim_event *room, size_t n, const struct ruler *ruler,
                          uint16_t end[SLOTS])
 {
@@ -349,7 +350,7 @@ static void sort_by_slot(struct sim_event *event, struct sim_event *room, size_t
     size_t sum = 0;
     for (size_t i = 0; i < SLOTS; i++) {
         size_t count = end[i];
-        end[i] = (uint16_t)sum; /* its begin, for now */
+        end[i] = (uint16_t)sum; /* its beginning, for now */
         sum += count;
     }
     for (size_t i = 0; i < n; i++)
@@ -357,8 +358,8 @@ static void sort_by_slot(struct sim_event *event, struct sim_event *room, size_t
     memcpy(event, room, n * sizeof *event);
 }
 
-/* By slots, of which there are about as many as events: most then hold few. One that holds many is sorted in the same
- * way, by slots that are so many times finer; it has fewer events, as the least and the most are never in one slot. */
+/* Sorts by slots, about as many as events, so that most slots hold few. A slot with many events is sorted in the same
+ * way by finer slots; it has fewer events, as the least and the greatest are never in the same slot. */
 static void run_sort(struct sim_event *event, struct sim_event *room, size_t n)
 {
     struct extent extent = extent_of(event, n);
@@ -375,8 +376,8 @@ static void run_sort(struct sim_event *event, struct sim_event *room, size_t n)
     insertion_sort(event, n);
 }
 
-/* Makes events of the lowest bucket the run: all of them, or, where all are equal, as many as it can hold. The oldest
- * chunk comes first: what was pushed in order is in order. */
+/* Makes the events of the lowest bucket the run: all of them, or, where all are equal, as many as fit. The oldest chunk
+ * comes first: events that were pushed in order are in order. */
 static void run_load(struct sim_queue *queue, uint32_t level, uint32_t digit)
 {
     struct sim_event *end = queue->next[level][digit], *run = queue->run_buffer + RUN_MAX;
@@ -398,7 +399,7 @@ static void run_load(struct sim_queue *queue, uint32_t level, uint32_t digit)
     queue->until = event_key(queue->run_end - 1);
 }
 
-/* The next run; false: nothing is left. */
+/* Loads the next run. Returns false if no event is left. */
 static bool run_load_next(struct sim_queue *queue)
 {
     while (queue->levels != 0) {

@@ -1,13 +1,13 @@
-/* random.c - chance for the simulator: see draw.h.
+/* random.c - random numbers for the simulator: see random.h.
  *
- * The logarithm is ln m + e ln 2 for x = m 2^e with m around 1, and ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 ...) for
- * s = (m - 1) / (m + 1), which is at most 0.172. The exponential takes the whole multiples of ln 2 out as a power of
- * two and sums 1 + r + r^2/2! ... for the rest, which is at most 0.347. Both series are cut where a term no longer
- * matters to a double.
+ * The logarithm of x = m 2^e with m around 1 is ln m + e ln 2, and ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 ...) for s
+ * = (m - 1) / (m + 1), which is at most 0.172. The exponential splits off whole multiples of ln 2 as a power of two and
+ * sums 1 + r + r^2/2! ... for the remainder r, which is at most 0.347. Both series are cut where a term no longer
+ * changes a double.
  *
- * The normal quantile Q has no series that is short everywhere, but a short one around each point: with z = Q(p) and
- * u = (q - p) / density(z), Q(q) = z + u + z u^2/2 + (1 + 2z^2) u^3/6 + ... So a table holds z and 1/density for points
- * that are dense enough: 32 in each halving of p. It is made once, by Newton's method on the density's integral. */
+ * The normal quantile Q has no series that is short everywhere, but a short series around each point: with z = Q(p) and
+ * u = (q - p) / density(z), Q(q) = z + u + z u^2/2 + (1 + 2z^2) u^3/6 + ... A table holds z and 1/density for points
+ * that are dense enough: 32 in each halving of p. It is computed once, by Newton's method on the normal integral. */
 #include <assert.h>
 #include <math.h>
 #include <pthread.h>
@@ -21,13 +21,13 @@
 
 /* ---- bits ---- */
 
-/* The next of a number, where one name needs two. */
+/* Returns a second number for a key that needs two. */
 static uint64_t bits_next(uint64_t bits)
 {
     return core_mix(bits + CORE_GOLDEN);
 }
 
-/* Lemire's method, as in the engine: scale by multiplying, and reject the products that would favour some results. */
+/* Lemire's method, as in the engine: scale by multiplication, and reject the products that would bias the result. */
 uint64_t sim_bits_to_range(uint64_t bits, uint64_t most)
 {
     uint64_t range = most + 1;
@@ -49,7 +49,7 @@ uint64_t sim_bits_to_range(uint64_t bits, uint64_t most)
 #define SQRT_HALF  0x1.6a09e667f3bcdp-1
 #define ONE_BITS   UINT64_C(0x3ff0000000000000) /* of 1.0 */
 #define FRACTION   52u                          /* bits of a double below its exponent */
-#define LEAST_FULL 0x1p-1022                    /* smaller ones have fewer bits */
+#define LEAST_FULL 0x1p-1022                    /* smaller numbers are denormal */
 
 static uint64_t double_to_bits(double x)
 {
@@ -65,7 +65,8 @@ static double bits_to_double(uint64_t bits)
     return x;
 }
 
-/* artanh(s) / s - 1 from t = s^2, at most 0.0295: t/3 + t^2/5 + ... The sums of a level do not wait for each other. */
+/* Returns artanh(s) / s - 1 from t = s^2, at most 0.0295: t/3 + t^2/5 + ... The partial sums are independent, so that
+ * the processor computes them in parallel. */
 static double artanh_series(double t)
 {
     double t2 = t * t, t4 = t2 * t2;
@@ -83,7 +84,7 @@ double sim_ln(double x)
         x *= 0x1p54;
         exponent = -54;
     }
-    /* m = x / 2^e between sqrt(1/2) and sqrt(2): what lies above the square root begins the next octave */
+    /* m = x / 2^e between sqrt(1/2) and sqrt(2): a larger m belongs to the next octave */
     uint64_t bits = double_to_bits(x) + (ONE_BITS - double_to_bits(SQRT_HALF));
     exponent += (double)((int64_t)(bits >> FRACTION) - (int64_t)(ONE_BITS >> FRACTION));
     double m = bits_to_double((bits & ((UINT64_C(1) << FRACTION) - 1)) + double_to_bits(SQRT_HALF));
@@ -115,10 +116,10 @@ double sim_exp(double x)
 
 #define SQRT_TWO_PI    2.50662827463100050242
 #define LN_SQRT_TWO_PI 0.91893853320467274178
-#define FRACTION_FROM  3.0 /* from here the continued fraction is short, up to here the difference is exact enough */
-#define TABLE_BITS     5u  /* 32 points in each halving */
-#define TABLE_LEAST    0x1p-53 /* the least that sim_unit can be */
-#define HALVINGS       52u     /* from 1/2 down to that */
+#define FRACTION_FROM  3.0     /* above, the continued fraction is short; below, the difference is exact enough */
+#define TABLE_BITS     5u      /* 32 points in each halving of p */
+#define TABLE_LEAST    0x1p-53 /* the smallest value of sim_random_unit */
+#define HALVINGS       52u     /* from 1/2 down to TABLE_LEAST */
 #define POINTS         (HALVINGS << TABLE_BITS)
 
 struct quantile_point {
@@ -129,8 +130,8 @@ struct quantile_point {
 static struct quantile_point quantile_table[POINTS];
 static pthread_once_t quantile_made = PTHREAD_ONCE_INIT;
 
-/* The share beyond x >= 0, divided by the density there (Mills' ratio): 1 / (x + 1/(x + 2/(x + 3/...))), or the half
- * that lies above 0 without what lies between: x + x^3/3 + x^5/(3 5) + ... */
+/* Returns the share beyond x >= 0 divided by the density at x (Mills' ratio): the continued fraction 1 / (x + 1/(x +
+ * 2/(x + 3/...))), or for small x one half minus the integral from 0 to x, by the series x + x^3/3 + x^5/(3 5) + ... */
 static double mills_ratio(double x)
 {
     double sum = x;
@@ -147,8 +148,7 @@ static double mills_ratio(double x)
     return SQRT_TWO_PI / 2 * sim_exp(x * x / 2) - sum;
 }
 
-/* The x beyond which the share p lies, for p <= 1/2, from an x near it: Newton's method on the logarithm of the
- * share. */
+/* Improves x, beyond which the share p <= 1/2 lies: a step of Newton's method on the logarithm of the share. */
 static double quantile_newton_step(double x, double ln_p)
 {
     double ratio = mills_ratio(x);
@@ -156,7 +156,7 @@ static double quantile_newton_step(double x, double ln_p)
     return x + (share - ln_p) * ratio;
 }
 
-/* Far below the table, where nothing needs to be fast: from above, which converges. */
+/* Returns the quantile of a p far below the table, where speed does not matter: starts from above, which converges. */
 static double quantile_iterate(double p)
 {
     double ln_p = sim_ln(p), x = sqrt(-2 * ln_p);
@@ -165,8 +165,8 @@ static double quantile_iterate(double p)
     return -x;
 }
 
-/* The quantile of q from that of a point near it. Each coefficient is the derivative of the one before, by the rule
- * (f(z) u'^n)' = (f'(z) + n z f(z)) u'^(n+1). */
+/* Returns the quantile of q by the series around a near point. Each coefficient is the derivative of the previous, by
+ * the rule (f(z) u'^n)' = (f'(z) + n z f(z)) u'^(n+1). */
 static double quantile_near(const struct quantile_point *point, double q)
 {
     double z = point->z, u = (q - point->p) * point->over_density, zz = z * z;
@@ -177,8 +177,8 @@ static double quantile_near(const struct quantile_point *point, double q)
     return z + (u + uu * ((z / 2 + u * third) + uu * (fourth + u * fifth)));
 }
 
-/* The middle of the i-th of the pieces, counted from the least upwards: exponent and highest bits of p, as they are in
- * a double. */
+/* The table is indexed by the exponent and the highest fraction bits of p, counted from TABLE_LEAST upwards; a point is
+ * the middle of its piece. */
 static uint64_t table_first_piece(void)
 {
     return double_to_bits(TABLE_LEAST) >> (FRACTION - TABLE_BITS);
@@ -190,7 +190,7 @@ static double table_middle(uint64_t i)
     return bits_to_double(begin + (UINT64_C(1) << (FRACTION - TABLE_BITS - 1)));
 }
 
-/* From the middle outwards: each point starts from the one before. */
+/* Starts at p = 1/2 and goes outwards: each point starts from the previous. */
 static void quantile_make_table(void)
 {
     struct quantile_point last = {.p = 0.5, .z = 0, .over_density = SQRT_TWO_PI};
@@ -209,7 +209,7 @@ static double quantile_lower_half(double p)
     if (p < TABLE_LEAST)
         return quantile_iterate(p);
     uint64_t i = (double_to_bits(p) >> (FRACTION - TABLE_BITS)) - table_first_piece();
-    return quantile_near(&quantile_table[i < POINTS ? i : POINTS - 1], p); /* 1/2 itself belongs to the last */
+    return quantile_near(&quantile_table[i < POINTS ? i : POINTS - 1], p); /* p = 1/2 belongs to the last piece */
 }
 
 double sim_normal_quantile(double p)
@@ -239,13 +239,13 @@ static double draw_normal(const struct sim_distribution *dist, uint64_t bits)
     return ns < 0 ? -ns : ns;
 }
 
-/* The slope of ln ns over ln share behind a point. */
+/* Returns the slope of ln ns over ln share after point i. */
 static double tail_slope(const struct sim_distribution *dist, uint32_t i)
 {
     return (dist->point[i + 1].ln_ns - dist->point[i].ln_ns) / (dist->point[i + 1].ln_share - dist->point[i].ln_share);
 }
 
-/* The duration that `share` of all exceed. */
+/* Returns the duration that `share` of all durations exceed. */
 static double draw_tail(const struct sim_distribution *dist, double share)
 {
     uint32_t last = dist->points - 1, i = 0;
@@ -287,7 +287,7 @@ int64_t sim_distribution_sample(const struct sim_distribution *dist, uint64_t bi
 
 /* ---- means ---- */
 
-/* Of what is below 0 taken as above: m (1 - 2 share below 0) + 2 d density of 0. */
+/* Mean of the folded normal distribution: m (1 - 2 share below 0) + 2 d density(0). */
 static double mean_of_normal(double mean, double deviation)
 {
     if (deviation <= 0 || mean > 30 * deviation)
@@ -297,7 +297,7 @@ static double mean_of_normal(double mean, double deviation)
     return mean * (1 - 2 * mills_ratio(x) * density) + 2 * deviation * density;
 }
 
-/* Of the part between two points: the integral of share(t), which is a power of t. */
+/* The part of the mean between two points: the integral of share(t), which is a power of t. */
 static double part_of_tail(const struct sim_distribution *dist, uint32_t i)
 {
     double begin = dist->point[i].share * (double)dist->point[i].ns;

@@ -1,4 +1,4 @@
-/* report_common.c - which figures a report shows, and the words for what was run. */
+/* report_common.c - which metrics a report shows, and texts that all formats share. */
 #include "report_common.h"
 
 #include "conf/unit.h"
@@ -43,7 +43,7 @@ size_t sim_batch_plotted_metric(const struct sim_batch *batch)
     return metric != SIZE_MAX ? metric : sim_metric_by_name("amplification");
 }
 
-/* The largest keeps four digits and the smallest two, as far as four after the point go; counts have none there. */
+/* The largest value has four significant digits and the smallest two, with at most four decimals; counts have none. */
 unsigned sim_batch_digits(const struct sim_batch *batch, size_t metric)
 {
     double most = 0, least = HUGE_VAL;
@@ -89,7 +89,7 @@ void sim_flag_text(char *text, size_t size, const struct sim_batch *batch, const
         snprintf(text, size, "%" PRIu32 " of %" PRIu32, (uint32_t)(figure->mean * figure->count + 0.5), figure->count);
 }
 
-/* ---- choices ---- */
+/* ---- lists of metrics ---- */
 
 static bool list_has(const struct sim_metric_list *list, size_t metric)
 {
@@ -168,7 +168,7 @@ const char *sim_row_name(const struct sim_row *row)
     return row->swept[0] != '\0' ? row->name : row->label;
 }
 
-/* The n-th "key=value" of what is swept. */
+/* Returns the n-th "key=value" of the sweep. */
 static const char *row_nth_swept(const struct sim_row *row, unsigned n)
 {
     const char *at = row->swept;
@@ -216,7 +216,7 @@ struct sim_label sim_row_swept_keys(const struct sim_row *row)
     return row_join(row, sim_row_nth_key);
 }
 
-/* ---- words ---- */
+/* ---- texts ---- */
 
 const char *sim_loop_text(char text[SIM_REPORT_TEXT_MAX], const struct sim_world *world)
 {

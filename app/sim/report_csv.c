@@ -1,4 +1,4 @@
-/* report_csv.c - tables for spreadsheets and scripts, as RFC 4180 has them, but with the line ends of Unix. */
+/* report_csv.c - CSV for spreadsheets and scripts, as in RFC 4180 but with Unix line ends. */
 #include "report.h"
 
 #include "conf/unit.h"
@@ -24,8 +24,8 @@ static void put_text(FILE *out, const char *value)
     fputc('"', out);
 }
 
-/* Its value, behind a comma; with several seeds the half of its interval too, which is empty where there is no value.
- * */
+/* Prints a comma and the mean; with several seeds also the half-width of the interval, empty where there is no
+ * value. */
 static void put_figure(FILE *out, const struct sim_figure *figure, bool half)
 {
     char number[SIM_NUMBER_SIZE];
@@ -59,7 +59,7 @@ void sim_report_csv(FILE *out, const struct sim_batch *batch)
     }
 }
 
-/* ---- the series ---- */
+/* ---- series ---- */
 
 static void put_point(FILE *out, const struct sim_point *p)
 {

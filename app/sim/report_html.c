@@ -1,7 +1,8 @@
-/* report_html.c - a batch as one HTML page: the question, the picture, figures in groups, what was set, and how to repeat it.
+/* report_html.c - a batch as one HTML page: question, picture, metrics in groups, settings, and the command to repeat
+ * it.
  *
- * Nothing is loaded from anywhere. Light and dark are the reader's choice (prefers-color-scheme). Wide tables are moved
- * sideways in a box of their own; the page itself never is. */
+ * The page loads no other file. Light or dark follows the reader's setting (prefers-color-scheme). Wide tables scroll
+ * sideways in a box of their own; the page itself never does. */
 #include "picture.h"
 #include "report.h"
 
@@ -88,7 +89,7 @@ static void page_put_picture(struct page *p)
 
 /* ---- tables ---- */
 
-/* "latency_p99_ms" as words that a line may be broken between. */
+/* Prints "latency_p99_ms" as words, between which a line may break. */
 static void page_put_head_cell(const struct page *p, const struct sim_metric *metric, const char *omitted_prefix)
 {
     size_t skip = strncmp(metric->name, omitted_prefix, strlen(omitted_prefix)) == 0 ? strlen(omitted_prefix) : 0;
@@ -121,7 +122,7 @@ static void page_put_cell(const struct page *p, size_t row, size_t metric)
     fputs("</td>", p->out);
 }
 
-/* Names, and behind them what is swept, if anything is. */
+/* Prints the name of a row, and its swept values if there is a sweep. */
 static void page_put_row_cell(const struct page *p, const struct sim_row *row)
 {
     fputs("<tr><th scope=\"row\">", p->out);
@@ -145,7 +146,7 @@ static void page_put_swept_head(const struct page *p)
     fputs("</th>", p->out);
 }
 
-/* A column for each figure; `without` is left away at the beginning of their names. */
+/* Prints a table with a column for each metric, without the omitted prefix in their names. */
 static void page_put_figures(const struct page *p, const struct sim_metric_list *list, const char *omitted_prefix)
 {
     fputs("<div class=\"scroll\"><table><thead><tr>", p->out);
@@ -333,7 +334,7 @@ static void page_put_command(const struct page *p)
             bide_version());
 }
 
-/* ---- all of it ---- */
+/* ---- page ---- */
 
 bool sim_report_html(FILE *out, const struct sim_batch *batch)
 {

@@ -1,8 +1,8 @@
-/* report_json.c - a batch as one JSON object, for programs. Members come in the order of the table of metrics; a member for
- * each metric is in every row, null where it has no value.
+/* report_json.c - a batch as one JSON object. Metrics come in the order of their table; every row has all of them, null
+ * where undefined.
  *
- * Written as it goes, not built as a tree: a series may be long. A flag is true, false or null with any number of
- * seeds: with several, true if it is true in each; NAME_share beside it is the share of seeds in which it is. */
+ * The object is streamed, not built as a tree: a series may be long. A flag is true, false or null with any number of
+ * seeds: with several, true if true for each; NAME_share is the share of seeds for which it is true. */
 #include "report.h"
 
 #include "chart/chart.h"
@@ -15,9 +15,9 @@
 #include <stddef.h>
 #include <string.h>
 
-/* ---- texts and numbers ---- */
+/* ---- values ---- */
 
-/* What is no UTF-8 becomes the replacement character: the output is JSON whatever a file said. */
+/* Prints a string. Invalid UTF-8 becomes the replacement character: the output is valid JSON for every input. */
 static void put_text(FILE *out, const char *value)
 {
     const unsigned char *at = (const unsigned char *)value;
@@ -48,7 +48,7 @@ static void put_number(FILE *out, double value)
     fputs(isnan(value) ? "null" : sim_number(digits, value), out);
 }
 
-/* ---- a row ---- */
+/* ---- row ---- */
 
 static void put_metrics(FILE *out, const struct sim_batch *batch, size_t row)
 {
@@ -121,7 +121,7 @@ static void put_series(FILE *out, const struct sim_result *r)
     fputs("\n      }", out);
 }
 
-/* Of all rows, or those of one row that differ from another's. */
+/* Prints the settings common to all rows, or those in which one row differs. */
 static void put_settings(FILE *out, const struct sim_scenario *scenario, size_t row, const char *indent)
 {
     const char *key, *between = "";
@@ -157,7 +157,7 @@ static void put_row(FILE *out, const struct sim_batch *batch, size_t i)
     fputs("\n    }", out);
 }
 
-/* ---- all of it ---- */
+/* ---- batch ---- */
 
 void sim_report_json(FILE *out, const struct sim_batch *batch)
 {

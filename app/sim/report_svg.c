@@ -1,4 +1,4 @@
-/* report_svg.c - the picture as a file of its own: title, question, charts below each other, and what was run. */
+/* report_svg.c - the picture as an SVG file: title, question, charts below each other, and a footer with the run. */
 #include "picture.h"
 #include "report.h"
 #include "report_common.h"
@@ -8,12 +8,12 @@
 #define MARGIN       24u
 #define LINE         19u
 #define TITLE        34u
-#define LINE_LETTERS 128u /* in a line of text */
+#define LINE_LETTERS 128u /* of one line of text */
 #define FOOTER_SIZE  ((size_t)4 * SIM_REPORT_TEXT_MAX)
 
 /* ---- lines of text ---- */
 
-/* How many bytes of the text are its next line, and in `rest` where the one after it begins. */
+/* Returns the length in bytes of the next line; `rest` becomes the beginning of the line after it. */
 static size_t next_line(const char *text, const char **rest)
 {
     size_t end = 0, space = 0, letters = 0;
@@ -50,9 +50,9 @@ static unsigned put_lines(FILE *out, const char *text, unsigned y)
     return y;
 }
 
-/* ---- all of it ---- */
+/* ---- file ---- */
 
-/* Returns text. */
+/* Writes the footer: scenario, loop, seeds, bin width. Returns text. */
 static const char *footer_text(char text[FOOTER_SIZE], const struct sim_batch *batch)
 {
     char loop[SIM_REPORT_TEXT_MAX] = "open and closed loops", seeds[SIM_REPORT_TEXT_MAX], bucket[SIM_REPORT_TEXT_MAX];

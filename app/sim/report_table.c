@@ -1,12 +1,12 @@
-/* report_table.c - a batch on a terminal: what was run, a line per row with figures and a picture, then why calls gave up.
+/* report_table.c - a batch on a terminal: the run, a line per row with metrics and a small picture, give-ups by reason.
  *
- * The scenario's own columns come first, with arrivals and served: they are the answer to its question. Then what is
- * of use beside them; of that, figures that are the same in every row are told in a sentence instead.
+ * The scenario's columns come first, with arrivals and served: they answer its question. Further metrics follow; those
+ * with the same value in every row are printed in one sentence instead.
  *
- * A row begins with its name and with the values of what is swept, whose keys stand above them. Figures are never cut:
- * what does not fit beside each other stands in a block of its own below, with names and values once more. Names that
- * are too long are cut, and show it. The picture is a bar of what the scenario plots, or, if it shows a series, the
- * arrivals over time; it stands at the right of the first block. */
+ * A row begins with its name and its swept values (their keys stand above them). Numbers are never truncated: columns
+ * that do not fit beside each other go to a further block below, which repeats names and values. Long names are
+ * truncated visibly. The picture, at the right of the first block, is a bar of the plotted metric or, for a series, the
+ * arrivals over time. */
 #include "report.h"
 
 #include "chart/chart.h"
@@ -20,7 +20,7 @@
 
 #define COLUMNS_MIN 40u
 #define COLUMNS_MAX 160u
-#define NAME_SHARE  3u /* of the width, for names and for values: a third each at most */
+#define NAME_SHARE  3u /* names and swept values take at most a third of the width each */
 #define NAME_MIN    4u
 #define GAP         2u
 #define PICTURE_MIN 10u
@@ -36,23 +36,23 @@ static const char *const ascii_glyphs[] = {" ", ".", ".", ".", ":", ":", ":", ":
 
 struct column {
     size_t metric;
-    unsigned digits; /* after the point */
+    unsigned digits; /* decimals */
     unsigned width;
-    char head[HEAD_LINES][WORD_SIZE]; /* from the bottom up */
+    char head[HEAD_LINES][WORD_SIZE]; /* lines of the heading, from the bottom up */
 };
 
 struct table {
     FILE *out;
     const struct sim_batch *batch;
     const struct sim_table_style *style;
-    unsigned columns; /* of the terminal */
-    unsigned name;    /* room for names */
-    unsigned value;   /* for what is swept; 0: nothing is */
-    unsigned picture; /* for the picture; 0: none in this block */
+    unsigned columns; /* width of the terminal */
+    unsigned name;    /* width of names */
+    unsigned value;   /* width of swept values; 0: no sweep */
+    unsigned picture; /* width of the picture; 0: none in this block */
     struct column column[SIM_METRIC_LIST_MAX];
     size_t count;
-    const char *omitted_prefix; /* what names in the heads need not begin with */
-    struct sim_scale scale;     /* of what is pictured */
+    const char *omitted_prefix; /* prefix of metric names left out in headings */
+    struct sim_scale scale;     /* of the picture */
 };
 
 /* ---- texts ---- */
@@ -63,7 +63,7 @@ static void table_put_escape(const struct table *t, const char *escape)
         fputs(escape, t->out);
 }
 
-/* As put_character counts them: what is no UTF-8 takes a column for each byte. */
+/* Counts characters as table_put_character prints them: invalid UTF-8 takes one column per byte. */
 static unsigned text_characters(const char *text, size_t bytes)
 {
     unsigned length = 0;
@@ -79,7 +79,7 @@ static unsigned text_length(const char *text)
     return text_characters(text, strlen(text));
 }
 
-/* The next character as this terminal may have it: no control characters, and only what it can show. */
+/* Prints the next character: ? for control characters and for characters that the terminal cannot show. */
 static const char *table_put_character(const struct table *t, const char *text)
 {
     size_t length = chart_character(text);
@@ -92,7 +92,7 @@ static const char *table_put_character(const struct table *t, const char *text)
     return text + (length > 0 ? length : 1);
 }
 
-/* In so many columns: filled with spaces, or cut so that it can be seen. */
+/* Prints a text in exactly `width` columns: padded, or visibly truncated. */
 static void table_put_label(const struct table *t, const char *text, unsigned width)
 {
     unsigned length = text_length(text), used = 0;
@@ -107,7 +107,7 @@ static void table_put_label(const struct table *t, const char *text, unsigned wi
     fprintf(t->out, "%*s", (int)(used < width ? width - used : 0), "");
 }
 
-/* A paragraph, filled; lines after the first are indented. `at` is the column that it begins in. */
+/* Prints a paragraph, wrapped and indented from the second line on. `at`: the column in which it begins. */
 static void table_put_paragraph(const struct table *t, const char *text, unsigned at, unsigned indent)
 {
     bool first = true;
@@ -122,7 +122,7 @@ static void table_put_paragraph(const struct table *t, const char *text, unsigne
             at++;
         }
         for (const char *c = text; c < text + bytes; at++) {
-            if (at == t->columns) { /* a word that no line has room for */
+            if (at == t->columns) { /* a word longer than a line */
                 fprintf(t->out, "\n%*s", (int)indent, "");
                 at = indent;
             }
@@ -161,7 +161,8 @@ static const char *table_cell_text(char text[CELL_SIZE], const struct table *t, 
 
 /* ---- columns ---- */
 
-/* The words of a heading, from the last to the first: "latency_p99_ms" has three, "goodput" and its unit two. */
+/* Splits a metric's name into words, from the last to the first: "latency_p99_ms" has three, "goodput" and its unit
+ * two. */
 static size_t heading_words(char words[HEAD_LINES][WORD_SIZE], const struct table *t, const struct sim_metric *metric)
 {
     size_t skip =
@@ -180,7 +181,7 @@ static size_t heading_words(char words[HEAD_LINES][WORD_SIZE], const struct tabl
     return count;
 }
 
-/* Words are put into as few lines as the width allows, from the bottom up. */
+/* Sets the heading: the words in as few lines as the width of the column allows, from the bottom up. */
 static void column_set_heading(const struct table *t, struct column *c)
 {
     char words[HEAD_LINES][WORD_SIZE];
@@ -218,7 +219,7 @@ static unsigned table_label_width(const struct table *t)
     return t->name + (t->name > 0 && t->value > 0 ? GAP : 0) + t->value;
 }
 
-/* How many columns fit from this one on, one at least, if so much is left free behind them. */
+/* Returns how many columns fit from `from` on, at least 1, if `free` columns of the terminal stay empty after them. */
 static size_t table_columns_that_fit(const struct table *t, size_t from, unsigned free, unsigned *used)
 {
     size_t to = from;
@@ -238,7 +239,7 @@ static unsigned table_swept_keys(const struct table *t)
     return keys;
 }
 
-/* What labels need, but no more than leaves room for the widest column: that one is never cut. */
+/* Sets the widths of names and swept values, so that the widest column still fits untruncated. */
 static void table_set_label_widths(struct table *t)
 {
     unsigned widest = 0, third = t->columns / NAME_SHARE;
@@ -261,7 +262,7 @@ static void table_set_label_widths(struct table *t)
     t->name = t->name < room ? t->name : room;
 }
 
-/* Names on the left; behind them the values, or on lines above the first row their keys. */
+/* Prints the name and the swept values; in the heading, the swept keys. */
 static void table_put_row_label(const struct table *t, const char *name, const char *value)
 {
     table_put_label(t, name, t->name);
@@ -289,7 +290,7 @@ static int64_t table_longest_ns(const struct table *t)
     return most_ns;
 }
 
-/* Eighths of the whole; what is not nothing has one at least. */
+/* Returns the height of a value in eighths of `whole`; at least one if the value is above 0. */
 static unsigned table_eighths(const struct table *t, double value, unsigned whole)
 {
     if (!(value > 0))
@@ -308,7 +309,7 @@ static void table_draw_bar(const struct table *t, size_t row)
         fputs(t->style->utf8 ? bar_glyphs[level] : level >= EIGHTHS / 2 ? "#" : "", t->out);
 }
 
-/* Each column shows the busiest of its buckets. The line ends with the last that shows something. */
+/* Draws arrivals over time; a column shows the largest of its bins. Ends with the last column that is not empty. */
 static void table_draw_series(const struct table *t, size_t row)
 {
     const struct sim_result *r = &t->batch->row[row].result;
@@ -366,7 +367,7 @@ static void table_put_headings(const struct table *t, size_t from, size_t count)
     table_put_escape(t, "\033[0m");
 }
 
-/* A line of the give-ups is only for those who gave up. */
+/* In the table of give-ups, only rows with give-ups are printed. */
 static bool table_prints_row(const struct table *t, size_t row)
 {
     bool any = t->omitted_prefix[0] == '\0';
@@ -411,7 +412,7 @@ static void table_put_picture_caption(const struct table *t)
     table_put_paragraph(t, text, 0, 0);
 }
 
-/* The first block may keep room for the picture, and says what it is; the others follow below. */
+/* Prints the metrics in as many blocks as needed; the first may have the picture and its caption. */
 static void table_put_figures(struct table *t, const struct sim_metric_list *list, bool pictured)
 {
     unsigned used;
@@ -429,14 +430,14 @@ static void table_put_figures(struct table *t, const struct sim_metric_list *lis
     }
 }
 
-/* ---- before and behind ---- */
+/* ---- introduction and loops ---- */
 
 static void table_put_introduction(const struct table *t)
 {
     char text[4 * SIM_REPORT_TEXT_MAX], loop[SIM_REPORT_TEXT_MAX], seeds[SIM_REPORT_TEXT_MAX],
         bucket[SIM_REPORT_TEXT_MAX];
     const char *name = sim_scenario_name(t->batch->scenario), *title = sim_scenario_title(t->batch->scenario);
-    bool titled = strcmp(name, title) != 0; /* without a title the name takes its place */
+    bool titled = strcmp(name, title) != 0; /* without a title, it is the name */
     snprintf(text, sizeof text, "%s%s%s", name, titled ? ": " : "", titled ? title : "");
     table_put_escape(t, "\033[1m");
     table_put_paragraph(t, text, 0, 0);
@@ -456,7 +457,7 @@ static void table_put_introduction(const struct table *t)
     table_put_paragraph(t, text, 0, 0);
 }
 
-/* Which rows are which, if they differ; rows of one name that are the same are told once. */
+/* Prints the loop kind of each row if rows differ; rows with the same name and loop are printed once. */
 static void table_put_loops(const struct table *t)
 {
     char text[SIM_REPORT_TEXT_MAX + SIM_LABEL_MAX + 8], before[sizeof text] = "";
@@ -476,7 +477,7 @@ static void table_put_loops(const struct table *t)
     }
 }
 
-/* ---- further down ---- */
+/* ---- all metrics ---- */
 
 static bool metric_is_same_in_all(const struct table *t, size_t metric)
 {
@@ -489,7 +490,7 @@ static bool metric_is_same_in_all(const struct table *t, size_t metric)
     return t->batch->rows > 1;
 }
 
-/* "In all rows: success 1, goodput 500/s." */
+/* Prints "In all rows: success 1, goodput 500/s." */
 static void table_put_same(const struct table *t, const struct sim_metric_list *same)
 {
     char text[4 * SIM_REPORT_TEXT_MAX] = "In all rows:";

@@ -1,4 +1,4 @@
-/* run.c - the loop of a run: the next event, and whom it concerns. */
+/* run.c - the event loop of a run: pops the next event and passes it to its owner (state.h). */
 #include "run.h"
 
 #include <stddef.h>
@@ -7,10 +7,10 @@
 #include "state.h"
 
 #define EVENTS_MAX     UINT64_C(4000000000)
-#define TIME_MAX_NS    (INT64_C(366) * 24 * 60 * BIDE_MINUTE) /* a year: no scenario means that */
-#define PROGRESS_EVERY 65536u                                 /* events between two calls of progress */
-#define PREFETCH_FROM  4u /* the next events' calls are on their way already; what is prefetched begins here ... */
-#define PREFETCH_COUNT 8u /* ... so many at a time */
+#define TIME_MAX_NS    (INT64_C(366) * 24 * 60 * BIDE_MINUTE) /* a year: longer than any useful scenario */
+#define PROGRESS_EVERY 65536u                                 /* events between two progress reports */
+#define PREFETCH_FROM  4u /* the calls of the next events were prefetched earlier; start here ... */
+#define PREFETCH_COUNT 8u /* ... and prefetch this many at a time */
 
 void sim_schedule(struct sim_state *state, int64_t at_ns, uint32_t id, uint32_t seq)
 {
@@ -43,8 +43,8 @@ static void event_dispatch(struct sim_state *state, const struct sim_event *even
         sim_fleet_event(state, event->id, event->seq);
 }
 
-/* A timer that was moved, or whose call or attempt has ended before: it changes nothing, not even the time. (Else a
- * timeout of a minute would make a minute of every run.) */
+/* Returns true for a timer that was moved, or belongs to a call or attempt that has ended. A stale event must not
+ * advance the clock: otherwise a timeout of a minute would make every run a minute long. */
 static bool event_is_stale(const struct sim_state *state, const struct sim_event *event)
 {
     if (event->id < SIM_ID_REQUEST)
@@ -64,7 +64,7 @@ static void event_discard(struct sim_state *state, const struct sim_event *event
         sim_request_release(state, event->id - SIM_ID_REQUEST);
 }
 
-/* The calls of the next events come from memory meanwhile. In batches, so that the searches for their pages overlap. */
+/* Loads the calls of the next events into the cache. In batches, so that their TLB misses overlap. */
 static void prefetch_calls(const struct sim_state *state)
 {
     uint32_t id = 0;

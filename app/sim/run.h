@@ -1,7 +1,7 @@
-/* run.h - plays one world with one seed: the real engine on a virtual clock.
+/* run.h - simulates a world with a seed: the production engine on a virtual clock.
  *
- * Each call is a struct bide_call, each process has a struct bide_target; the event's own time is their clock. The
- * result depends on world and seed alone. */
+ * Each call is a struct bide_call, each process (or host) has a struct bide_target, and the time of the current event
+ * is their clock. The result depends on world and seed alone. */
 #ifndef SIM_RUN_H
 #define SIM_RUN_H
 
@@ -10,8 +10,9 @@
 
 struct sim_run_options {
     uint64_t seed;
-    bool plain_queue; /* the reference queue: the same result, slower */
-    /* Called now and then with how far the virtual clock is, 0 to 1; false stops the run. May be NULL. */
+    bool plain_queue; /* use the reference queue, a binary heap: same result, slower */
+    /* Called every 65,536 events with the share of the duration that has passed, 0 to 1; returning false stops the run.
+     * May be NULL. */
     bool (*progress)(void *context, double done);
     void *context;
 };
@@ -19,11 +20,11 @@ struct sim_run_options {
 enum sim_end {
     SIM_END_DONE = 0,
     SIM_END_NO_MEMORY,
-    SIM_END_STOPPED, /* by progress */
-    SIM_END_ENDLESS, /* drain: calls go on for ever (more than 4e9 events, or a virtual year) */
+    SIM_END_STOPPED, /* progress returned false */
+    SIM_END_ENDLESS, /* drain: calls never end (more than 4e9 events, or a virtual year) */
 };
 
-/* `result` is filled, and freed by sim_result_free; on anything but DONE it is empty. */
+/* Fills `result`, which sim_result_free frees; it is empty unless DONE is returned. */
 enum sim_end sim_run(const struct sim_world *world, const struct sim_run_options *how, struct sim_result *result);
 
 #endif

@@ -1,13 +1,13 @@
-/* scale.c - the highest, the usual, and how far rows are apart. */
+/* scale.c - highest and usual height of the bins of each row, and how much rows differ. */
 #include "scale.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define RARE       50u /* at most one bucket of so many is higher than what is usual in a row */
-#define CUT_RATIO  2.0 /* the highest is so many times the usual, or nothing is cut */
-#define NEAR       1.2 /* so much above the usual nothing is cut yet */
-#define ROOT_RATIO 8.0 /* the highest row is so many times the lowest */
+#define RARE       50u /* at most one bin of so many is higher than the usual height of a row */
+#define CUT_RATIO  2.0 /* bins are cut if the highest is more than this times the usual */
+#define NEAR       1.2 /* bins up to this times the usual are not cut */
+#define ROOT_RATIO 8.0 /* ratio of the highest to the lowest row that needs a square-root scale */
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -29,7 +29,7 @@ struct tops {
     double highest, usual;
 };
 
-/* Without memory for sorting, the highest is the usual: nothing is cut then. */
+/* Without memory for sorting, the highest counts as the usual: no bin is cut. */
 static struct tops tops_of(const struct sim_result *r, double (*at)(const struct sim_point *))
 {
     struct tops tops = {0, 0};
@@ -59,7 +59,7 @@ bool sim_scale_needs_root(const double *tops, size_t count)
     return most > ROOT_RATIO * least;
 }
 
-/* The highest that is not far above what is usual. */
+/* Returns the highest value not far above the usual. */
 static double highest_near_usual(const struct sim_batch *batch, double usual, double (*at)(const struct sim_point *))
 {
     double most = usual;

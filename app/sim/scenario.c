@@ -1,8 +1,8 @@
-/* scenario.c - a scenario: read in order, and what others ask of it.
+/* scenario.c - reads a scenario step by step, and its accessors.
  *
- * The file is cut (file.c), its policies are read (policies.c), its sections understood (sections.c), and its rows made
- * and checked (rows.c). Then comes what the command line adds, and the rows are made anew: so a file is right or wrong
- * by itself, whatever is said beside it. */
+ * The text is split into sections (scenario_file.c), its policies are read (policies.c), its sections interpreted
+ * (scenario_sections.c), and its rows made and checked (scenario_rows.c). Then the overrides of the command line are
+ * applied and the rows are made again: so a file is valid or not by itself, independent of the command line. */
 #include "scenario.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "scenario_internal.h"
 
-/* ---- what is asked ---- */
+/* ---- accessors ---- */
 
 const char *sim_scenario_name(const struct sim_scenario *scenario)
 {
@@ -80,7 +80,7 @@ void sim_scenario_free(struct sim_scenario *scenario)
     free(scenario);
 }
 
-/* ---- what is written ---- */
+/* ---- settings for reports ---- */
 
 static struct sim_reported_setting *add_reported(struct sim_builder *b, size_t row)
 {
@@ -95,7 +95,7 @@ static struct sim_reported_setting *add_reported(struct sim_builder *b, size_t r
     return &more[scenario->reported_count++];
 }
 
-/* A field of one world as text. */
+/* The value of a field as text. */
 struct field_text {
     char value[SIM_VALUE_MAX];
 };
@@ -121,8 +121,8 @@ static void report_value(struct sim_builder *b, size_t row, const struct sim_fie
     memcpy(reported->value, text->value, sizeof text->value);
 }
 
-/* Once, if all rows agree: as the file has it, if they agree with that too. (What the file leaves to be derived has
- * been in the rows.) Else for each of them. */
+/* Adds a single entry if the value is the same in all rows, in the file's own form if that gives the same value (the
+ * rows hold derived values); else an entry per row. */
 static void report_field(struct sim_builder *b, const struct sim_field *field, uint32_t element)
 {
     const struct sim_scenario *scenario = b->scenario;
@@ -151,7 +151,7 @@ static void report_part(struct sim_builder *b, enum sim_part part)
                 report_field(b, field, element);
 }
 
-/* The worlds, and what the command line says of policies. */
+/* Collects the settings of all worlds, and the policy keys that --set changes. */
 static void report_settings(struct sim_builder *b)
 {
     for (enum sim_part part = SIM_PART_WORLD; part < SIM_PARTS; part++)
@@ -171,7 +171,7 @@ static void report_settings(struct sim_builder *b)
 
 /* ---- reading ---- */
 
-/* "my" for some/where/my.ini. */
+/* Sets the name: "my" for some/where/my.ini. */
 static void scenario_set_name(struct sim_scenario *scenario, const char *file)
 {
     const char *slash = strrchr(file, '/'), *base = slash != NULL ? slash + 1 : file;
@@ -181,7 +181,7 @@ static void scenario_set_name(struct sim_scenario *scenario, const char *file)
     snprintf(scenario->name, sizeof scenario->name, "%.*s", (int)(length < most ? length : most), base);
 }
 
-/* The names were checked when they were read. */
+/* Splits the list of columns; the names were checked when they were read. */
 static void scenario_set_columns(struct sim_builder *b)
 {
     struct sim_scenario *scenario = b->scenario;
@@ -200,7 +200,7 @@ static void scenario_set_columns(struct sim_builder *b)
     }
 }
 
-/* In order; each step only if nothing is wrong so far. */
+/* Runs the steps in order, each only if no mistake was found before. */
 static void scenario_build(struct sim_builder *b, struct bide_text text)
 {
     static const struct sim_overrides no_overrides;

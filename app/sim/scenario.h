@@ -1,4 +1,4 @@
-/* scenario.h - a scenario: a world, and the variations of it that are to be compared.
+/* scenario.h - a scenario: a world, and the variations of it to be compared.
  *
  *     [scenario]
  *     title    = A cut network, and a database that never comes back
@@ -25,7 +25,7 @@
  *     from = 30s
  *     until = 40s
  *
- *     [case lifo]              # what is compared: each case is the world with these keys set
+ *     [case lifo]              # a variation: the world with these keys set
  *     service.order = lifo
  *     [case none]
  *     clients.policy = none
@@ -33,9 +33,9 @@
  *     [sweep]                  # each case at each of these values; two keys make a grid
  *     clients.rate = 100/s, 140/s, 150/s
  *
- * The catalogue's scenarios are such files too (scenarios/NAME.ini, inside the program), so each of them is an example
- * to start from. Everything is checked when it is read, and each mistake is told with file, line, key, value and what
- * would be right. */
+ * The scenarios of the catalogue are such files too (scenarios/NAME.ini, compiled into the program), so each is an
+ * example to start from. A file is checked completely when it is read; each mistake is reported with file, line, key,
+ * value and the valid form. */
 #ifndef SIM_SCENARIO_H
 #define SIM_SCENARIO_H
 
@@ -48,32 +48,31 @@
 
 struct sim_scenario; /* opaque */
 
-/* One variation, ready to run. */
+/* One variation of the world, ready to run. */
 struct sim_row {
     char label[SIM_LABEL_MAX]; /* "lifo, clients.rate=140/s"; never empty */
     char name[SIM_NAME_MAX];   /* of the case or the policy: "lifo" */
-    char swept[SIM_LABEL_MAX]; /* "clients.rate=140/s"; empty: nothing is swept */
-    double swept_value;        /* the first swept key as a number, for charts: seconds, per second, shares from 0 to 1,
-                                   else the number itself; 0 if it is none */
+    char swept[SIM_LABEL_MAX]; /* "clients.rate=140/s"; empty without a sweep */
+    double swept_value;        /* the value of the first swept key, for charts: seconds, per second, shares from 0 to 1,
+                                * else the number itself; 0 if it is not a number */
     struct sim_world world;
 };
 
-/* What the command line adds. */
+/* Options of the command line that change a scenario. */
 struct sim_overrides {
     const char *const *set;    /* "clients.rate=300/s", "policy.attempts=3"; NULL-terminated; NULL: none */
-    const char *const *policy; /* "bide.conf#payments", "service": the cases are these; NULL-terminated */
-    const char *config;        /* for policy names without a file; NULL: the usual places */
+    const char *const *policy; /* "bide.conf#payments", "service": each replaces the cases; NULL-terminated */
+    const char *config;        /* policy file for names without a file; NULL: the default locations */
 };
 
-/* Reads a catalogue scenario by name, or a file: a name with a / or a . in it is a file, "-" is stdin. NULL on a
- * mistake, told in `errors`, one per line. --set on a key of the world applies to the world before cases and sweeps,
- * and takes a key that is swept out of the sweep, and out of every case; "policy.KEY" applies to every policy used.
- * With policies given, each is a case of its own, used by every group of clients and every service that makes calls;
- * the scenario's own cases are then left out. */
+/* Reads a scenario of the catalogue by name, or a file: a name that contains a / or a . is a file, "-" is stdin.
+ * Returns NULL after writing the mistakes to `errors`, one per line. --set on a key of the world applies before cases
+ * and sweeps, and removes that key from them; "policy.KEY" applies to every policy in use. Each policy given is a case
+ * that every group of clients and every calling service uses; the scenario's own cases are then left out. */
 struct sim_scenario *sim_scenario_read(const char *name, const struct sim_overrides *overrides,
                                        char errors[CONF_ERROR_MAX]);
 
-/* The same for text that is already here; `name` stands for the file in messages. */
+/* Reads a scenario from memory; messages show `name` as the file. */
 struct sim_scenario *sim_scenario_read_text(const char *name, struct bide_text text,
                                             const struct sim_overrides *overrides, char errors[CONF_ERROR_MAX]);
 void sim_scenario_free(struct sim_scenario *scenario); /* accepts NULL */
@@ -81,13 +80,14 @@ void sim_scenario_free(struct sim_scenario *scenario); /* accepts NULL */
 const char *sim_scenario_name(const struct sim_scenario *scenario);
 const char *sim_scenario_title(const struct sim_scenario *scenario);
 const char *sim_scenario_question(const struct sim_scenario *scenario); /* "" if there is none */
-uint64_t sim_scenario_seed(const struct sim_scenario *scenario);        /* unless the command line says another */
+uint64_t sim_scenario_seed(const struct sim_scenario *scenario);        /* unless --seed is given */
 
-/* The metrics that its table shows first, by name (result.h): `columns = amplification, peak_served_50ms`. */
+/* Returns the names of the metrics (result.h) that the table shows first: `columns = amplification,
+ * peak_served_50ms`. */
 const char *const *sim_scenario_columns(const struct sim_scenario *scenario, size_t *count);
 
-/* What its picture shows: `picture = series` (over time, default), `bars` (a metric per row) or `curve` (a metric over
- * what is swept), and `plot = amplification`: of which metric. */
+/* `picture = series` (over time, default), `bars` (a metric per row) or `curve` (a metric over the swept key), and the
+ * metric of bars and curves: `plot = amplification`. */
 enum sim_picture { SIM_PICTURE_SERIES, SIM_PICTURE_BARS, SIM_PICTURE_CURVE };
 enum sim_picture sim_scenario_picture(const struct sim_scenario *scenario);
 const char *sim_scenario_plot(const struct sim_scenario *scenario);
@@ -95,8 +95,9 @@ const char *sim_scenario_plot(const struct sim_scenario *scenario);
 size_t sim_scenario_rows(const struct sim_scenario *scenario);
 const struct sim_row *sim_scenario_row(const struct sim_scenario *scenario, size_t row);
 
-/* The i-th key that is not at its default, as "clients.rate" and "280/s", in the order of the table: of those that all
- * rows have in common, or of those in which this row differs from another. False past the last. */
+/* Gets the i-th key that is not at its default, as "clients.rate" and "280/s", in the order of the key table: of the
+ * keys that all rows share (SIM_ALL_ROWS), or of those in which this row differs from another. Returns false past the
+ * last. */
 #define SIM_ALL_ROWS SIZE_MAX
 bool sim_scenario_setting(const struct sim_scenario *scenario, size_t row, size_t i, const char **key, char value[256]);
 
@@ -108,7 +109,7 @@ struct sim_entry {
     size_t length;
 };
 
-/* The i-th, in the order of the list in the docs; NULL past the last. */
+/* Returns the i-th scenario, in the order of the documentation; NULL past the last. */
 const struct sim_entry *sim_catalogue(size_t i);
 
 /* ---- keys, for the reference in the docs ---- */
@@ -116,8 +117,8 @@ const struct sim_entry *sim_catalogue(size_t i);
 struct sim_key {
     const char *section;  /* "clients" */
     const char *key;      /* "rate" */
-    const char *want;     /* what a value looks like */
-    const char *about;    /* one line */
+    const char *want;     /* the form of a value */
+    const char *about;    /* one line of help */
     const char *standard; /* the default, as written */
 };
 const struct sim_key *sim_key(size_t i); /* NULL past the last */

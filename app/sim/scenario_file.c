@@ -1,16 +1,16 @@
-/* scenario_file.c - cuts a scenario file into sections, keys and values.
+/* scenario_file.c - splits a scenario file into sections, keys and values.
  *
- * The same rules as in bide.conf, but for three: only = stands between key and value (a tail has colons in it), a line
- * may be as long as it likes, and any value may go on in the next line if that one is indented and has no = in it.
- * What belongs to a [policy NAME] is not cut but copied, so that app/conf reads it and tells what is wrong with it in
- * its own words, with the right line. */
+ * The rules are those of bide.conf, with three exceptions: only = separates key and value (a tail contains colons), a
+ * line has no maximum length, and every value may continue in the next line if that line is indented and contains no =.
+ * The lines of a [policy NAME] are copied, not split: app/conf reads them and reports their mistakes in its own words,
+ * with the right line numbers. */
 #include "scenario_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define VALUE_MAX 65536u /* bytes of one value, over all its lines */
+#define VALUE_MAX 65536u /* bytes of a value, all its lines together */
 
 struct reader {
     struct sim_file *file;
@@ -18,15 +18,15 @@ struct reader {
     struct bide_text rest;
     unsigned line;
     size_t section_room, assignment_room;
-    bool in_policy;     /* the section is one: lines are copied */
-    bool in_section;    /* there is one to which keys belong */
-    bool skips_section; /* the section's head could not be read: what is below it is passed over */
+    bool in_policy;     /* in a [policy NAME] section: lines are copied */
+    bool in_section;    /* a section has begun */
+    bool skips_section; /* the section head is invalid: the lines below it are skipped */
     bool may_continue;
-    size_t value_length; /* of the last value */
+    size_t value_length; /* length of the last value */
     bool no_memory;
 };
 
-/* ---- pieces of text ---- */
+/* ---- text ---- */
 
 static bool is_blank_char(char c)
 {
@@ -42,7 +42,7 @@ static struct bide_text text_trimmed(struct bide_text text)
     return text;
 }
 
-/* Without its comment: a # or ; where a word could begin. */
+/* Returns the line without its comment: a # or ; at the start of a word begins a comment. */
 static struct bide_text line_content(struct bide_text line)
 {
     size_t end = 0;
@@ -74,7 +74,7 @@ static char *text_copy(struct reader *r, struct bide_text text)
     return bytes;
 }
 
-/* Room for one more of `count` things; NULL: no memory, and the old ones stay. */
+/* Makes room for one more item. Returns NULL without memory; the old array stays valid. */
 static void *array_reserve(struct reader *r, void *items, size_t count, size_t *room, size_t size)
 {
     if (count < *room)
@@ -91,7 +91,7 @@ static void *array_reserve(struct reader *r, void *items, size_t count, size_t *
 
 /* ---- policies ---- */
 
-/* Each line of the file is one line of theirs. */
+/* Copies one line, so that line numbers stay the same. */
 static void policy_copy_line(struct reader *r, struct bide_text line)
 {
     struct sim_file *file = r->file;
@@ -100,7 +100,7 @@ static void policy_copy_line(struct reader *r, struct bide_text line)
     file->policies[file->policies_length++] = '\n';
 }
 
-/* [policy one] is [one] there: never longer than what it stands for. */
+/* Writes [policy one] as [one], which is never longer than the original. */
 static void policy_copy_head(struct reader *r, struct bide_text name)
 {
     char *at = r->file->policies + r->file->policies_length;
@@ -222,7 +222,7 @@ static void assignment_read(struct reader *r, struct bide_text text, bool indent
         assignment_add(r, key, text_trimmed((struct bide_text){mark + 1, text.length - before - 1}));
 }
 
-/* ---- the whole ---- */
+/* ---- file ---- */
 
 static void read_line(struct reader *r)
 {
@@ -236,17 +236,17 @@ static void read_line(struct reader *r)
         policy_copy_line(r, line);
     else if (text.length > 0)
         assignment_read(r, text, text.at > line.at);
-    /* One line of theirs for each of ours. */
+    /* Keep the line numbers of the policies' text in step. */
     if (nul || !r->in_policy)
         r->file->policies[r->file->policies_length++] = '\n';
 }
 
 bool sim_file_read(struct sim_file *file, struct bide_text text, struct conf_diagnostics *diagnostics)
 {
-    if (text.length >= 3 && memcmp(text.at, "\xef\xbb\xbf", 3) == 0) /* a byte order mark says nothing here */
+    if (text.length >= 3 && memcmp(text.at, "\xef\xbb\xbf", 3) == 0) /* skip a byte order mark */
         text = (struct bide_text){text.at + 3, text.length - 3};
     struct reader r = {.file = file, .diagnostics = diagnostics, .rest = text};
-    *file = (struct sim_file){.policies = malloc(text.length + 2)}; /* a line end more, and a NUL */
+    *file = (struct sim_file){.policies = malloc(text.length + 2)}; /* one more line end, and a NUL */
     r.no_memory = file->policies == NULL;
     while (r.rest.length > 0 && !r.no_memory)
         read_line(&r);

@@ -1,4 +1,4 @@
-/* scenario_file.h - a scenario file cut into sections, keys and values: what it says, not yet what it means. */
+/* scenario_file.h - splits a scenario file into sections, keys and values, without interpreting them. */
 #ifndef SIM_SCENARIO_FILE_H
 #define SIM_SCENARIO_FILE_H
 
@@ -9,14 +9,14 @@
 /* key = value */
 struct sim_assignment {
     unsigned line;
-    char *key, *value; /* without blanks around them */
+    char *key, *value; /* trimmed */
 };
 
-/* [kind name] and what is below it. */
+/* [kind name] and the assignments below it. */
 struct sim_section {
     unsigned line;
-    char *head;        /* all that is between the brackets */
-    char *kind, *name; /* name: empty if there is none */
+    char *head;        /* the text between the brackets */
+    char *kind, *name; /* name: empty if missing */
     size_t first, count;
 };
 
@@ -25,13 +25,14 @@ struct sim_file {
     size_t sections;
     struct sim_assignment *assignment;
     size_t assignments;
-    /* The [policy NAME] sections as a policy file, each in its own line: all other lines are empty. */
+    /* The [policy NAME] sections as the text of a policy file with the same line numbers: all other lines are empty. */
     char *policies;
     size_t policies_length;
 };
 
-/* Tells what cannot be cut. False: no memory, and that is told, too. [policy NAME] sections are not in `section`. */
+/* Reports syntax errors. Returns false without memory, after reporting that too. [policy NAME] sections are not in
+ * `section`. */
 bool sim_file_read(struct sim_file *file, struct bide_text text, struct conf_diagnostics *diagnostics);
-void sim_file_free(struct sim_file *file); /* accepts an empty one */
+void sim_file_free(struct sim_file *file); /* accepts an empty struct */
 
 #endif

@@ -1,8 +1,8 @@
-/* scenario_internal.h - a scenario in the making: what its file and the command line say, understood but not yet put together.
+/* scenario_internal.h - a scenario while it is read: parsed sections and overrides, not yet combined into rows.
  *
- *     sections.c   from the file and the command line to settings, cases and sweeps
- *     rows.c       from those to the worlds that are to be run
- *     scenario.c   all of it in order, and what others ask of a scenario */
+ *     scenario_sections.c   from the file and the command line to settings, cases and sweeps
+ *     scenario_rows.c       from settings, cases and sweeps to the worlds to be run
+ *     scenario.c            the steps in order, and the accessors of a scenario */
 #ifndef SIM_SCENARIO_INTERNAL_H
 #define SIM_SCENARIO_INTERNAL_H
 
@@ -30,12 +30,12 @@ struct sim_scenario {
     size_t reported_count;
 };
 
-/* Settings one behind the other: first to end. */
+/* A range of the settings array: first to end - 1. */
 struct sim_span {
     size_t first, end;
 };
 
-/* What is compared: a case, or a policy of the command line. */
+/* One of the variations to be compared: a case, or a policy of the command line. */
 struct sim_variation {
     char name[SIM_NAME_MAX];
     struct sim_span span;
@@ -49,29 +49,29 @@ struct sim_builder {
     struct conf_diagnostics *diagnostics;
     struct sim_file file;
     struct sim_world base;
-    unsigned line[SIM_PARTS][SIM_ELEMENTS_MAX]; /* of sections */
+    unsigned line[SIM_PARTS][SIM_ELEMENTS_MAX]; /* line numbers of the sections */
     struct sim_setting *setting;
     size_t settings, setting_room;
     struct sim_span base_span, set_span;
     struct sim_variation variation[SIM_CASES_MAX];
     size_t variations;
-    struct sim_span sweep[SIM_SWEEPS_MAX]; /* the values of one key */
+    struct sim_span sweep[SIM_SWEEPS_MAX]; /* the settings of a swept key, one per value */
     size_t sweeps;
     unsigned sweep_line;
     bool no_memory;
 };
 
-/* ---- sections.c: what is wrong is told; no memory is not ---- */
+/* ---- scenario_sections.c: mistakes are reported, a lack of memory is not ---- */
 
 void sim_build_sections(struct sim_builder *b);
 
-/* After the file was judged by its own rows. */
+/* Applies the overrides. Call it after the file was checked by its own rows. */
 void sim_build_overrides(struct sim_builder *b);
 
-/* ---- rows.c ---- */
+/* ---- scenario_rows.c ---- */
 
-/* Makes and checks all rows, in place of those that were there. The first time the file itself is judged; the second,
- * with the command line in it, only that. */
+/* Makes and checks all rows, replacing existing rows. CHECK_FILE reports the mistakes of the file; CHECK_OVERRIDES,
+ * with the command line applied, only those of the command line. */
 enum sim_check { SIM_CHECK_FILE, SIM_CHECK_OVERRIDES };
 void sim_build_rows(struct sim_builder *b, enum sim_check check);
 

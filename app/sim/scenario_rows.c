@@ -1,10 +1,10 @@
-/* scenario_rows.c - from settings, cases and sweeps to the worlds that are to be run.
+/* scenario_rows.c - from settings, cases and sweeps to the worlds to be run.
  *
- * A row is the base world with a case's settings, a value of each key that is swept, and what the command line sets, in
- * this order; then it is checked as a whole. Keys of policies are set in copies of the policies that the row uses.
+ * A row is the base world with the settings of a case, a value of each swept key and the --set options applied, in this
+ * order; then it is checked as a whole. Policy keys are set in copies of the policies that the row uses.
  *
- * What some row does not heed, another may need: a rate that a herd has no use for is told only if no row has. So every
- * row marks for each key which setting holds in it, and the settings count. */
+ * A key without effect in some row may matter in another: the rate, which a herd ignores, is only reported if every row
+ * ignores it. So each row records which setting is in effect for each key, and the settings count rows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,25 +13,25 @@
 
 #define REPORTED_MAX 64u
 
-/* A row in the making. */
+/* The row that is being made. */
 struct row_builder {
     struct sim_builder *b;
     struct sim_row *row;
-    const struct sim_variation *variation;           /* NULL: the world as it is */
-    const struct sim_setting *swept[SIM_SWEEPS_MAX]; /* NULL: not, or no more */
+    const struct sim_variation *variation;           /* NULL: no case */
+    const struct sim_setting *swept[SIM_SWEEPS_MAX]; /* NULL: not swept, or past the last */
     struct sim_setting *effective[SIM_FIELDS_MAX][SIM_ELEMENTS_MAX];
 };
 
-/* Over all rows: what was told already, and which services somebody calls. */
+/* Over all rows: the faults already reported, and the services that are called. */
 struct row_checks {
     enum sim_check check;
     struct sim_fault reported[REPORTED_MAX];
-    const struct sim_setting *blamed[REPORTED_MAX]; /* what said it; NULL: a default */
+    const struct sim_setting *blamed[REPORTED_MAX]; /* the setting at fault; NULL: a default */
     size_t reported_count;
     bool is_called[SIM_SERVICES_MAX];
 };
 
-/* ---- the command line has the last word ---- */
+/* ---- overrides ---- */
 
 static bool setting_is_overridden(const struct sim_builder *b, const struct sim_setting *setting)
 {
@@ -42,7 +42,7 @@ static bool setting_is_overridden(const struct sim_builder *b, const struct sim_
     return policy && b->variations > 0 && b->variation[0].policy_name != NULL;
 }
 
-/* A case of which nothing is left would be shown under a name that it has no right to. */
+/* Returns true if a case still has a setting that is not overridden; else its row would not differ as its name says. */
 static bool variation_is_left(const struct sim_builder *b, const struct sim_variation *variation)
 {
     bool any = variation->span.first == variation->span.end;
@@ -65,7 +65,7 @@ static void drop_overridden(struct sim_builder *b)
     b->sweeps = kept;
 }
 
-/* ---- the world ---- */
+/* ---- world ---- */
 
 static void row_apply(struct row_builder *m, struct sim_setting *setting)
 {
@@ -103,12 +103,12 @@ static const struct conf_policy *row_find_policy(struct row_builder *m, char nam
         return m->variation->policy;
     }
     const struct conf_policy *policy = sim_policy_find(&m->b->scenario->policies, name, SIM_LOOKUP_BY_FILE, errors);
-    if (policy == NULL) /* it was there when it was checked: only memory can be missing */
+    if (policy == NULL) /* it existed when it was checked: only memory can be missing */
         m->b->no_memory = true;
     return policy;
 }
 
-/* Those of services that call nobody are not used. */
+/* A service without downstream calls has no policy. */
 static void row_find_policies(struct row_builder *m)
 {
     struct sim_world *world = &m->row->world;
@@ -119,7 +119,7 @@ static void row_find_policies(struct row_builder *m)
             world->service[i].calls >= 0 ? row_find_policy(m, world->service[i].policy) : NULL;
 }
 
-/* The settings of the row that are about policies, in their order; NULL past the last. */
+/* Returns the n-th setting of a policy key in this row, in order of application; NULL past the last. */
 static const struct sim_setting *row_policy_setting(const struct row_builder *m, size_t n)
 {
     const struct sim_builder *b = m->b;
@@ -135,7 +135,7 @@ static const struct sim_setting *row_policy_setting(const struct row_builder *m,
     return NULL;
 }
 
-/* The one whose key the engine complains of, or the last: none of the file's own would have passed. */
+/* Returns the setting with the key that the engine rejects, or else the last: the file's own policies were valid. */
 static const struct sim_setting *row_blamed_setting(const struct row_builder *m, const struct conf_field *field)
 {
     const struct sim_setting *setting, *last = NULL;
@@ -159,7 +159,7 @@ static void row_check_policy(struct row_builder *m, const struct conf_policy *po
                            policy->name, conf_field_format(value, wrong.field, &policy->pair), wrong.want);
 }
 
-/* The policy with the row's settings in it; one that is used in two places is made once. */
+/* Returns a copy of the policy with the row's policy settings applied; a policy used in two places is copied once. */
 static const struct conf_policy *row_vary_policy(struct row_builder *m, const struct conf_policy *policy)
 {
     const struct sim_setting *setting;
@@ -196,7 +196,7 @@ static void row_vary_policies(struct row_builder *m)
     }
 }
 
-/* ---- names ---- */
+/* ---- labels ---- */
 
 static double policy_setting_number(const struct sim_setting *setting, bool *is_number)
 {
@@ -229,7 +229,7 @@ static double setting_number(const struct row_builder *m, const struct sim_setti
     return *is_number ? number : 0;
 }
 
-/* "lifo, clients.rate=140/s" */
+/* Sets the label: "lifo, clients.rate=140/s". */
 static void row_set_label(struct row_builder *m)
 {
     struct sim_row *row = m->row;
@@ -250,9 +250,10 @@ static void row_set_label(struct row_builder *m)
                            "a row cannot be labelled with so much: want shorter values");
 }
 
-/* ---- judging ---- */
+/* ---- checks ---- */
 
-/* Of the same element, or in the same words: --set clients.count=0 is wrong for all groups, and said once. */
+/* Returns true if the same fault was reported for the same element, or for the same setting: --set clients.count=0 is
+ * wrong for all groups, and reported once. */
 static bool fault_was_reported(struct row_checks *row_checks, const struct row_builder *m,
                                const struct sim_fault *fault)
 {
@@ -271,7 +272,7 @@ static bool fault_was_reported(struct row_checks *row_checks, const struct row_b
     return false;
 }
 
-/* Where there are several rows, the first that it is true of. */
+/* Reports a fault; with several rows, names the first row that has it. */
 static void fault_report(struct row_builder *m, const struct sim_fault *fault)
 {
     struct sim_builder *b = m->b;
@@ -327,7 +328,7 @@ static void row_check(struct row_builder *m, struct row_checks *row_checks)
             fault_report(m, &faults[i]);
 }
 
-/* What no row heeds. */
+/* Reports the settings that have no effect in any row. */
 static void report_ignored_settings(struct sim_builder *b, struct sim_span span)
 {
     for (size_t i = span.first; i < span.end; i++) {
@@ -353,7 +354,7 @@ static void rows_check(struct sim_builder *b, const struct row_checks *row_check
                 b->base.service[i].name);
 }
 
-/* ---- all rows ---- */
+/* ---- rows ---- */
 
 static struct sim_row *add_row(struct sim_builder *b)
 {
@@ -416,7 +417,7 @@ static bool rows_exceed_limit(struct sim_builder *b)
     return rows > SIM_ROWS_MAX;
 }
 
-/* A curve is over numbers. */
+/* Checks that the first swept key of a curve is numeric. */
 static void curve_check(struct sim_builder *b, const struct row_builder *m, enum sim_check check)
 {
     enum sim_picture *picture = &b->scenario->head.picture;
@@ -424,7 +425,7 @@ static void curve_check(struct sim_builder *b, const struct row_builder *m, enum
     if (*picture != SIM_PICTURE_CURVE || b->scenario->rows == 0)
         return;
     if (b->sweeps == 0 && check == SIM_CHECK_OVERRIDES)
-        *picture = SIM_PICTURE_BARS; /* the command line has taken the sweep away */
+        *picture = SIM_PICTURE_BARS; /* --set has removed the swept key */
     else if (b->sweeps == 0)
         conf_diagnostics_add(b->diagnostics, b->line[SIM_PART_WORLD][0],
                              "[scenario] picture = curve: nothing is swept: want a [sweep], or picture = bars");

@@ -1,7 +1,8 @@
-/* scenario_sections.c - from what a scenario file and the command line say to settings, cases and sweeps.
+/* scenario_sections.c - from the sections of a scenario file and the command line to settings, cases and sweeps.
  *
- * Sections are declared first, so that names can be used in any order. Then every key = value becomes a setting whose
- * value is checked at once, whether it will be used or not. What could not be understood is told and left out. */
+ * Sections are declared first, so that names can be used before their section. Then every key = value becomes a
+ * setting, and its value is checked immediately, whether it will be used or not. A setting with a mistake is reported
+ * and dropped. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 static const char *const sections[] = {"scenario", "policy", "clients", "network", "fleet",
                                        "service",  "outage", "case",    "sweep",   NULL};
 
-/* Without blanks around it. */
+/* Returns the text without leading and trailing blanks. */
 static struct bide_text text_trimmed(const char *at, size_t length)
 {
     while (length > 0 && (*at == ' ' || *at == '\t')) {
@@ -27,7 +28,7 @@ static struct bide_text text_trimmed(const char *at, size_t length)
 
 /* ---- sections ---- */
 
-/* Names stand between points in --set, or behind : in --expect. */
+/* Names of sections appear between points in --set, names of cases before : in --expect. */
 static bool section_name_is_valid(const char *name, bool is_case)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
@@ -68,7 +69,7 @@ static void section_report_duplicate(struct sim_builder *b, const struct sim_sec
     section_report(b, s, problem);
 }
 
-/* One more element of a part; false: told why not. */
+/* Adds an element of a part. Returns false after reporting a mistake. */
 static bool section_declare_element(struct sim_builder *b, const struct sim_section *s, enum sim_part part,
                                     uint32_t most)
 {
@@ -98,7 +99,7 @@ static bool section_declare_element(struct sim_builder *b, const struct sim_sect
     return true;
 }
 
-/* Where there are several, --set must be able to name each. */
+/* If there are several elements, each needs a name for --set. */
 static void part_check_names(struct sim_builder *b, enum sim_part part, const char *kind)
 {
     uint32_t count = sim_part_count(&b->base, part);
@@ -153,7 +154,7 @@ static const struct sim_setting *find_duplicate_setting(const struct sim_builder
     return NULL;
 }
 
-/* Keeps it, if it is well, and was not said in this section already. */
+/* Returns true if the last setting is valid and not a duplicate in this section; else reports the mistake. */
 static bool setting_is_acceptable(struct sim_builder *b, size_t first, const struct sim_setting *setting)
 {
     struct sim_setting_context context = setting_context(b);
@@ -165,7 +166,7 @@ static bool setting_is_acceptable(struct sim_builder *b, size_t first, const str
     return false;
 }
 
-/* What one section of the world says. */
+/* Reads the settings of a section of the world. */
 static void section_read(struct sim_builder *b, const struct sim_section *s, uint32_t element)
 {
     struct sim_setting_context context = setting_context(b);
@@ -219,7 +220,7 @@ static void case_declare(struct sim_builder *b, const struct sim_section *s)
         case_read(b, s);
 }
 
-/* One key and all its values, with commas between them. */
+/* Reads a swept key and its values, separated by commas. */
 static void sweep_read_values(struct sim_builder *b, const struct sim_assignment *assignment)
 {
     struct sim_setting_context context = setting_context(b);
@@ -274,14 +275,14 @@ static void sweep_read(struct sim_builder *b, const struct sim_section *s)
     }
 }
 
-/* ---- the file ---- */
+/* ---- file ---- */
 
 static bool section_is(const struct sim_section *s, const char *kind)
 {
     return strcmp(s->kind, kind) == 0;
 }
 
-/* Sections of which there is one, and which have no name. */
+/* Declares a section that exists once and has no name. Returns false after reporting a mistake. */
 static bool section_declare_single(struct sim_builder *b, const struct sim_section *s, unsigned *line)
 {
     if (s->name[0] != '\0')
@@ -295,8 +296,8 @@ static bool section_declare_single(struct sim_builder *b, const struct sim_secti
     return false;
 }
 
-/* Makes room for every section of the world; the others have their turn when all names are known. A section that was
- * told is emptied: nothing of it is read. */
+/* Declares every section of the world; cases and sweeps are read once all names are known. A section with a mistake is
+ * marked by an empty kind and skipped. */
 static void sections_declare(struct sim_builder *b)
 {
     unsigned sweep_line = 0;
@@ -375,7 +376,7 @@ void sim_build_sections(struct sim_builder *b)
     b->set_span = (struct sim_span){b->settings, b->settings};
 }
 
-/* ---- the command line ---- */
+/* ---- command line ---- */
 
 static void override_read_set(struct sim_builder *b, const char *word)
 {
@@ -386,7 +387,7 @@ static void override_read_set(struct sim_builder *b, const char *word)
     struct bide_text value = mark == NULL ? (struct bide_text){"", 0} : text_trimmed(mark + 1, strlen(mark + 1));
     bool fits = name.length < sizeof key;
     snprintf(key, sizeof key, "%.*s", fits ? (int)name.length : 0, name.at);
-    /* Its key is looked at now only: later messages show the word. */
+    /* The key is only used during this call: later messages show the whole argument. */
     struct sim_setting *setting = add_setting(b, (struct sim_origin){0, word, key}, value);
     if (setting == NULL)
         return;
@@ -401,7 +402,7 @@ static void override_read_set(struct sim_builder *b, const char *word)
     drop_last_setting(b);
 }
 
-/* The policies of the command line become what is compared, in place of the cases. */
+/* Finds a policy of the command line. These replace the cases. */
 static const struct conf_policy *override_find_policy(struct sim_builder *b, const char *word)
 {
     char errors[CONF_ERROR_MAX] = "";
@@ -435,7 +436,8 @@ static void override_read_policies(struct sim_builder *b)
     b->diagnostics->file = file;
 }
 
-/* A policy's own name; all that was written, cut in front, where two have the same. */
+/* Names each variation by its policy; by the whole argument, truncated at the front, if two policies have the same
+ * name. */
 static void override_name_policies(struct sim_builder *b)
 {
     for (size_t i = 0; i < b->variations; i++) {

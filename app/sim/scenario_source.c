@@ -1,4 +1,4 @@
-/* scenario_source.c - where a scenario's text comes from: the catalogue inside the program, a file, or stdin. */
+/* scenario_source.c - finds the text of a scenario: the catalogue in the program, a file, or stdin. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,14 @@
-/* service.c - what a service does with a request.
+/* service.c - how a service handles a request.
  *
- *     arrive ─► outage? ─► queue ─► work ─► calls of its own ─► reply
+ *     arrive ─► outage? ─► queue ─► server ─► downstream calls ─► response
  *
- * A service never learns that a caller has given up, unless it drops dead work: then it knows the caller's deadline
- * with the request. An answer that nobody waits for is work wasted. */
+ * A service does not learn that a caller has given up, unless drop_dead is set: then the request carries the caller's
+ * deadline. Work on a request that its caller no longer awaits counts as wasted. */
 #include "core/saturate.h"
 
 #include "state.h"
 
-/* ---- what the world says of a service now ---- */
+/* ---- the condition of a service now ---- */
 
 static const struct sim_outage *service_outage(const struct sim_world *world, uint32_t service, int64_t now_ns)
 {
@@ -21,7 +21,8 @@ static const struct sim_outage *service_outage(const struct sim_world *world, ui
     return NULL;
 }
 
-/* When it was last started: after its last outage, or at time 0. BIDE_NEVER: it has been warm for ever. */
+/* Returns when the service was last started: the end of its last outage, or time 0 if cold_at_start; BIDE_NEVER: it has
+ * always been warm. */
 static int64_t service_started_ns(const struct sim_world *world, uint32_t service, int64_t now_ns)
 {
     int64_t last_ns = world->service[service].cold_at_start ? 0 : BIDE_NEVER;
@@ -34,7 +35,7 @@ static int64_t service_started_ns(const struct sim_world *world, uint32_t servic
     return last_ns;
 }
 
-/* How much of its speed it has, in thousandths. */
+/* Returns the current speed of the service in thousandths: reduced by a slow outage, or while it warms up. */
 static uint32_t service_speed_permille(const struct sim_world *world, uint32_t s, int64_t now_ns)
 {
     const struct sim_service *service = &world->service[s];
@@ -71,10 +72,10 @@ bool sim_service_is_instant(const struct sim_world *world, uint32_t s)
     return true;
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
-/* Asks for patience, if the service does: the wait as a client reads it from the header. A date has whole seconds, and
- * a polite server rounds it up. */
+/* Returns the Retry-After hint of a failed request as the client will read it. An HTTP date has whole seconds; the
+ * server rounds it up. */
 static struct bide_hint service_hint(const struct sim_state *state, uint32_t s, struct sim_random_key key)
 {
     const struct sim_service *service = &state->world->service[s];
@@ -96,7 +97,7 @@ static struct bide_outcome failure_outcome(const struct sim_state *state, uint32
                                  .hint = service_hint(state, s, key)};
 }
 
-/* Does what was served fail all the same? */
+/* Returns true if a request that was served fails: its shard is bad, or by chance. */
 static bool service_fails(const struct sim_state *state, uint32_t s, struct sim_random_key key)
 {
     const struct sim_service *service = &state->world->service[s];
@@ -107,7 +108,7 @@ static bool service_fails(const struct sim_state *state, uint32_t s, struct sim_
            sim_random_chance(key, slow ? outage->fail_ppm : service->fail_ppm);
 }
 
-/* True if an outage answers in place of the service. */
+/* Returns true if the outage answers (or swallows) this request in place of the service. */
 static bool outage_refuses(const struct sim_outage *outage, struct sim_random_key key)
 {
     if (outage == NULL || outage->kind == SIM_OUTAGE_SLOW)
@@ -144,7 +145,7 @@ static struct sim_random_key request_random_key(const struct sim_request *r, enu
     return (struct sim_random_key){r->seed, stream, r->service, r->attempt};
 }
 
-/* The answer leaves the service. */
+/* Sends the response over the network, which may lose or delay it. */
 static void request_respond(struct sim_state *state, uint32_t request, struct bide_outcome outcome)
 {
     struct sim_request *r = sim_request_at(state, request);
@@ -160,7 +161,7 @@ static void request_respond(struct sim_state *state, uint32_t request, struct bi
     sim_schedule(state, state->now_ns + delay_ns, SIM_ID_REQUEST + request, SIM_STEP_RESPONSE);
 }
 
-/* It is not taken. */
+/* Rejects a request, or leaves it without a response, and counts that at the leaf. */
 static void request_refuse(struct sim_state *state, uint32_t request, enum sim_refusal refusal)
 {
     const struct sim_request *r = sim_request_at(state, request);
@@ -174,7 +175,7 @@ static void request_refuse(struct sim_state *state, uint32_t request, enum sim_r
             failure_outcome(state, r->service, request_random_key(r, SIM_FOR_HINT), refusal == SIM_REFUSE_THROTTLE));
 }
 
-/* ---- lines ---- */
+/* ---- lists of requests ---- */
 
 void sim_request_list_push(struct sim_state *state, struct sim_request_list *list, uint32_t request)
 {
@@ -201,7 +202,7 @@ void sim_request_list_remove(struct sim_state *state, struct sim_request_list *l
     list->length--;
 }
 
-/* ---- work ---- */
+/* ---- queue and servers ---- */
 
 static void request_serve(struct sim_state *state, uint32_t request)
 {
@@ -218,8 +219,8 @@ static void request_serve(struct sim_state *state, uint32_t request)
     sim_schedule(state, core_sum(state->now_ns, time_ns), SIM_ID_REQUEST + request, SIM_STEP_SERVED);
 }
 
-/* Servers that are free take from the queue. While the network is cut nothing reaches it, but what is in the house goes
- * on. */
+/* Lets free servers take requests from the queue. An outage of kind hold stops arrivals, not requests that are already
+ * here. */
 static void service_serve_queue(struct sim_state *state, uint32_t s)
 {
     const struct sim_service *service = &state->world->service[s];
@@ -252,7 +253,7 @@ static void request_accept(struct sim_state *state, uint32_t request)
         request_refuse(state, request, service->full);
 }
 
-/* It has been answered: is that still of use to anybody? */
+/* Counts a finished request at the leaf: served or failed, and wasted if the caller no longer awaits it. */
 static void request_count_end(struct sim_state *state, const struct sim_request *r, bool succeeded)
 {
     state->result->wasted += !sim_request_is_awaited(state, r);
@@ -264,7 +265,7 @@ static void request_count_end(struct sim_state *state, const struct sim_request 
 
 /* ---- a row under optimistic concurrency ---- */
 
-/* The read: its answer goes back, and the write comes at once. */
+/* Reads the version of the row, and schedules the write for when the response and the second request have travelled. */
 static void request_read_row(struct sim_state *state, uint32_t request)
 {
     struct sim_request *r = sim_request_at(state, request);
@@ -304,7 +305,7 @@ static enum sim_refusal outage_refusal(enum sim_outage_kind kind)
     return kind == SIM_OUTAGE_THROTTLE ? SIM_REFUSE_THROTTLE : SIM_REFUSE_ERROR;
 }
 
-/* To arrive, to read, to write: whatever reaches a service may find it out of order. */
+/* Handles an arrival (of kind row: the read, or the write). Each of them may meet an outage. */
 void sim_service_arrive(struct sim_state *state, uint32_t request, enum sim_step step)
 {
     const struct sim_request *r = sim_request_at(state, request);
@@ -315,7 +316,7 @@ void sim_service_arrive(struct sim_state *state, uint32_t request, enum sim_step
         return;
     }
     bool down = outage_refuses(outage, request_random_key(r, SIM_FOR_OUTAGE));
-    if (service_is_leaf(state, r->service) && (down || !reads)) /* what reads a row arrives when it writes */
+    if (service_is_leaf(state, r->service) && (down || !reads)) /* a read of a row is not an arrival, its write is */
         sim_stats_count_arrival(state, r->attempt);
     if (down)
         request_refuse(state, request, outage_refusal(outage->kind));
@@ -334,7 +335,7 @@ static void service_release_server(struct sim_state *state, uint32_t s)
     service_serve_queue(state, s);
 }
 
-/* Done: the answer leaves, and the server takes the next. */
+/* Ends the service of a request: counts it, sends the response, releases the server. */
 static void request_finish(struct sim_state *state, uint32_t request, bool succeeded)
 {
     const struct sim_request *r = sim_request_at(state, request);
@@ -348,7 +349,7 @@ static void request_finish(struct sim_state *state, uint32_t request, bool succe
     service_release_server(state, s);
 }
 
-/* One more call to the service below. */
+/* Makes one more call to the downstream service, within the deadline of the request. */
 static void request_call_downstream(struct sim_state *state, uint32_t request)
 {
     struct sim_request *r = sim_request_at(state, request);

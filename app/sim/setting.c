@@ -1,4 +1,4 @@
-/* setting.c - one key = value of a scenario, understood. */
+/* setting.c - resolves and checks a key = value of a scenario. */
 #include "setting.h"
 
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include "result.h"
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
 void sim_setting_report(const struct sim_setting *setting, struct conf_diagnostics *diagnostics, const char *format,
                         ...)
@@ -73,7 +73,7 @@ static bool find_policy_key(struct sim_setting *setting, const struct sim_settin
     return false;
 }
 
-/* The element of that name; its number, or that of elements if there is none. */
+/* Returns the index of the element with that name; the number of elements if there is none. */
 static uint32_t find_element(const struct sim_world *world, enum sim_part part, const char *name, size_t length)
 {
     uint32_t count = sim_part_count(world, part), i = 0;
@@ -83,7 +83,8 @@ static uint32_t find_element(const struct sim_world *world, enum sim_part part, 
     return i;
 }
 
-/* The whole name of the key that was meant, but no element's: "clients.rate" for rate, clients.rat or client.rate. */
+/* Returns the path of the nearest key, without an element's name: "clients.rate" for rate, clients.rat or
+ * client.rate. */
 static const char *nearest_path(char text[SIM_KEY_MAX], const char *path)
 {
     struct conf_suggestion near = {path, strlen(path), NULL, 0};
@@ -129,7 +130,7 @@ static bool report_unknown_element(const struct sim_setting *setting, const stru
     return false;
 }
 
-/* section.key, or section.name.key. */
+/* Resolves section.key or section.name.key. */
 static bool find_path(struct sim_setting *setting, const struct sim_setting_context *context)
 {
     const char *path = setting->origin.key, *rest = strchr(path, '.'), *last = strrchr(path, '.');
@@ -171,7 +172,7 @@ bool sim_setting_find_by_path(struct sim_setting *setting, const struct sim_sett
 
 /* ---- the value ---- */
 
-/* The first of several names that is none of a metric. */
+/* Reports the first name in the list that is not a metric. */
 static void report_unknown_metric(const struct sim_setting *setting, struct conf_diagnostics *diagnostics)
 {
     const char *at = setting->value;
@@ -208,7 +209,7 @@ static void report_unknown_service(const struct sim_setting *setting, const stru
 static bool check_policy_exists(const struct sim_setting *setting, const struct sim_setting_context *context)
 {
     char errors[CONF_ERROR_MAX];
-    if (context->policies->incomplete) /* what is wrong with them was told */
+    if (context->policies->incomplete) /* their mistakes were reported */
         return true;
     if (sim_policy_find(context->policies, setting->value, SIM_LOOKUP_BY_FILE, errors) != NULL)
         return true;

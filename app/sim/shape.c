@@ -1,8 +1,8 @@
-/* shape.c - durations with chance in them as a scenario file writes them.
+/* shape.c - the text form of a distribution of durations in scenario files.
  *
- * The first word says the shape; without one the duration is always the same. Shares of a tail are decimals of at most
- * twelve places, kept as the nearest double: as whole millionths of millionths they are exact, so they are written as
- * they were read. */
+ * The first word names the distribution; without it the duration is constant. Shares of a tail are decimals of at most
+ * twelve places, kept as the nearest double: as integer multiples of 1e-12 they are exact, so they are written as they
+ * were read. */
 #include "shape.h"
 
 #include <stdio.h>
@@ -102,7 +102,7 @@ static size_t split_words(const char *text, struct word words[WORDS_MAX])
 /* In the order of enum sim_shape. */
 static const struct {
     const char *name;
-    size_t words; /* behind its name */
+    size_t words; /* after its name */
     const char *(*read)(struct sim_distribution *dist, const struct word *words);
 } shapes[] = {{"", 1, read_fixed},        {"exponential", 1, read_exponential}, {"uniform", 2, read_uniform},
               {"normal", 2, read_normal}, {"mixture", 3, read_mixture},         {"tail", 0, NULL}};
@@ -126,7 +126,7 @@ static const char *read_words(struct sim_distribution *dist, const struct word *
         return read_tail(dist, words + 1, count - 1);
     if (count - named == shapes[dist->shape].words)
         return shapes[dist->shape].read(dist, words + named);
-    /* The reader's words say what belongs to it, whatever is there. */
+    /* Wrong number of words: the reader rejects these placeholders and describes the valid form. */
     static const struct word nothing[3] = {{"-", 1}, {"-", 1}, {"-", 1}};
     return shapes[dist->shape].read(dist, nothing);
 }

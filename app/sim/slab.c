@@ -1,4 +1,5 @@
-/* slab.c - memory for many things of one size, by index: chunks that never move, so that pointers stay good. */
+/* slab.c - a slab allocator: objects of one size, addressed by index, in chunks that never move, so that pointers stay
+ * valid. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,8 +10,8 @@
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
-/* Large pages, where the system has them: with many millions of calls most of the time goes into finding their pages.
- * The first chunk does without, because a small world uses but a little of it. */
+/* Asks for huge pages: with many millions of calls most of the time goes into TLB misses. Not for the first chunk, of
+ * which a small world uses only a part. */
 static unsigned char *new_chunk(size_t size, bool first)
 {
     void *chunk = NULL;

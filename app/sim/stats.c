@@ -1,7 +1,7 @@
-/* stats.c - counts what happens: totals, the fullest buckets of four widths, a series over time, recovery.
+/* stats.c - counters of a run: totals, the fullest bins of four widths, a series over time, recovery.
  *
- * Peaks need no memory: time only goes forward, so the present bucket of the least width is enough, and a width is
- * filled from the one below it, of which it is a multiple. */
+ * Peaks need no memory: time only moves forward, so a current bin for each width suffices. A bin of a width is filled
+ * from the bins of the next smaller width, of which it is a multiple. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,16 +9,16 @@
 
 #include "state.h"
 
-#define TARGET_SAMPLES_MAX 1024u             /* targets looked at for a point of the series */
-#define POINTS_MAX         ((size_t)1 << 20) /* as many as a duration may have: only a long drain brings more */
-#define RECOVERED_S        10u               /* so long a time ... */
-#define RECOVERED_PCT      90u               /* ... with this share of its calls */
+#define TARGET_SAMPLES_MAX 1024u             /* targets sampled for a point of the series */
+#define POINTS_MAX         ((size_t)1 << 20) /* a duration never has more points; a long drain may */
+#define RECOVERED_S        10u               /* a window of so many seconds ... */
+#define RECOVERED_PCT      90u               /* ... with this share of the success before has recovered */
 
 static const int64_t bin_widths_ns[SIM_BIN_WIDTHS] = {BIDE_MS, 10 * BIDE_MS, 50 * BIDE_MS, BIDE_S};
 
 /* ---- the series ---- */
 
-/* Room for one more element. */
+/* Makes room for one more element. Returns false without memory. */
 static bool array_reserve(void **array, size_t *room, size_t count, size_t size)
 {
     if (count < *room)
@@ -32,10 +32,10 @@ static bool array_reserve(void **array, size_t *room, size_t count, size_t size)
     return true;
 }
 
-/* Two buckets become one. */
+/* Returns the sum of two adjacent points. */
 static struct sim_point points_merged(const struct sim_point *a, const struct sim_point *b)
 {
-    struct sim_point both = *b; /* with its state at the end */
+    struct sim_point both = *b; /* levels are those at the end of the second */
     both.calls += a->calls;
     both.attempts += a->attempts;
     both.arrivals += a->arrivals;
@@ -46,7 +46,7 @@ static struct sim_point points_merged(const struct sim_point *a, const struct si
     return both;
 }
 
-/* A series that gets too long goes on in buckets twice as wide, from its beginning. */
+/* Halves the number of points: doubles the bin width of the whole series. */
 static void series_widen(struct sim_result *result)
 {
     result->points /= 2;
@@ -72,7 +72,8 @@ static bool series_add_point(struct sim_state *state)
     return true;
 }
 
-/* At the end of a bucket: the mean over the clients' targets, or over an even choice of them if there are many. */
+/* Records budget level, open breakers and queue length at the end of a bin: means over the clients' targets, or over an
+ * evenly spaced sample of them. */
 static void point_sample_state(struct sim_state *state, struct sim_point *point, int64_t at_ns)
 {
     int64_t left_milli = 0, limited = 0;
@@ -157,7 +158,7 @@ void sim_stats_advance(struct sim_state *state)
     stats->bin_end_ns = stats->bin[0].end_ns < stats->point_end_ns ? stats->bin[0].end_ns : stats->point_end_ns;
 }
 
-/* ---- what happens ---- */
+/* ---- counting ---- */
 
 void sim_stats_count_arrival(struct sim_state *state, uint32_t attempt)
 {
@@ -220,9 +221,9 @@ void sim_stats_count_user(struct sim_state *state, int64_t began_ns, bool succee
     sim_histogram_add(&state->result->latency, state->now_ns - began_ns);
 }
 
-/* ---- at the end ---- */
+/* ---- results at the end of a run ---- */
 
-/* When the disturbance ends from which the world has to recover; BIDE_NEVER: there was none. */
+/* Returns when the last disturbance ends, from which the world has to recover; BIDE_NEVER: there is none. */
 static int64_t disturbance_end_ns(const struct sim_world *world)
 {
     if (world->recover_from_ns != BIDE_NEVER)
@@ -238,7 +239,7 @@ static int64_t disturbance_end_ns(const struct sim_world *world)
     return until_ns < 0 ? BIDE_NEVER : until_ns;
 }
 
-/* When the first disturbance begins. */
+/* Returns when the first disturbance begins; the duration if there is none. */
 static int64_t disturbance_begin_ns(const struct sim_world *world)
 {
     int64_t until_ns = world->duration_ns;
@@ -252,7 +253,7 @@ static int64_t disturbance_begin_ns(const struct sim_world *world)
     return until_ns;
 }
 
-/* Ten seconds, from this one on. */
+/* Returns the counters of RECOVERED_S seconds from this second on. */
 static struct sim_second sum_window(const struct sim_stats *stats, size_t from)
 {
     struct sim_second sum = {0};
@@ -263,7 +264,8 @@ static struct sim_second sum_window(const struct sim_stats *stats, size_t from)
     return sum;
 }
 
-/* The share of calls that succeeded before: what a service that always fails some can come back to. */
+/* Returns the share of calls that succeeded in the window before the disturbance: a service that always fails some
+ * calls can only come back to that. 1 if there is no such window. */
 static double success_before(const struct sim_state *state)
 {
     size_t calm = (size_t)(disturbance_begin_ns(state->world) / BIDE_S);
@@ -273,7 +275,7 @@ static double success_before(const struct sim_state *state)
     return before.calls == 0 || before.succeeded > before.calls ? 1 : (double)before.succeeded / (double)before.calls;
 }
 
-/* The first ten seconds in which, taken together, nearly as large a share of calls succeeded as before. */
+/* Finds the first window after the disturbance in which nearly as large a share of calls succeeded as before it. */
 static void find_steady_recovery(struct sim_state *state, int64_t from_ns, size_t last)
 {
     struct sim_result *result = state->result;
@@ -289,7 +291,7 @@ static void find_steady_recovery(struct sim_state *state, int64_t from_ns, size_
     }
 }
 
-/* A herd has recovered when as good as all of it was answered well; the series says when. */
+/* Finds when nearly all calls of a herd had succeeded, to a bin of the series. */
 static void find_herd_recovery(struct sim_state *state, int64_t from_ns)
 {
     struct sim_result *result = state->result;
@@ -305,7 +307,7 @@ static void find_herd_recovery(struct sim_state *state, int64_t from_ns)
     }
 }
 
-/* It cannot be told if calls go on after the disturbance, but not for long enough. */
+/* Recovery is undefined if calls continue after the disturbance for less than a window. */
 static void find_recovery(struct sim_state *state, int64_t last_ns)
 {
     struct sim_result *result = state->result;
@@ -319,7 +321,8 @@ static void find_recovery(struct sim_state *state, int64_t last_ns)
         find_steady_recovery(state, from_ns, (size_t)(last_ns / BIDE_S));
 }
 
-/* What it has come to: the last quarter of the time in which calls begin, or all of it if that is none (a herd). */
+/* Computes the rates of the steady state: over the last quarter of the time in which calls begin, or over the whole run
+ * if that is shorter than a second (a herd). */
 static void find_steady_state(struct sim_state *state, int64_t last_ns)
 {
     struct sim_result *result = state->result;

@@ -1,8 +1,8 @@
-/* world.c - a world at its defaults, and what is wrong with one as a whole.
+/* world.c - defaults of a world, and checks of a world as a whole.
  *
- * Two kinds of fault: what cannot be played (a peak that ends before it begins), and what is good in itself but of no
- * consequence here (the rate of a herd). A scenario whose cases differ may well say things that only some of them
- * heed; it is for scenario.c to tell what nobody heeds. */
+ * There are two kinds of faults: worlds that cannot be simulated (a peak that ends before it begins), and valid keys
+ * that have no effect in this world (the rate of a herd). The cases of a scenario differ, so a key may matter in some
+ * of them only; scenario_rows.c reports a key that has no effect in any row. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 
 #define YEAR        (BIDE_MINUTE * 60 * 24 * 365)
 #define POINTS_MAX  1000000
-#define CALLS_MAX   4e9        /* a run has no more events */
-#define IDS_MAX     (1u << 30) /* callers or clients of a group: see play.h */
+#define CALLS_MAX   4e9        /* limit on events of a run */
+#define IDS_MAX     (1u << 30) /* callers or clients of a group: see the ids in state.h */
 #define PROCESS_MAX (1u << 28)
 #define TARGETS_MAX (1u << 30)
 
@@ -41,7 +41,7 @@ void sim_world_prepare(struct sim_world *world)
     }
 }
 
-/* ---- telling ---- */
+/* ---- collecting faults ---- */
 
 struct faults {
     const struct sim_world *world;
@@ -73,7 +73,7 @@ static struct text duration_text(int64_t ns)
     return text;
 }
 
-/* ---- what nobody heeds ---- */
+/* ---- keys without effect ---- */
 
 static bool is_herd(const struct sim_world *world, uint32_t i)
 {
@@ -161,7 +161,7 @@ static bool stays_warm(const struct sim_world *world, uint32_t i)
     return world->service[i].kind != SIM_ROW && !world->service[i].cold_at_start && !has_outage(world, i);
 }
 
-/* It never has bad news to tell. */
+/* Returns true if no response of this service can carry a hint: it neither fails nor rejects. */
 static bool never_sends_hint(const struct sim_world *world, uint32_t i)
 {
     const struct sim_service *s = &world->service[i];
@@ -206,7 +206,7 @@ static bool fleet_is_never_down(const struct sim_world *world, uint32_t i)
     return !fleet_is_unused(world, i) && world->fleet.down_from_ns == BIDE_NEVER;
 }
 
-/* These keys mean nothing to an element of which this is true. */
+/* Keys that have no effect on an element for which the predicate is true. */
 static const struct {
     enum sim_part part;
     bool (*applies)(const struct sim_world *world, uint32_t element);
@@ -290,7 +290,7 @@ static void check_span(struct faults *f, uint32_t i)
     if (c->until_ns != BIDE_NEVER && c->until_ns > f->world->duration_ns)
         fault_add(f, SIM_PART_CLIENTS, i, "until", "want the duration (%s) at most, or never",
                   duration_text(f->world->duration_ns).text);
-    else if (c->from_ns >= end_ns && c->until_ns != 0) /* until = 0: the group is switched off */
+    else if (c->from_ns >= end_ns && c->until_ns != 0) /* until = 0 switches the group off */
         fault_add(f, SIM_PART_CLIENTS, i, "from", "no call would begin: want less than %s", duration_text(end_ns).text);
     if ((c->arrival != SIM_RAMP && c->arrival != SIM_SPIKE) || c->until_ns == 0)
         return;
@@ -347,7 +347,7 @@ static void check_numbers(struct faults *f, uint32_t i)
                   shards > 1 ? ", and 1073741824 times all shards" : "");
 }
 
-/* What several processes share, and what a fleet can fund. */
+/* Checks that the policy's gates can be shared by processes of a host, and that its budget can be leased. */
 static void check_shared(struct faults *f, uint32_t i)
 {
     const struct sim_clients *c = &f->world->clients[i];
@@ -372,7 +372,7 @@ static void check_shared(struct faults *f, uint32_t i)
                   policy->name);
 }
 
-/* Gaussian jitter bends the wait that the policy decided: one that is random already would be bent twice. */
+/* Gaussian jitter replaces the jitter of the policy: a wait that is already random would be randomized twice. */
 static void check_gauss(struct faults *f, uint32_t i)
 {
     const struct conf_policy *policy = f->world->policy_of_clients[i];
@@ -382,7 +382,8 @@ static void check_gauss(struct faults *f, uint32_t i)
                   policy->name);
 }
 
-/* Calls that begin, from above: at the highest rate all the time. */
+/* Returns an upper bound on the calls that begin: the highest rate all the time. 0 for closed clients: their number
+ * depends on the run. */
 static double clients_calls_max(const struct sim_world *world, const struct sim_clients *c)
 {
     int64_t end_ns = clients_end_ns(world, c), span_ns = end_ns > c->from_ns ? end_ns - c->from_ns : 0;
@@ -390,13 +391,13 @@ static double clients_calls_max(const struct sim_world *world, const struct sim_
     if (c->arrival == SIM_HERD)
         return (double)c->count * c->fanout;
     if (c->arrival == SIM_CLOSED)
-        return 0; /* as many as there is time for: nobody knows before */
+        return 0; /* not known before the run */
     if (!(c->arrival == SIM_POISSON || c->arrival == SIM_UNIFORM)) {
         rate = (double)c->peak_rate_micro > rate ? (double)c->peak_rate_micro : rate;
         rate = (double)c->end_rate_micro > rate ? (double)c->end_rate_micro : rate;
     }
     calls = rate / 1e6 * seconds * c->fanout;
-    double most = (double)c->calls * c->fanout; /* it is users that are counted */
+    double most = (double)c->calls * c->fanout; /* `calls` limits users */
     return c->calls > 0 && most < calls ? most : calls;
 }
 
@@ -435,7 +436,7 @@ static void check_service(struct faults *f, uint32_t i)
         fault_add(f, SIM_PART_SERVICE, i, "fan", "want 1 or more, or calls = none");
 }
 
-/* A chain that is longer than there are services comes round. It is told where it closes: once. */
+/* Reports a cycle of services that call each other once: at its service with the lowest index. */
 static void check_call_cycle(struct faults *f, uint32_t i)
 {
     const struct sim_world *world = f->world;
@@ -518,7 +519,7 @@ static void check_fleet(struct faults *f)
                   duration_text(fleet->down_from_ns).text);
 }
 
-/* ---- the whole ---- */
+/* ---- world ---- */
 
 static void check_scenario(struct faults *f)
 {

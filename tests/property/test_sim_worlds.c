@@ -1,8 +1,8 @@
-/* test_sim_worlds.c - laws that hold in every world of the simulator, over thousands of random ones.
+/* test_sim_worlds.c - invariants of the simulator, checked in thousands of random worlds.
  *
- * Nothing appears and nothing is lost: each call ends once, each attempt that arrives is served, fails, is refused or
- * dropped. The same world and seed give the same result to the last bit, with the radix queue and with the plain one.
- * A world is made from its number alone; a failure names it, and the program takes one number as argument. */
+ * Calls and attempts are conserved: each call ends once; each attempt that arrives is served, fails, is refused or
+ * dropped. The same world and seed give the same result to the last bit, with the radix heap and with the plain heap. A
+ * world is generated from its number alone; a failure names it, and the program accepts a number as argument. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 #define MS     BIDE_MS
 #define S      BIDE_S
 
-static uint64_t only; /* this world alone, if not 0 */
+static uint64_t only; /* run only this world, if not 0 */
 
 /* ---- random worlds ---- */
 
@@ -76,7 +76,7 @@ static void some_policy(struct dice *dice, struct conf_policy *into)
         into->pair.target.breaker.kind = (enum bide_breaker_kind)roll(dice, 4);
 }
 
-/* Gates that are shared, and leased: by processes, hosts, hosts of one process. */
+/* Shares targets between processes of a host, and leases budgets. */
 static void some_sharing(struct dice *dice, struct sim_clients *c, const struct conf_policy *policy)
 {
     if (c->processes > 0 && once_in(dice, 2))
@@ -85,7 +85,7 @@ static void some_sharing(struct dice *dice, struct sim_clients *c, const struct 
     c->fleet = budget->kind == BIDE_BUDGET_TOKENS && budget->threshold_milli == 0 && once_in(dice, 2);
 }
 
-/* Some asks arrive late or never, some answers too. */
+/* Makes some requests and replies late or lost. */
 static void some_fleet(struct dice *dice, struct sim_fleet *fleet)
 {
     fleet->capacity_milli = 1 + (uint32_t)roll(dice, 20000);
@@ -219,8 +219,8 @@ static void every_call_ends_once(uint64_t number, const struct sim_result *r)
     LAW(r->latency.most_ns <= r->ended_ns);
 }
 
-/* Of worlds without layers: what clients start is what arrives, but for losses and what never got a socket; a call
- * succeeds by an attempt that was served while it waited. */
+/* In worlds without layers, attempts of clients arrive unless they are lost or wait for a connection; a call succeeds
+ * by an attempt that was served while the call waited. */
 static void attempts_add_up(uint64_t number, const struct sim_world *world, const struct sim_result *r)
 {
     bool layers = false, fan_out = false, limited = false;
@@ -271,7 +271,7 @@ static void the_series_adds_up(uint64_t number, const struct sim_result *r)
     }
 }
 
-/* What the cheapest retry or hedge of these clients costs. */
+/* Returns the cost of the cheapest retry or hedge. */
 static uint64_t cheapest_milli(const struct bide_budget_config *budget)
 {
     uint64_t least = budget->cost_milli;
@@ -279,8 +279,8 @@ static uint64_t cheapest_milli(const struct bide_budget_config *budget)
     return budget->cost_timeout_milli < least ? budget->cost_timeout_milli : least;
 }
 
-/* Where all lease: no retry without a token, which the bucket granted or which trickled to somebody who could not reach
- * it. And the bucket grants no more than it got. */
+/* If all groups lease: every retry is covered by tokens that the bucket granted or that were refilled locally while
+ * disconnected; and the bucket grants no more than it received. */
 static void retries_are_covered_by_leases_and_local_refill(uint64_t number, const struct sim_world *world,
                                                            const struct sim_result *r)
 {

@@ -1,6 +1,6 @@
-/* world.h - random worlds: a policy and a target configuration that pass their checks, and a few requests.
+/* world.h - random test inputs: a valid policy, a valid target configuration, and a few requests.
  *
- * Everything in a world follows from one number. */
+ * Everything in a world follows from its seed. */
 #ifndef PROPERTY_WORLD_H
 #define PROPERTY_WORLD_H
 
@@ -17,14 +17,14 @@
 #define ATTEMPTS_MAX 8
 #define LENGTH(a)    (sizeof(a) / sizeof *(a))
 
-/* -- random numbers ------------------------------------------------------------------------------------------------ */
+/* -- random values ------------------------------------------------------------------------------------------------- */
 
 static bool one_in(struct dice *d, uint32_t n)
 {
     return below(d, n) == 0;
 }
 
-/* Any duration, each order of magnitude equally likely. */
+/* Returns a duration; each order of magnitude is equally likely. */
 static int64_t some_time(struct dice *d)
 {
     static const int64_t scale[] = {1, BIDE_US, BIDE_MS, 10 * BIDE_MS, 100 * BIDE_MS, BIDE_S, 10 * BIDE_S, BIDE_MINUTE};
@@ -39,7 +39,7 @@ struct world {
     struct bide_target_config config;
     struct bide_request request[CALLS];
     bool has_target;
-    bool leased; /* a fleet leases tokens to it, and sometimes does not reply */
+    bool leased; /* the budget is leased, with interruptions */
     int64_t epoch_ns;
 };
 
@@ -67,7 +67,7 @@ static void some_policy(struct dice *d, struct bide_policy *p)
 {
     bide_policy_init(p, (enum bide_preset)below(d, BIDE_PRESET_COUNT));
     if (one_in(d, 10))
-        return; /* an unchanged preset */
+        return; /* an unmodified preset */
     some_backoff(d, p);
     p->attempts_max = 1 + below(d, ATTEMPTS_MAX);
     p->hedges_max = one_in(d, 2) ? below(d, p->attempts_max < 4 ? p->attempts_max : 4) : 0;
@@ -180,7 +180,7 @@ static void make_world(struct world *w, uint64_t seed)
 
 /* -- events -------------------------------------------------------------------------------------------------------- */
 
-/* The last two only where the target is leased: the fleet adds (or removes) tokens, or extends the lease. */
+/* The last two only for a leased target: add or remove tokens, or extend the lease. */
 enum op { OP_BEGIN, OP_OUTCOME, OP_WAKE, OP_CANCEL, OP_ADD_TOKENS, OP_EXTEND };
 
 struct event {
@@ -189,7 +189,7 @@ struct event {
     uint32_t attempt;
     struct bide_outcome outcome;
     int64_t now_ns;
-    int64_t amount; /* add: milli. extend: the new end */
+    int64_t amount; /* ADD_TOKENS: milli tokens; EXTEND: end of the lease */
 };
 
 #endif

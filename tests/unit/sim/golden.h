@@ -1,6 +1,6 @@
-/* sim_golden.h - for tests of the catalogue: reads a scenario as `bide sim` does, runs a row of it, asks for figures.
+/* golden.h - for tests of the catalogue: reads a scenario as `bide sim` does, runs a row of it, and returns metrics.
  *
- * A row is named as it is labelled: "full, clients.count=10". Every failure names scenario, row, seed and figure. */
+ * A row is named by its label: "full, clients.count=10". Every failure names scenario, row, seed and metric. */
 #ifndef SIM_GOLDEN_H
 #define SIM_GOLDEN_H
 
@@ -55,7 +55,7 @@ static inline double golden_figure(const struct sim_result *result, const char *
     return sim_metric_value(result, i);
 }
 
-/* One figure of one row with one seed. */
+/* Returns a metric of a row with the first seed. */
 static inline double golden(const struct sim_scenario *scenario, const char *label, const char *metric)
 {
     static struct sim_result result;
@@ -65,7 +65,7 @@ static inline double golden(const struct sim_scenario *scenario, const char *lab
     return value;
 }
 
-/* Its mean over so many seeds. */
+/* Returns the mean of a metric over several seeds. */
 static inline double golden_mean(const struct sim_row *row, const char *metric, uint32_t seeds)
 {
     static struct sim_result result;
@@ -78,7 +78,7 @@ static inline double golden_mean(const struct sim_row *row, const char *metric, 
     return sum / seeds;
 }
 
-/* What a value is, what it should be and how far it may be off. */
+/* Fails unless the value is within the tolerance. */
 static inline void golden_near(const char *what, double value, double want, double tolerance)
 {
     if (!(fabs(value - want) <= tolerance))

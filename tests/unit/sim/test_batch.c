@@ -1,4 +1,4 @@
-/* The batch, over runs that are made up here: what each of them comes to is known, and so is who waits for whom. */
+/* test_batch.c - the batch over fake runs with known results and a controlled order of ending. */
 #define _GNU_SOURCE
 #include "sim/batch.h"
 
@@ -16,13 +16,13 @@
 
 #include <cmocka.h>
 
-/* ---- a scenario of rows, and runs of them ---- */
+/* ---- fake scenario and runs ---- */
 
 #define ROWS_MAX 8u
 
 static struct sim_row rows[ROWS_MAX];
 static size_t row_count;
-static size_t waits_for_next = SIZE_MAX; /* this row's run ends only when the row after it has */
+static size_t waits_for_next = SIZE_MAX; /* this row's run ends only after that of the next row */
 static size_t fails_at = SIZE_MAX;
 static enum sim_end fails_with;
 static _Atomic bool ended[ROWS_MAX];
@@ -45,7 +45,7 @@ uint64_t sim_world_bytes(const struct sim_world *world)
     return world->clients[0].count;
 }
 
-/* Row r with seed s: 1000 r + s calls; every third seed nothing to recover from. */
+/* Row r with seed s has 1000 r + s calls; every third seed has no disturbance. */
 enum sim_end sim_run(const struct sim_world *world, const struct sim_run_options *options, struct sim_result *result)
 {
     size_t row = world->groups;
@@ -173,7 +173,7 @@ static void only_the_first_seed_keeps_its_series(void **state)
         assert_int_equal(batch.row[r].result.point[0].calls, 5);
     }
     assert_int_equal(runs, 12);
-    sim_batch_free(&batch); /* the sanitizer counts the others */
+    sim_batch_free(&batch); /* the leak sanitizer checks the other seeds */
 }
 
 /* ---- threads ---- */
@@ -189,7 +189,7 @@ static void figures_do_not_depend_on_threads_or_their_speed(void **state)
     assert_int_equal(sim_batch_run(&one, NULL, &(struct sim_plan){.seed = 3, .seeds = 9, .threads = 1}, &failed_row),
                      0);
     make_rows(6);
-    waits_for_next = 0; /* all of its seeds end behind those of row 1, for which there are threads enough */
+    waits_for_next = 0; /* all its seeds end after those of row 1; there are enough threads for both */
     assert_int_equal(sim_batch_run(&four, NULL, &(struct sim_plan){.seed = 3, .seeds = 9, .threads = 12}, &failed_row),
                      0);
     for (size_t r = 0; r < 6; r++)
@@ -241,7 +241,7 @@ static void progress_is_called_in_the_calling_thread_and_can_stop_all_runs(void 
         const char *failed_row;
         struct watcher watcher = {.thread = pthread_self()};
         make_rows(1);
-        waits_for_next = 0; /* there is none: it would go on for ever */
+        waits_for_next = 0; /* there is no next row: the run would never end */
         struct sim_plan plan = {.seeds = 3, .threads = threads, .progress = stop_at_third_call, .context = &watcher};
         assert_int_equal(sim_batch_run(&batch, NULL, &plan, &failed_row), SIM_END_STOPPED);
         assert_int_equal(watcher.calls, 3);
@@ -280,7 +280,7 @@ static void memory_estimate_adds_the_largest_rows_that_run_together(void **state
     uint64_t one = sim_batch_bytes(NULL, &(struct sim_plan){.seeds = 1, .threads = 1});
     uint64_t two = sim_batch_bytes(NULL, &(struct sim_plan){.seeds = 1, .threads = 2});
     uint64_t both = sim_batch_bytes(NULL, &(struct sim_plan){.seeds = 2, .threads = 2});
-    /* An eighth and a stack for each come to that. */
+    /* An eighth and a stack are added for each run. */
     assert_true(one >= 4500000000 && one < 4520000000);
     assert_true(two - one >= 2250000000 && two - one < 2270000000);
     assert_true(both - one >= 4500000000 && both - one < 4520000000);
@@ -331,12 +331,12 @@ static void available_memory_is_the_least_of_system_and_control_groups(void **st
     write_file("sys/fs/cgroup/a/b/memory.max", "max\n");
     write_file("sys/fs/cgroup/a/b/memory.current", "100\n");
     assert_int_equal(sim_memory_available_under(root), 8000000 * UINT64_C(1024));
-    write_file("sys/fs/cgroup/a/memory.max", "500000000\n"); /* of the group around it */
+    write_file("sys/fs/cgroup/a/memory.max", "500000000\n"); /* of the parent group */
     write_file("sys/fs/cgroup/a/memory.current", "200000000\n");
     assert_int_equal(sim_memory_available_under(root), 300000000);
-    write_file("sys/fs/cgroup/a/memory.stat", "anon 5\ninactive_file 50000000\n"); /* can be dropped */
+    write_file("sys/fs/cgroup/a/memory.stat", "anon 5\ninactive_file 50000000\n"); /* can be reclaimed */
     assert_int_equal(sim_memory_available_under(root), 350000000);
-    write_file("sys/fs/cgroup/a/b/memory.max", "50\n"); /* it has more than it may: nothing is left */
+    write_file("sys/fs/cgroup/a/b/memory.max", "50\n"); /* usage above the maximum: nothing is left */
     assert_int_equal(sim_memory_available_under(root), 0);
 }
 
@@ -348,7 +348,7 @@ static void control_groups_v1_limit_available_memory(void **state)
     assert_int_equal(sim_memory_available_under(root), 600000000);
 }
 
-/* Limits that are far away, so that they hurt nobody meanwhile. */
+/* Uses very high limits, which do not disturb the test itself. */
 static void rlimits_limit_available_memory(void **state)
 {
     const rlim_t far = (rlim_t)1 << 50;
@@ -357,7 +357,7 @@ static void rlimits_limit_available_memory(void **state)
     getrlimit(RLIMIT_AS, &space_before);
     getrlimit(RLIMIT_DATA, &data_before);
     if (space_before.rlim_max != RLIM_INFINITY || data_before.rlim_max != RLIM_INFINITY)
-        return; /* the tests themselves are run under one */
+        return; /* the tests already run under a limit */
     write_file("proc/self/status", "Name: t\nVmSize:    1000 kB\nVmData:     500 kB\n");
     setrlimit(RLIMIT_AS, &space);
     uint64_t by_space = sim_memory_available_under(root);
@@ -365,7 +365,8 @@ static void rlimits_limit_available_memory(void **state)
     uint64_t by_data = sim_memory_available_under(root);
     setrlimit(RLIMIT_AS, &space_before);
     setrlimit(RLIMIT_DATA, &data_before);
-    assert_int_equal(by_space, (far - 1000 * 1024) / 4 * 3); /* addresses: some are lost between chunks */
+    assert_int_equal(by_space, (far - 1000 * 1024) / 4 * 3); /* address space: a quarter is reserved for gaps between
+                                                              * chunks */
     assert_int_equal(by_data, far / 2 - 500 * 1024);
 }
 

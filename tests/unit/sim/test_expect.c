@@ -1,4 +1,4 @@
-/* Expectations, asked of figures that are made up here. */
+/* test_expect.c - expectations, checked against made-up metrics. */
 #include "sim/expect.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ static void set_figure(size_t row, const char *name, double least, double mean, 
         (struct sim_figure){mean, 0, least, most, isnan(mean) ? 0 : batch.plan.seeds};
 }
 
-/* fifo at two rates, and lifo; one seed. */
+/* Rows: fifo at two rates, and lifo; a single seed. */
 static int setup(void **state)
 {
     static const char *const name[ROWS] = {"fifo", "fifo", "lifo"};
@@ -93,13 +93,13 @@ static void assert_rejected(const char *text, const char *part)
         fail_msg("%s: want %s, which does not say %s", text, want, part);
 }
 
-/* ---- asking ---- */
+/* ---- checking ---- */
 
 static void comparisons_are_exact_at_the_limit(void **state)
 {
     static const struct {
         const char *sign;
-        bool below, at, above; /* the figure is below the number, ... */
+        bool below, at, above; /* result if the metric is below, at or above the number */
     } truth[] = {
         {"<", true, false, false}, {"<=", true, true, false},  {">", false, false, true}, {">=", false, true, true},
         {"=", false, true, false}, {"==", false, true, false}, {"!=", true, false, true},
@@ -267,7 +267,7 @@ static void invalid_expectations_describe_the_valid_form(void **state)
 {
     assert_rejected("amplfication<1.2", "amplification");
     assert_rejected("xyzzy<1.2", "bide sim metrics");
-    assert_rejected("amplification", "in quotes"); /* the shell took the rest */
+    assert_rejected("amplification", "in quotes"); /* the shell has removed the rest */
     assert_rejected("amplification<", "in quotes");
     assert_rejected("amplification<lots", "'amplification<1.2'");
     assert_rejected("amplification<1.2ms", "a number");

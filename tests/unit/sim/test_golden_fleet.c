@@ -1,15 +1,15 @@
-/* The catalogue's fleet: what a thousand processes retry with a budget for each, for each host, and for all of them,
- * against the sums of what they were given. */
+/* test_golden_fleet.c - the scenario fleet_budget: retries of a thousand processes with a budget for each process, each
+ * host, or the whole fleet, compared with the sums of their tokens. */
 #include "golden.h"
 
 #define FEW     "1%"
 #define ALL     "100%"
-#define FROM    60u /* the outage, in seconds */
+#define FROM    60u /* begin of the outage, in seconds */
 #define UNTIL   180u
-#define MINUTES 2 /* it lasts */
+#define MINUTES 2 /* duration of the outage */
 #define ROWS    14u
 
-/* ---- every row, played once ---- */
+/* ---- every row, run once ---- */
 
 static struct sim_scenario *scenario;
 static struct sim_result results[ROWS];
@@ -51,7 +51,7 @@ static const struct sim_result *row_result(const char *name, const char *fail)
     return NULL;
 }
 
-/* Retries of a row in which everything fails. */
+/* Retries of a row in which all requests fail. */
 static double retries(const char *name)
 {
     return (double)row_result(name, ALL)->retries;
@@ -64,9 +64,9 @@ static void assert_between(const char *what, double value, double least, double 
                  (unsigned long long)GOLDEN_SEED);
 }
 
-/* ---- everything fails ---- */
+/* ---- all requests fail ---- */
 
-/* Ten tokens each, and one a minute: that of the second minute ripens as the outage ends. */
+/* Ten tokens each, and one per minute; the token of the second minute arrives as the outage ends. */
 static void each_process_or_host_retries_eleven_or_twelve_times(void **state)
 {
     (void)state;
@@ -74,8 +74,8 @@ static void each_process_or_host_retries_eleven_or_twelve_times(void **state)
     assert_between("hosts", retries("host"), 50 * 11, 50 * 12);
 }
 
-/* The bucket, its trickle, what instances may keep (half of the bucket among them, in whole tokens), and what calls
- * had earned when the outage began and was not reported yet: of less than two seconds. */
+/* The bucket, its refill, the tokens that instances may hold (half of the bucket among them, in whole tokens), and the
+ * tokens earned but not yet reported when the outage began: those of less than two seconds. */
 static void fleet_retries_are_limited_by_bucket_refill_and_leases(void **state)
 {
     static const struct {
@@ -91,7 +91,7 @@ static void fleet_retries_are_limited_by_bucket_refill_and_leases(void **state)
     }
 }
 
-/* One a minute, from an instant of the first minute on that is drawn for each: so not all at once either. */
+/* One per minute, starting at a random instant of the first minute for each instance, so not all at once. */
 static void disconnected_fleet_has_the_local_floor_of_each_instance(void **state)
 {
     (void)state;
@@ -111,8 +111,8 @@ static void sharing_a_budget_reduces_retries(void **state)
 
 /* ---- the promise ---- */
 
-/* Every retry was paid with a token that was leased, or that trickled while alone; and no more was leased than came in,
- * from a bucket that began empty. (What trickled and was not spent is given back too.) */
+/* Every retry is charged to a leased token or to the local refill while disconnected; and no more was leased than came
+ * into a bucket that started empty. (Unspent tokens of the local refill are returned too.) */
 static void retries_never_exceed_the_promise(void **state)
 {
     (void)state;
@@ -130,15 +130,15 @@ static void retries_never_exceed_the_promise(void **state)
     }
 }
 
-/* ---- few fail ---- */
+/* ---- few requests fail ---- */
 
 static double lost(const char *name)
 {
     return (double)row_result(name, FEW)->gave_up / (double)row_result(name, FEW)->refused;
 }
 
-/* A retry that would succeed has to be paid from what is there. One process of a thousand needs one every 100 s and is
- * lent none of a hundred to keep; one host of fifty, or one of a thousand with two thousand tokens, keeps one. */
+/* A retry that would succeed needs a token at hand. A process out of a thousand needs one every 100 s and cannot hold
+ * one of a hundred tokens; a host out of fifty, or a process out of a thousand with two thousand tokens, holds one. */
 static void instances_without_tokens_lose_calls_when_few_fail(void **state)
 {
     (void)state;
@@ -149,9 +149,9 @@ static void instances_without_tokens_lose_calls_when_few_fail(void **state)
     assert_between("of hosts that lease", lost("hosts-fleet"), 0, 0.02);
 }
 
-/* ---- what it asks of Redis ---- */
+/* ---- load on Redis ---- */
 
-/* A thousand exchanges a second at most, but for those who come at once, and who are short of tokens. */
+/* At most a thousand exchanges a second, except for instances that have just joined or are short of tokens. */
 static void exchange_rate_stays_within_its_limits(void **state)
 {
     (void)state;
@@ -162,7 +162,7 @@ static void exchange_rate_stays_within_its_limits(void **state)
                    75);
 }
 
-/* ---- the same in a fleet ten times as large ---- */
+/* ---- ten times as many processes ---- */
 
 static void tenfold_processes_have_tenfold_budget_unless_shared(void **state)
 {

@@ -1,9 +1,9 @@
-/* test_sim_golden_models.c - scenarios about servers that fail whatever their load: failrate, failrate_clients,
+/* test_golden_models.c - scenarios with servers that fail independent of their load: failrate, failrate_clients,
  * backoff_open_closed, outage_sustained, layers, breaker_shard.
  *
  * Golden values come from closed forms, which are written out here, and from an independent simulation of 100 clients
- * with 2000 calls each. A test that needs only part of a scenario sets its keys as a user would. With BIDE_SLOW_TESTS=1
- * everything is run in full. */
+ * with 2000 calls each. A test that needs only a part of a scenario sets its keys as a user would. With
+ * BIDE_SLOW_TESTS=1 all tests run in full. */
 #include "golden.h"
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
@@ -17,7 +17,7 @@ static bool slow(void)
 /* ---- failrate ---- */
 
 static const char *const fewer_clients[] = {"clients.count=20", "clients.calls=40000",
-                                            NULL}; /* 2000 each, as in full */
+                                            NULL}; /* 2000 calls each, as in the full scenario */
 
 struct golden_rate {
     const char *fail;
@@ -39,7 +39,7 @@ static void check_rate(const char *policy, const struct golden_rate *want, size_
     sim_scenario_free(scenario);
 }
 
-/* A = (1 - p^4) / (1 - p), and p^4 of the calls fail: not p^3. */
+/* A = (1 - p^4) / (1 - p), and p^4 of the calls fail, not p^3. */
 static void three_retries_amplify_as_in_the_closed_form(void **state)
 {
     static const struct golden_rate want[] = {{"1%", 1.01010, 1},     {"5%", 1.05263, 0.99999}, {"10%", 1.111, 0.9999},
@@ -82,7 +82,8 @@ static void failure_ratio_limit_stops_retries_above_a_tenth(void **state)
     check_rate("failure-ratio", want, COUNT(want));
 }
 
-/* Five tokens and a tenth for each first try but the first, which finds the bucket full: 204.9 for 2000 calls. */
+/* Five tokens and a tenth for each first attempt except the first, which finds the bucket full: 204.9 for 2000
+ * calls. */
 static void bucket_is_spent_to_the_last_token_when_all_fail(void **state)
 {
     struct sim_scenario *scenario = golden_read("failrate", fewer_clients);
@@ -115,9 +116,9 @@ static void failure_ratio_is_useless_with_few_calls_per_client(void **state)
 
 /* ---- backoff_open_closed ---- */
 
-/* Golden: one run each of the author's program. The standard deviation of a run is the root of the number in an open
- * loop; in the closed one it is 67 and 29, over 20 seeds. His count has some 25 calls more, planned before the end and
- * begun after it. */
+/* Golden values: a run each of the author's program. The standard deviation of a run is the square root of the count in
+ * an open loop; in the closed loop it is 67 and 29, over 20 seeds. The author's count includes some 25 calls that were
+ * planned before the end and begun after it. */
 static void backoff_reduces_load_only_in_a_closed_loop(void **state)
 {
     struct sim_scenario *scenario = golden_read("backoff_open_closed", NULL);
@@ -130,8 +131,8 @@ static void backoff_reduces_load_only_in_a_closed_loop(void **state)
     sim_scenario_free(scenario);
 }
 
-/* 1.875 and 2.734 in every loop, with and without backoff; 1.142 with a bucket: 1 + 0.1 + 5 tokens for 100 calls less
- * the first deposit and what is left. */
+/* 1.875 and 2.734 in every loop, with and without backoff; 1.142 with a bucket: 1 + 0.1 + 5 tokens for 100 calls minus
+ * the first deposit and the remaining tokens. */
 static void backoff_does_not_change_amplification(void **state)
 {
     static const char *const loops[] = {"open-at-once", "open-backoff", "closed-at-once", "closed-backoff"};
@@ -151,8 +152,8 @@ static void backoff_does_not_change_amplification(void **state)
 
 /* ---- outage_sustained ---- */
 
-/* 60 000 calls in ten processes of 6000. Each has ten tokens at the start, and the first tries of one earn 0.1 each but
- * for the first, which finds the bucket full: 609.9. */
+/* 60 000 calls in ten processes of 6000. Each starts with ten tokens, and first attempts earn 0.1 each except the
+ * first, which finds the bucket full: 609.9. */
 static void retries_in_a_total_outage_are_limited_by_earned_tokens(void **state)
 {
     struct sim_scenario *scenario = golden_read("outage_sustained", NULL);
@@ -163,7 +164,7 @@ static void retries_in_a_total_outage_are_limited_by_earned_tokens(void **state)
     sim_scenario_free(scenario);
 }
 
-/* Nothing is accepted, so requests / (requests + 1) would be refused; nine tenths are, at most. */
+/* Nothing is accepted, so requests / (requests + 1) would be refused; the limit is nine tenths. */
 static void adaptive_throttling_refuses_first_attempts_too(void **state)
 {
     struct sim_scenario *scenario = golden_read("outage_sustained", NULL);
@@ -193,7 +194,7 @@ struct spread {
     double mean, deviation;
 };
 
-/* Tries until the first success, `most` at most: that is what all layers together make of one call. */
+/* Attempts until the first success, `most` at most: the product of all layers for a call. */
 static struct spread tries(double p, unsigned most)
 {
     double mean = 0, square = 0, left = 1;
@@ -227,7 +228,7 @@ static void retries_of_layers_follow_the_truncated_geometric_distribution(void *
     sim_scenario_free(scenario);
 }
 
-/* The table that the scenario's page shows: (1 - p^(k^n)) / (1 - p). */
+/* The table on the scenario's page: (1 - p^(k^n)) / (1 - p). */
 static void closed_form_of_layers_matches_the_published_table(void **state)
 {
     golden_near("3x3 at 50 %", tries(0.5, 27).mean, 2.0, 1e-6);

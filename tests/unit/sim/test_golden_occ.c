@@ -1,9 +1,10 @@
-/* test_sim_golden_occ.c - many writers of one row: calls and time for each backoff, beside an independent program.
+/* test_golden_occ.c - many writers of a row under optimistic concurrency: calls and time for each backoff, compared
+ * with an independent program.
  *
  * The golden values are means and standard deviations over 1000 repetitions of a C program that was written from a
- * description of the model, with another generator of random numbers. A repetition is a seed. The tolerance is four
- * standard errors of the difference; with BIDE_SLOW_TESTS=1 there are 100 repetitions of everything, else fewer where
- * there are many clients. */
+ * description of the model, with another random number generator. A repetition is a seed. The tolerance is four
+ * standard errors of the difference; with BIDE_SLOW_TESTS=1 all rows have 100 repetitions, otherwise rows with many
+ * clients have fewer. */
 #include "golden.h"
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
@@ -85,7 +86,7 @@ static void calls_and_time_match_an_independent_program(void **state)
     sim_scenario_free(scenario);
 }
 
-/* What people should take home, from 5 seeds of 100 clients. */
+/* The main conclusion, from 5 seeds of 100 clients. */
 static void lockstep_is_slowest_and_no_backoff_fastest_and_most_wasteful(void **state)
 {
     struct sim_scenario *scenario = golden_read("occ", (const char *const[]){"clients.count=100", NULL});

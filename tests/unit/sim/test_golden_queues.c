@@ -1,14 +1,14 @@
-/* test_sim_golden_queues.c - scenarios about waiting: hedge_tail, collapse_concurrency, drain, pool.
+/* test_golden_queues.c - scenarios about waiting: hedge_tail, collapse_concurrency, drain, pool.
  *
- * Where a closed form exists it is written out here, and the simulation is held against it with the interval that so
- * many samples allow; the published figure is then held against the closed form with the tolerance it is given with. */
+ * Where a closed form exists it is written out here, and the simulation is compared with it within the interval that
+ * the sample size allows; the published number is then compared with the closed form within its stated tolerance. */
 #include "golden.h"
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
 /* ---- hedge_tail ---- */
 
-/* The share of leaves that take longer, log-log-linear between the points. */
+/* Returns the share of leaf requests that take longer, log-log-linear between the points. */
 static double longer(double ms)
 {
     static const struct {
@@ -24,13 +24,13 @@ static double longer(double ms)
     return 0;
 }
 
-/* With a second attempt after `hedge_ms` (0: none) both must be slow. */
+/* With a second attempt after `hedge_ms` (0: none) both attempts must be slow. */
 static double longer_hedged(double ms, double hedge_ms)
 {
     return hedge_ms > 0 && ms > hedge_ms ? longer(ms) * longer(ms - hedge_ms) : longer(ms);
 }
 
-/* What a share `rank` of users stays below: the slowest of 1000 leaves. */
+/* Returns the latency that a share `rank` of users stays below: the slowest of 1000 leaf requests. */
 static double users_quantile(double rank, double hedge_ms)
 {
     double share = -expm1(log(rank) / 1000), low = 1, high = 20000;
@@ -52,8 +52,8 @@ static void published_tails_follow_from_the_leaf_distribution(void **state)
     golden_near("p50, 10 ms", users_quantile(0.5, 10), 15, 15 * 0.03);
 }
 
-/* The n-th of so many ordered samples lies within four standard deviations of its rank, and four places for where only
- * a few are beyond it. */
+/* The n-th of the ordered samples lies within four standard deviations of its rank, plus four ranks where only a few
+ * samples are beyond it. */
 static void check_quantile(const struct sim_result *result, const char *metric, double rank, double hedge_ms)
 {
     double users = golden_figure(result, "users"), off = (4 * sqrt(rank * (1 - rank) * users) + 4) / users;
@@ -95,8 +95,8 @@ static void early_hedge_costs_more_than_a_late_hedge(void **state)
     check_hedge("hedge-20ms", 20);
 }
 
-/* Every leaf busy: what should cut the tail doubles the load, which is then more than they can take. A budget of a
- * fiftieth holds it where it was. */
+/* Busy leaves: hedging, meant to cut the tail, doubles a load that then exceeds the capacity. A budget of 2 % prevents
+ * that. */
 static void hedging_worsens_overload_unless_a_budget_limits_it(void **state)
 {
     struct sim_scenario *scenario = golden_read("hedge_tail", (const char *const[]){"clients.calls=200", NULL});
@@ -110,7 +110,7 @@ static void hedging_worsens_overload_unless_a_budget_limits_it(void **state)
 
 /* ---- collapse_concurrency ---- */
 
-/* Of so many seeds, those whose goodput is nothing in the end. */
+/* Counts the seeds with a final goodput of about 0. */
 static uint32_t collapsed(const struct sim_scenario *scenario, const char *label, uint32_t seeds)
 {
     static struct sim_result result;
@@ -123,8 +123,8 @@ static uint32_t collapsed(const struct sim_scenario *scenario, const char *label
     return count;
 }
 
-/* Published: 8 of 10. A run collapses with a probability of about 0.7 (an independent program: 28 of 40), so that of 40
- * seeds 28 do, give or take four standard deviations of 2.9. */
+/* Published: 8 of 10. A run collapses with a probability of about 0.7 (an independent program: 28 of 40), so 28 of 40
+ * seeds do, within four standard deviations of 2.9. */
 static void backoff_with_jitter_survives_a_short_spike(void **state)
 {
     struct sim_scenario *scenario = golden_read("collapse_concurrency", NULL);
@@ -146,7 +146,7 @@ static void only_calls_without_retries_survive_a_long_ramp(void **state)
 
 /* ---- drain ---- */
 
-/* Served between two buckets of the series, a second. */
+/* Returns the requests served per second between two instants. */
 static double served_rate(const struct sim_result *result, int64_t from_ns, int64_t until_ns)
 {
     uint64_t served = 0;
@@ -170,8 +170,8 @@ static struct drained drain(const struct sim_scenario *scenario, const char *lab
     return found;
 }
 
-/* Whatever the schedule, an overloaded server serves what it can: 100 a second, of which 50 seconds have 5000, give or
- * take four standard deviations of 71. */
+/* An overloaded server serves at its capacity with every backoff: 100 a second, 5000 in 50 seconds, within four
+ * standard deviations of 71. */
 static void backoff_does_not_raise_the_capacity_in_an_open_loop(void **state)
 {
     struct sim_scenario *scenario = golden_read("drain", NULL);
@@ -195,7 +195,7 @@ static void linear_backoff_drains_sooner_than_exponential_with_more_attempts(voi
 
 /* ---- pool ---- */
 
-/* Erlang's loss formula: the share that finds all places taken, if so many would be on average. */
+/* Erlang B: the share of requests that find all servers busy, for this offered load. */
 static double erlang_b(unsigned places, double offered)
 {
     double share = 1;
@@ -204,14 +204,14 @@ static double erlang_b(unsigned places, double offered)
     return share;
 }
 
-/* And his formula for waiting: the share that must. */
+/* Erlang C: the share of requests that must wait. */
 static double erlang_c(unsigned places, double offered)
 {
     double b = erlang_b(places, offered);
     return b / (1 - offered / places * (1 - b));
 }
 
-/* 100 calls a second of 100 ms ask for ten places. */
+/* 100 calls a second of 100 ms are an offered load of ten. */
 static void in_flight_limit_refuses_as_erlang_b(void **state)
 {
     static const char *const steady[] = {"scenario.duration=400s", "outage.capacity=99.9%",
@@ -221,7 +221,7 @@ static void in_flight_limit_refuses_as_erlang_b(void **state)
     sim_scenario_free(scenario);
 }
 
-/* 80 ms: eight of ten sockets are busy, and a call waits 16.4 ms for one on average. */
+/* 80 ms: eight of ten connections are busy, and a call waits 16.4 ms for a connection on average. */
 static void calls_wait_for_connections_as_erlang_c(void **state)
 {
     static const char *const steady[] = {"scenario.duration=1000s", "outage.capacity=99.9%",
@@ -232,7 +232,7 @@ static void calls_wait_for_connections_as_erlang_c(void **state)
     sim_scenario_free(scenario);
 }
 
-/* For 20 s of 80 an attempt takes 500 ms: 50 places would be needed. */
+/* For 20 s of 80 an attempt takes 500 ms: an offered load of 50. */
 static void in_flight_limit_replaces_waiting_by_a_known_loss(void **state)
 {
     struct sim_scenario *scenario = golden_read("pool", NULL);
@@ -243,8 +243,8 @@ static void in_flight_limit_replaces_waiting_by_a_known_loss(void **state)
     sim_scenario_free(scenario);
 }
 
-/* 80 a second are left over while it is slow. Who comes four seconds into it waits longest: the 320 before it leave at
- * 20 a second, 16 s later. */
+/* 80 calls a second pile up while the service is slow. A call that begins four seconds into that waits longest: the 320
+ * calls before it leave at 20 a second, in 16 s. */
 static void without_in_flight_limit_a_call_waits_16_s_for_a_connection(void **state)
 {
     struct sim_scenario *scenario = golden_read("pool", NULL);

@@ -1,12 +1,13 @@
-/* The catalogue's servers that fall over and come back, or do not: against queueing theory, against a simulator of its
- * own that was written before this one, and against sums that can be done by hand. */
+/* test_golden_recovery.c - scenarios with servers that fail and recover, or do not: compared with queueing theory, with
+ * an earlier independent simulator, and with sums computed by hand. */
 #include "golden.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* ---- mm1_check ---- */
 
-/* M/M/1: the time in the system is exponential with mean 1 / (300 - 210) s. Its quantiles are -ln(1 - q) means. */
+/* M/M/1: the time in the system is exponential with mean 1 / (300 - 210) s. Its quantiles are -ln(1 - q) times the
+ * mean. */
 static void mm1_latency_matches_theory(void **state)
 {
     static struct sim_result result;
@@ -23,7 +24,7 @@ static void mm1_latency_matches_theory(void **state)
     sim_scenario_free(mm1);
 }
 
-/* The same at other loads: the mean is 1 / (mu - lambda), whatever they are. */
+/* The mean is 1 / (mu - lambda) at every load. */
 static void mm1_latency_matches_theory_at_other_loads(void **state)
 {
     static const struct {
@@ -45,8 +46,8 @@ struct fate {
     const char *set; /* clients.rate */
     const char *label;
     bool recovers;
-    double least_s, most_s;   /* to recover: the order of magnitude of two runs */
-    double goodput, attempts; /* a second, at last */
+    double least_s, most_s;   /* time to recover: the order of magnitude of two runs */
+    double goodput, attempts; /* per second, in steady state */
 };
 
 static void fate_is(const struct fate *want)
@@ -70,8 +71,8 @@ static void fate_is(const struct fate *want)
     sim_scenario_free(cut);
 }
 
-/* Each call that fails is two attempts: what comes in is 2 lambda, and 300 can be done. Hidden capacity: 150. The
- * backlog of the cut and of its retries is 20 lambda, which 300 - 2 lambda must work off. */
+/* A call that fails makes two attempts: the load is 2 lambda, the capacity 300. So the hidden capacity is 150. The
+ * backlog of the outage and its retries is 20 lambda, which is worked off at 300 - 2 lambda. */
 static void one_retry_halves_the_sustainable_load(void **state)
 {
     static const struct fate fates[] = {
@@ -84,7 +85,7 @@ static void one_retry_halves_the_sustainable_load(void **state)
         fate_is(&fates[i]);
 }
 
-/* At 280/s: a budget of r per first try brings (1 + r) lambda, which must be below 300. */
+/* At 280/s: a budget of r per first attempt adds up to (1 + r) lambda, which must be below 300. */
 static void budget_helps_if_small_or_earned_by_success(void **state)
 {
     static const struct fate fates[] = {
@@ -121,7 +122,7 @@ static void server_that_drops_dead_work_recovers_at_once(void **state)
         fate_is(&fates[i]);
 }
 
-/* ... but with three retries it lives on in misery: a third of the calls succeed (102/s and 945/s in the model run). */
+/* With three retries a third of the calls succeed for ever (102/s and 945/s in the model run). */
 static void dropping_dead_work_is_not_enough_with_three_retries(void **state)
 {
     static struct sim_result result;
@@ -143,7 +144,8 @@ static bool comes_back(const struct sim_scenario *trigger, const char *label)
     return recovers;
 }
 
-/* OSDI'22, figure 5: 80 % less for 10 s is too much; 78 % less, or 9 s, or two thirds of the load is not. */
+/* OSDI'22, figure 5: a loss of 80 % of the capacity for 10 s is too much; 78 %, or 9 s, or two thirds of the load is
+ * not. */
 static void metastable_trigger_has_a_sharp_threshold(void **state)
 {
     struct sim_scenario *trigger =
@@ -155,7 +157,7 @@ static void metastable_trigger_has_a_sharp_threshold(void **state)
     sim_scenario_free(trigger);
 }
 
-/* What is worse in one respect and no better in the others is no easier to survive. */
+/* A trigger that is larger in some respect and not smaller in the others is not easier to survive. */
 static void larger_trigger_is_never_easier_to_survive(void **state)
 {
     static const char *const at[2][2] = {
@@ -178,7 +180,7 @@ static void larger_trigger_is_never_easier_to_survive(void **state)
 
 /* ---- retry_after_fleet ---- */
 
-/* The fullest 50 ms against the 500 that are normal. */
+/* The fullest 50 ms relative to the normal 500. */
 static void hint_comes_to(const char *label, double want, double off)
 {
     static const char *const set[] = {"scenario.duration=12s", NULL};
@@ -199,13 +201,13 @@ static void only_a_spread_of_seconds_flattens_the_wave(void **state)
 {
     hint_comes_to("client-100", 1.24, 0.05);
     hint_comes_to("server-spread", 1.14, 0.05);
-    /* A tenth of 5 s is half of the wave's own second: it is as high as before. */
+    /* A tenth of 5 s is half of the wave's own width of a second: the peak is unchanged. */
     hint_comes_to("client-10", 2.07, 0.05);
 }
 
 /* ---- halfopen_stampede ---- */
 
-/* Of a sum of n exponential times of mean 1, the share below x. */
+/* Returns the share below x of a sum of n exponential times of mean 1. */
 static double erlang(unsigned n, double x)
 {
     double term = exp(-x), sum = term;
@@ -214,12 +216,12 @@ static double erlang(unsigned n, double x)
     return 1 - sum;
 }
 
-/* The same in little: 300 clients, 30,000 calls a second, and a server for 3000. */
+/* A smaller version: 300 clients, 30,000 calls a second, and a server for 3000. */
 #define FEW "clients.count=300", "service.time=333333ns"
 
-/* Five calls of a client fail, 10 ms apart on average; 30 s later its next call is the probe: that is 30 s and six
- * such times, and 55 % of all probes fall into [30.05, 30.10) s. Breakers count in ticks of 1.05 ms, rounded up. The
- * published 577 of 1000 is within a tenth of that. */
+/* Five calls of a client fail, 10 ms apart on average; 30 s later its next call is the probe: 30 s plus six such times,
+ * so 55 % of all probes fall into [30.05, 30.10) s. Breakers count in ticks of 1.05 ms, rounded up. The published 577
+ * of 1000 is within a tenth of that. */
 static void breakers_opened_together_probe_together(void **state)
 {
     static struct sim_result result;
@@ -234,7 +236,7 @@ static void breakers_opened_together_probe_together(void **state)
     sim_scenario_free(stampede);
 }
 
-/* Openings, and those by a probe that failed, in eight runs of a program of its own with the same server. */
+/* Openings, and openings by a failed probe, in eight runs of an independent program with the same server. */
 struct stampede {
     const char *label;
     double least, most; /* probes in 50 ms */
@@ -256,7 +258,7 @@ static void stampede_is(const struct stampede *want)
     sim_scenario_free(stampede);
 }
 
-/* Spread over 6 or 30 s there are 2.5 or 0.5 probes in 50 ms on average, and 7 or 4 in the fullest. */
+/* Spread over 6 or 30 s there are 2.5 or 0.5 probes in 50 ms on average, and 7 or 4 in the fullest 50 ms. */
 static void jitter_of_the_open_time_spreads_probes(void **state)
 {
     stampede_is(&(struct stampede){"jitter-0", 130, 200, 830, 358, 10});
@@ -266,10 +268,10 @@ static void jitter_of_the_open_time_spreads_probes(void **state)
 
 /* ---- breaker_outage ---- */
 
-/* What one run of a case came to, with the outage's end as it is in the label. */
+/* Results of a case; the label has the end of the outage. */
 struct waited {
     double lost, reached; /* calls that gave up; requests that reached the dead server */
-    double again;         /* probes that failed */
+    double again;         /* failed probes */
 };
 
 static struct waited wait_out(const struct sim_scenario *outage, const char *name, const char *until, uint64_t seed)
@@ -285,7 +287,7 @@ static struct waited wait_out(const struct sim_scenario *outage, const char *nam
     return found;
 }
 
-/* Of these runs the worst come to 0.44, 1.18, 1/5.3 and 1/18. */
+/* The worst of these runs have 0.44, 1.18, 1/5.3 and 1/18. */
 static void shorter_open_time_loses_fewer_calls_for_little_load(void **state)
 {
     static const char *const untils[] = {"65s", "90s", "180s"};
@@ -303,7 +305,8 @@ static void shorter_open_time_loses_fewer_calls_for_little_load(void **state)
     sim_scenario_free(outage);
 }
 
-/* Until the first opening all are alike; then it is one request per opening, which fails and opens it again. */
+/* All cases are alike until the first opening; then there is a request per opening, which fails and opens the breaker
+ * again. */
 static void dead_server_receives_one_probe_per_opening(void **state)
 {
     static const char *const names[] = {"old", "bide", "max-5"};
@@ -318,8 +321,8 @@ static void dead_server_receives_one_probe_per_opening(void **state)
 }
 
 /* The end of a long outage falls into an open time and the wait for the next call of a process, 0.1 s: of both together
- * E[X^2] / 2 E[X] are left on average, for all of which calls are lost, and 0.45 of the ramp. The deviation is that of
- * twenty processes in six runs: E[R^2] = E[X^3] / 3 E[X], near enough without the 0.1 s. */
+ * E[X^2] / 2 E[X] remain on average, in which all calls are lost, plus 0.45 of the ramp. The standard deviation is that
+ * of twenty processes in six runs: E[R^2] = E[X^3] / 3 E[X], neglecting the 0.1 s. */
 static void long_outage_costs_half_of_the_longest_open_time(void **state)
 {
     static const struct {
@@ -342,8 +345,8 @@ static void long_outage_costs_half_of_the_longest_open_time(void **state)
 
 /* ---- herd_capacity ---- */
 
-/* 1000 stand in a line that is served 100 a second, and each waits a second: 100 are served in time. The others come
- * back behind the 9 s of work that nobody waits for any more, every time. */
+/* 1000 requests queue for a server of 100 a second, and each caller waits a second: 100 are served in time. The retries
+ * queue behind 9 s of dead work every time. */
 static void unbounded_queue_serves_no_call_after_the_first_second(void **state)
 {
     static const char *const labels[] = {"lockstep", "jitter"};
@@ -361,7 +364,7 @@ static void unbounded_queue_serves_no_call_after_the_first_second(void **state)
     sim_scenario_free(herd);
 }
 
-/* With a bounded line each round serves 100 more, and no work is wasted: m rounds serve 100 m. */
+/* With a bounded queue each round serves 100 more, and no work is wasted: m rounds serve 100 m. */
 static void bounded_queue_serves_a_hundred_per_round(void **state)
 {
     static struct sim_result result;
@@ -378,7 +381,8 @@ static void bounded_queue_serves_a_hundred_per_round(void **state)
     sim_scenario_free(herd);
 }
 
-/* A hint that spreads 900 over 20 s asks for 45 a second of the 100 there are: everybody is served, with one retry. */
+/* A hint that spreads 900 calls over 20 s makes a load of 45 a second at a capacity of 100: every call succeeds with
+ * one retry. */
 static void spread_hint_serves_every_call(void **state)
 {
     static struct sim_result result;
@@ -391,7 +395,7 @@ static void spread_hint_serves_every_call(void **state)
     sim_scenario_free(herd);
 }
 
-/* 100 tokens and a tenth for each success: no more retries than that, and the others hear no at once. */
+/* 100 tokens and a tenth for each success limit the retries; the other calls give up immediately. */
 static void budget_limits_the_retries_of_a_herd(void **state)
 {
     static struct sim_result result;

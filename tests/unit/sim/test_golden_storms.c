@@ -1,5 +1,5 @@
-/* The catalogue's storms against what is known of them: fractions of ten million callers, means of 200 runs of a
- * program of its own, and sums that can be done by hand. */
+/* test_golden_storms.c - the storm scenarios compared with known values: shares of ten million callers, means of 200
+ * runs of an independent program, and sums computed by hand. */
 #include "golden.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -11,7 +11,7 @@ struct spread {
     double mean, deviation;
 };
 
-/* Several figures of one row over many seeds. */
+/* Computes mean and standard deviation of several metrics of a row over many seeds. */
 static void over_seeds(const struct sim_row *row, const char *const *metric, size_t metrics, uint32_t seeds,
                        struct spread *spread)
 {
@@ -30,8 +30,8 @@ static void over_seeds(const struct sim_row *row, const char *const *metric, siz
         spread[i].deviation = sqrt(fmax(0, spread[i].deviation - spread[i].mean * spread[i].mean));
 }
 
-/* Two means of `runs` and `seeds` runs with this deviation differ by no more than four standard errors, and by what
- * the printed one was rounded. */
+/* Returns the tolerance for two means of `runs` and `seeds` runs with this deviation: four standard errors, plus the
+ * rounding of the printed mean. */
 static double four_errors(double deviation, uint32_t runs, uint32_t seeds, double rounded)
 {
     return 4 * deviation * sqrt(1.0 / runs + 1.0 / seeds) + rounded;
@@ -41,7 +41,7 @@ static double four_errors(double deviation, uint32_t runs, uint32_t seeds, doubl
 
 #define HERD 100000
 
-/* Shares of a herd of ten million in the fullest bucket of 1, 10 and 50 ms (storm_sync.csv). */
+/* Shares of a herd of ten million in the fullest bin of 1, 10 and 50 ms (storm_sync.csv). */
 struct shares {
     const char *label;
     double retries[3], served[3], attempts, gave_up;
@@ -61,7 +61,7 @@ static const struct shares shares[] = {
 static const char *const retries_in[] = {"peak_retries_1ms", "peak_retries_10ms", "peak_retries_50ms"};
 static const char *const served_in[] = {"peak_served_1ms", "peak_served_10ms", "peak_served_50ms"};
 
-/* A share that was counted over HERD callers: four standard deviations of a binomial. */
+/* Checks a share counted over HERD callers: four standard deviations of a binomial. */
 static void share_is(const char *label, const char *what, double count, double share)
 {
     char name[128];
@@ -78,7 +78,7 @@ static void shares_are(const struct sim_row *row, const struct shares *want)
         share_is(want->label, served_in[i], golden_figure(&result, served_in[i]), want->served[i]);
     }
     share_is(want->label, "gave_up", (double)result.gave_up, want->gave_up);
-    /* Attempts of one caller deviate by less than one. */
+    /* The standard deviation of a caller's attempts is below 1. */
     golden_near(want->label, (double)result.attempts / HERD, want->attempts, 4 / sqrt(HERD));
     sim_result_free(&result);
 }
@@ -92,7 +92,8 @@ static void large_herd_has_the_shares_of_ten_million_callers(void **state)
     sim_scenario_free(herd);
 }
 
-/* Without jitter nothing is left to chance: 100, 300 (100 + 200) ms, and the outage's last instant is 200 ms. */
+/* Without jitter the run is deterministic: attempts at 100 and 300 (100 + 200) ms; the outage's last instant is 200
+ * ms. */
 static void herd_without_jitter_stays_in_lockstep(void **state)
 {
     static struct sim_result result;
@@ -110,7 +111,7 @@ static void herd_without_jitter_stays_in_lockstep(void **state)
     sim_scenario_free(herd);
 }
 
-/* Means of the largest bucket over 200 runs of 1000 callers, as they were printed. */
+/* Means of the fullest bin over 200 runs of 1000 callers, as printed. */
 static void thousand_callers_match_the_published_means(void **state)
 {
     static const struct {
@@ -140,7 +141,7 @@ static void thousand_callers_match_the_published_means(void **state)
     sim_scenario_free(herd);
 }
 
-/* 1000 a second come anyway: 50 in each 50 ms are normal. What is the peak, in normal loads? */
+/* With a background of 1000 a second, 50 in each 50 ms are normal. The peak in multiples of that. */
 static void no_jitter_comes_near_the_claimed_peak_of_1_2(void **state)
 {
     static const struct {
@@ -160,8 +161,8 @@ static void no_jitter_comes_near_the_claimed_peak_of_1_2(void **state)
     sim_scenario_free(herd);
 }
 
-/* The width law: with N callers, a normal load of r a second and waits of W, the peak is 1 + N / (W r) at least. At
- * W = 5 s that is 1.2, and the hint of 5 s with full jitter on top comes to it. */
+/* The width law: with N callers, a normal load of r a second and waits of W, the peak is at least 1 + N / (W r). At W =
+ * 5 s that is 1.2, and a hint of 5 s with full jitter reaches it. */
 static void only_a_spread_of_seconds_flattens_the_herd(void **state)
 {
     static const char *const set[] = {"clients.background.until=12s",
@@ -174,7 +175,7 @@ static void only_a_spread_of_seconds_flattens_the_herd(void **state)
     struct sim_scenario *herd = golden_read("storm_herd", set);
     struct spread peak;
     over_seeds(golden_row(herd, "full"), metric, 1, 20, &peak);
-    /* 50 and 10 in each bucket, and the largest of a hundred Poisson numbers of mean 10 is 18.5 or so */
+    /* 50 and 10 in each bin; the largest of a hundred Poisson numbers of mean 10 is about 18.5 */
     assert_true(peak.mean / 50 > 1.2);
     assert_true(peak.mean / 50 < 1.45);
     sim_scenario_free(herd);
@@ -184,8 +185,8 @@ static void only_a_spread_of_seconds_flattens_the_herd(void **state)
 
 struct seed003 {
     const char *label;
-    double rps, deviation; /* peak served in 50 ms, times 20: mean and deviation of 200 runs */
-    double arrivals;       /* likewise, failed ones included; 0: not known */
+    double rps, deviation; /* peak served in 50 ms, times 20: mean and standard deviation of 200 runs */
+    double arrivals;       /* the same for arrivals; 0: unknown */
 };
 
 static const char *const peaks[] = {"peak_served_50ms", "peak_arrivals_50ms"};
@@ -206,7 +207,7 @@ static void peaks_are(const char *const *set, const struct seed003 *want, size_t
     sim_scenario_free(storm);
 }
 
-/* 1000 callers 2 ms apart end at 2.000 s, the outage's first instant: one of them meets it. */
+/* 1000 callers 2 ms apart end at 2.000 s, the outage's first instant: it affects one of them. */
 static void every_strategy_gives_500_as_written(void **state)
 {
     static const struct seed003 want[] = {{"no_retry", 500, 0, 0}, {"none", 500, 0, 0},         {"equal", 500, 0, 0},
@@ -239,7 +240,7 @@ static void full_jitter_has_a_higher_peak_than_none_as_intended(void **state)
     peaks_are(NULL, want, COUNT(want), 101);
 }
 
-/* All that can fail, served in one bucket with all that can come fresh: (101 + 26) * 20 = 2540. So not 4380. */
+/* All requests that can fail, served in the same bin as all new requests: (101 + 26) * 20 = 2540. So not 4380. */
 static void no_seed_comes_near_4380(void **state)
 {
     static struct sim_result result;
@@ -264,7 +265,7 @@ static double failing(void)
     return VIEWERS * BLIP_S / PERIOD_S;
 }
 
-/* Of the period, only the calls around the blip. */
+/* Only the part of the period around the blip. */
 static const char *const around[] = {"clients.from=450ms", "clients.until=650ms", "clients.calls=0", NULL};
 
 static void blip_affects_viewers_times_blip_over_period(void **state)
@@ -276,14 +277,14 @@ static void blip_affects_viewers_times_blip_over_period(void **state)
     golden_near("failing", (double)result.refused, failing(), 1);
     golden_near("retries", (double)result.retries, failing(), 1);
     assert_int_equal(result.succeeded, result.calls);
-    /* the wave comes back as it was, 4 s later */
+    /* the wave returns unchanged 4 s later */
     golden_near("peak", (double)result.peak[2].retries.most, failing() / 2, 1);
     assert_int_equal(result.peak[2].retries.at_ns / BIDE_S, 4);
     sim_result_free(&result);
     sim_scenario_free(cricket);
 }
 
-/* Waits of 0 to 100 ms: half of the retries fall into the blip of 100 ms that they come from, and are the last. */
+/* Waits of 0 to 100 ms: half of the retries fall into the same blip of 100 ms, and are the last attempts. */
 static void short_jitter_with_two_attempts_loses_half_of_the_calls(void **state)
 {
     static struct sim_result result;
@@ -297,8 +298,8 @@ static void short_jitter_with_two_attempts_loses_half_of_the_calls(void **state)
     sim_scenario_free(cricket);
 }
 
-/* Spread over W = 4 s, the retries are 1/80 of all in each 50 ms; the largest of 80 such numbers is no more than five
- * deviations above. */
+/* Spread over W = 4 s, 1/80 of the retries fall into each 50 ms; the largest of 80 such numbers is at most five
+ * standard deviations above. */
 static void spread_hint_flattens_the_wave(void **state)
 {
     struct sim_scenario *cricket = golden_read("storm_cricstream", around);
@@ -308,7 +309,8 @@ static void spread_hint_flattens_the_wave(void **state)
     sim_scenario_free(cricket);
 }
 
-/* The published 1.8 million retries of 25 million viewers are V D / P with P = 1.39 s. A tenth of the blip suffices. */
+/* The published 1.8 million retries of 25 million viewers are V D / P with P = 1.39 s. A tenth of the blip is enough
+ * for the test. */
 static void law_holds_for_25_million_viewers(void **state)
 {
     static const char *const set[] = {"clients.rate=17985612/s", "clients.from=499ms", "clients.until=511ms",

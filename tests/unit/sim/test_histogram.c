@@ -1,4 +1,4 @@
-/* test_sim_histogram.c - quantiles without keeping the durations: never below the true one, at most 1/256 above it. */
+/* test_histogram.c - quantiles without keeping the durations: never below the true value, at most 1/256 above it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
-static struct sim_histogram histogram; /* 112 KiB: too much for some stacks */
+static struct sim_histogram histogram; /* 112 KiB: too large for some stacks */
 
 static void reset(void)
 {
@@ -55,7 +55,7 @@ static void single_duration_is_exact(void **state)
     }
 }
 
-/* With a longer one behind it, so that the maximum does not correct the answer. */
+/* With a longer duration added, so that the maximum does not correct the result. */
 static void bin_is_never_wider_than_a_256th(void **state)
 {
     for (uint32_t bit = 0; bit < 62; bit++)

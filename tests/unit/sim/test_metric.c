@@ -1,4 +1,4 @@
-/* test_sim_metric.c - figures by name: every one has a name of its own, and its value is what the result says. */
+/* test_metric.c - metrics by name: every name is unique, and values match the result. */
 #define _GNU_SOURCE
 #include "sim/result.h"
 
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-static struct sim_result result; /* large: its histogram is inside */
+static struct sim_result result; /* large: contains the histogram */
 
 static int setup(void **state)
 {
@@ -112,7 +112,7 @@ static void count_metrics_equal_the_result(void **state)
 static void amplification_is_arrivals_per_call(void **state)
 {
     result.calls = 200;
-    result.attempts = 999; /* not these */
+    result.attempts = 999; /* not used by amplification */
     result.first_arrivals = 100;
     result.arrivals = 500;
     result.succeeded = 150;
@@ -240,7 +240,7 @@ static void other_numbers_have_six_significant_digits(void **state)
     expect_text(1.999999999, "2");
     expect_text(1234.56789, "1234.57");
     expect_text(99999.96, "100000");
-    expect_text(1234567.5, "1234568"); /* what is before the point is never cut */
+    expect_text(1234567.5, "1234568"); /* digits before the point are never dropped */
     expect_text(0.000123456789, "0.000123457");
     expect_text(-0.25, "-0.25");
     expect_text(1e-30, "0");
@@ -267,7 +267,7 @@ static void decimal_point_is_independent_of_the_locale(void **state)
 {
     static const char *const locales[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "C.UTF-8"};
     for (size_t i = 0; i < 3; i++) {
-        setlocale(LC_ALL, locales[i]); /* as far as this machine has it */
+        setlocale(LC_ALL, locales[i]); /* if installed on this machine */
         expect_text(1.5, "1.5");
     }
     setlocale(LC_ALL, "C");

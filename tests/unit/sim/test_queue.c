@@ -1,5 +1,5 @@
-/* test_sim_queue.c - what happens next: the total order, held against a sort and against the plain heap, in every crowd
- * that a storm can make. */
+/* test_queue.c - the event queue: the total order, compared with a sort and with the plain heap, for all distributions
+ * of events that a storm can produce. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 #define MS           INT64_C(1000000)
-#define RUN_MAX      2016u /* of queue.c: what is more than this is not sorted at once */
+#define RUN_MAX      2016u /* of queue.c: larger buckets are redistributed before sorting */
 
 static uint64_t random_state; /* SplitMix64 */
 
@@ -25,7 +25,7 @@ static uint64_t random_below(uint64_t below)
     return core_mix(random_state += CORE_GOLDEN) % below;
 }
 
-/* ---- a crowd: pushed, popped, and held against a sort ---- */
+/* ---- push, pop, and compare with a sort ---- */
 
 static int by_order(const void *a, const void *b)
 {
@@ -55,7 +55,7 @@ static void push_all(struct sim_queue *queue, const struct sim_event *event, siz
         assert_true(sim_queue_push(queue, event[i]));
 }
 
-/* Pops n events that must be these, which are in order. */
+/* Pops n events and compares them with these, which are sorted. */
 static void pop_all(struct sim_queue *queue, const struct sim_event *event, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -72,7 +72,7 @@ static void pop_all(struct sim_queue *queue, const struct sim_event *event, size
     assert_int_equal(sim_queue_count(queue), 0);
 }
 
-/* What was pushed comes out as a sort has it. Frees the events. */
+/* Checks that both queues pop the events in sorted order. Frees the events. */
 static void assert_sorted(struct sim_event *event, size_t n)
 {
     for (int plain = 0; plain <= 1; plain++) {
@@ -140,7 +140,7 @@ static void largest_times_are_ordered(void **state)
     assert_sorted(event, 5000);
 }
 
-/* A crowd of each kind: a handful of instants, a narrow span, a wide one, and every power of two. */
+/* Distributions of times: a few instants, a narrow span, a wide span, powers of two, half a herd. */
 static void queue_pops_events_in_sorted_order(void **state)
 {
     static const size_t sizes[] = {1, 2, 15, 16, 17, 62, 63, 64, RUN_MAX - 1, RUN_MAX, RUN_MAX + 1, 60000};
@@ -154,7 +154,8 @@ static void queue_pops_events_in_sorted_order(void **state)
                                  : kind == 3 ? random_below((uint64_t)INT64_MAX)
                                  : kind == 4
                                      ? UINT64_C(1) << random_below(63)
-                                     : (random_below(2) ? 77 * MS : random_below(100 * MS)); /* half of them a herd */
+                                     : (random_below(2) ? 77 * MS : random_below(100 * MS)); /* half of them at the same
+                                                                                              * instant */
                 event[i] =
                     (struct sim_event){(int64_t)at_ns, (uint32_t)random_below(sizes[s]), (uint32_t)random_below(3)};
             }
@@ -184,7 +185,7 @@ static void equal_events_are_all_popped(void **state)
     assert_sorted(event, n);
 }
 
-/* Times like 2^k, closer and closer: no slot of equal width spreads them. */
+/* Times like 2^k: no slots of equal width separate them. */
 static void geometrically_clustered_times_are_sorted(void **state)
 {
     const size_t n = RUN_MAX;
@@ -196,7 +197,7 @@ static void geometrically_clustered_times_are_sorted(void **state)
 
 /* ---- pushed while popping ---- */
 
-/* How far ahead an event is pushed; the kinds of a storm, a sparse world, and the far end of time. */
+/* Returns the time of a new event; kinds: storms, sparse worlds, and the far end of time. */
 static int64_t ahead_ns(int kind, int64_t now_ns)
 {
     uint64_t most = kind == 0   ? 1
@@ -238,7 +239,7 @@ static bool pop_from_both(struct pair *pair)
     return true;
 }
 
-/* In waves: the queue fills, holds its level, and empties. */
+/* Fills the queue, keeps its level and empties it, in waves. */
 static void run_both(uint64_t seed, int kind, uint32_t most)
 {
     random_state = seed;
@@ -282,8 +283,8 @@ static void event_may_be_pushed_for_the_current_instant(void **state)
     for (uint32_t id = 10; id < 5000; id++) {
         assert_true(sim_queue_pop(queue, &event));
         assert_int_equal(event.id, id);
-        assert_true(sim_queue_push(queue, (struct sim_event){MS, id, 1})); /* right behind it */
-        assert_true(sim_queue_push(queue, (struct sim_event){MS, 3, id})); /* before everything that is left */
+        assert_true(sim_queue_push(queue, (struct sim_event){MS, id, 1})); /* directly after it */
+        assert_true(sim_queue_push(queue, (struct sim_event){MS, 3, id})); /* before all other events */
         assert_true(sim_queue_pop(queue, &event));
         assert_true(same(event, (struct sim_event){MS, 3, id}));
         assert_true(sim_queue_pop(queue, &event));
@@ -302,7 +303,7 @@ static void peeked_id_is_popped_at_its_position(void **state)
     random_state = 5;
     for (uint32_t i = 0; i < 100000; i++)
         assert_true(sim_queue_push(queue, (struct sim_event){(int64_t)random_below(100 * MS), i, 0}));
-    static uint32_t predicted[100000]; /* in 8 pops: one more than the id */
+    static uint32_t predicted[100000]; /* id + 1, expected 8 pops later */
     struct sim_event event;
     for (size_t i = 0; sim_queue_pop(queue, &event); i++) {
         if (predicted[i])
@@ -312,7 +313,7 @@ static void peeked_id_is_popped_at_its_position(void **state)
         if (sim_queue_peek_id(queue, 7, &id))
             predicted[i + 8] = id + 1;
     }
-    assert_true(known > 90000); /* or prefetching would be worth little */
+    assert_true(known > 90000); /* otherwise prefetching would be useless */
     sim_queue_free(queue);
 }
 
@@ -333,7 +334,7 @@ static void millions_of_events_need_little_more_than_16_bytes_each(void **state)
         event.at_ns += (int64_t)random_below(100 * MS);
         assert_true(sim_queue_push(queue, event));
     }
-    assert_true(sim_queue_bytes(queue) < held + ((size_t)64 << 10)); /* chunks go round */
+    assert_true(sim_queue_bytes(queue) < held + ((size_t)64 << 10)); /* chunks are reused */
     sim_queue_free(queue);
 }
 
@@ -344,8 +345,7 @@ static bool refuse(void)
     return ++allocations >= refuse_from;
 }
 
-/* Pushes, each of which may be refused; those that were taken come out in order, although there is no memory any
- * more. */
+/* Pushes events until allocations fail; the accepted events are popped in order without any memory. */
 static void fill_until_refused(bool plain, unsigned from, size_t n)
 {
     struct sim_event *taken = new_events(n);

@@ -1,5 +1,5 @@
-/* test_sim_draw.c - chance for the simulator: frozen numbers, names that do not meet, functions held against libm, and
- * shapes held against their distributions. libm judges here; in the simulator it decides nothing. */
+/* test_random.c - random numbers of the simulator: frozen values, distinct keys, functions compared with libm, samples
+ * compared with their distributions. libm is the judge here; in the simulator it decides nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -31,8 +31,8 @@ static struct sim_random_key nth_key(uint64_t id)
 
 /* ---- bits ---- */
 
-/* Changing one of these numbers changes every recorded run: do it knowingly, or not at all. The stream is given by
- * number, so that the order of the enumeration may still change. */
+/* Changing a number here changes every recorded run. The stream is given as a number, so that the order of the
+ * enumeration may change. */
 static void same_key_always_gives_the_same_number(void **state)
 {
     static const struct {
@@ -62,7 +62,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* 2.1 million names; two of 2^64 numbers would meet by chance once in eight million such tests. */
+/* 2.1 million keys; a collision of 64-bit numbers by chance happens once in eight million such tests. */
 static void millions_of_neighbouring_keys_have_distinct_numbers(void **state)
 {
     const size_t n = (size_t)8 * 16 * 16384;
@@ -81,7 +81,7 @@ static void millions_of_neighbouring_keys_have_distinct_numbers(void **state)
     free(seen);
 }
 
-/* Chi-square of n draws over equal cells: its mean is cells - 1, its deviation sqrt(2 (cells - 1)). */
+/* Chi-square test of n draws over equal cells: mean cells - 1, standard deviation sqrt(2 (cells - 1)). */
 static void assert_even(const uint32_t *cell, size_t cells, uint64_t n)
 {
     double expected = (double)n / (double)cells, sum = 0;
@@ -92,7 +92,7 @@ static void assert_even(const uint32_t *cell, size_t cells, uint64_t n)
         fail_msg("chi-square %.1f with %.0f degrees of freedom", sum, degrees);
 }
 
-/* One part of the name counts, the others stand still: 0 seed, 1 stream, 2 id, 3 turn. */
+/* A key in which only one part varies: 0 seed, 1 stream, 2 id, 3 turn. */
 static struct sim_random_key counting(int part, uint32_t i)
 {
     return key_of(part == 0 ? i : 7, (enum sim_stream)(part == 1 ? i % 256 : 3), part == 2 || part == 1 ? i : 11,
@@ -111,7 +111,7 @@ static void every_byte_is_uniform_for_each_part_of_the_key(void **state)
         }
 }
 
-/* Pairs of neighbours, in 64 x 64 cells. */
+/* Pairs of numbers of neighbouring keys, in 64 x 64 cells. */
 static void numbers_of_neighbouring_keys_are_independent(void **state)
 {
     const uint32_t n = 400000;
@@ -160,7 +160,7 @@ static void ranges_include_both_ends_and_are_uniform(void **state)
     assert_int_equal(sim_random_range(nth_key(5), UINT64_MAX), sim_random_bits(nth_key(5)));
 }
 
-/* With 3 * 2^62 results, scaling without rejection hits one in three twice as often as the others. */
+/* With 3 * 2^62 results, scaling without rejection would return one in three twice as often as the others. */
 static void wide_range_is_not_biased(void **state)
 {
     const uint64_t most = 3 * (UINT64_C(1) << 62) - 1;
@@ -235,7 +235,7 @@ static void exponential_is_exact_to_two_units_in_the_last_place(void **state)
     assert_true(sim_exp(0) == 1);
 }
 
-/* How far z is from the quantile of p: what its share differs from p, divided by the density. */
+/* The distance of z from the quantile of p: the difference of the shares divided by the density. */
 static double quantile_error(double z, double p)
 {
     long double share = 0.5L * erfcl(-(long double)z * sqrtl(0.5L));
@@ -253,7 +253,7 @@ static void normal_quantile_inverts_the_integral_of_the_density(void **state)
         assert_true(sim_normal_quantile(1 - small) == -sim_normal_quantile(1 - (1 - small)));
     }
     for (uint64_t i = 0; i < 3000; i++) {
-        double below = exp2(-53 - 960 * sim_random_unit(nth_key(i))); /* beyond what sim_unit gives: by another way */
+        double below = exp2(-53 - 960 * sim_random_unit(nth_key(i))); /* below the table: computed by iteration */
         worst = fmax(worst, quantile_error(sim_normal_quantile(below), below));
     }
     print_message("worst error %.3g\n", worst);
@@ -261,7 +261,7 @@ static void normal_quantile_inverts_the_integral_of_the_density(void **state)
     assert_true(fabs(sim_normal_quantile(0.5)) < 2e-12);
 }
 
-/* At the seams of the table, where one piece hands over to the next, it must not fall. */
+/* At the borders between pieces of the table. */
 static void normal_quantile_is_monotone(void **state)
 {
     for (int octave = -53; octave < -1; octave++)
@@ -300,7 +300,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Draws of a time, sorted. */
+/* Returns sorted draws of a distribution. */
 static const int64_t *sample_of(struct sim_distribution *dist)
 {
     static int64_t sample[DRAWS];
@@ -313,8 +313,8 @@ static const int64_t *sample_of(struct sim_distribution *dist)
     return sample;
 }
 
-/* Kolmogorov and Smirnov: the greatest distance between the sample and the distribution; 1.95 / sqrt(n) is exceeded
- * once in a thousand. The seed is fixed. */
+/* Kolmogorov-Smirnov test: the greatest distance between sample and distribution; 1.95 / sqrt(n) is exceeded once in a
+ * thousand. The seed is fixed. */
 static void assert_distributed(struct sim_distribution *dist, double (*share_up_to)(double ns))
 {
     const int64_t *sample = sample_of(dist);
@@ -326,7 +326,7 @@ static void assert_distributed(struct sim_distribution *dist, double (*share_up_
     assert_true(worst * sqrt(DRAWS) < 1.95);
 }
 
-/* The mean of the sample is within five standard errors of what sim_time_mean says. */
+/* Checks that the sample mean is within five standard errors of sim_distribution_mean. */
 static void assert_mean(struct sim_distribution *dist)
 {
     const int64_t *sample = sample_of(dist);
@@ -368,7 +368,7 @@ static double mixture_share(double ns)
     return 0.9 * (1 - exp(-ns / (0.1 * MS))) + 0.1 * (1 - exp(-ns / (10.0 * MS)));
 }
 
-/* 1 ms: all; 10 ms: 0.02; 69 ms: 0.001; what is beyond that does not show among so few. */
+/* 1 ms: 1; 10 ms: 0.02; 69 ms: 0.001; later points are too rare for this sample. */
 static double tail_share(double ns)
 {
     double ms = ns / MS;
@@ -443,7 +443,7 @@ static void tail_passes_through_its_points_and_stays_within_them(void **state)
     assert_int_equal(sim_distribution_sample(&dist, 12345), 1 * MS);
     assert_int_equal(sim_distribution_mean(&dist), 1 * MS);
     dist = make_tail();
-    dist.point[0].share = 0.5; /* half of all last just as long as the first point */
+    dist.point[0].share = 0.5; /* half of all durations equal the first point */
     sim_distribution_prepare(&dist);
     assert_int_equal(sim_distribution_sample(&dist, UINT64_C(3) << 62), 1 * MS);
     assert_true(sim_distribution_sample(&dist, UINT64_C(1) << 62) > 1 * MS);
@@ -457,7 +457,7 @@ static void tail_with_logarithmic_integral_has_the_right_mean(void **state)
     sim_distribution_prepare(&dist);
     double mean = MS * (1 + log(100));
     assert_true(fabs((double)sim_distribution_mean(&dist) - mean) < 2);
-    dist.point[1].ns = 1 * MS; /* no length at all */
+    dist.point[1].ns = 1 * MS; /* no distance between the points */
     sim_distribution_prepare(&dist);
     assert_int_equal(sim_distribution_mean(&dist), 1 * MS);
 }
@@ -471,7 +471,7 @@ static void durations_saturate_at_the_maximum(void **state)
     assert_int_equal(sim_distribution_sample(&dist, 0), 0);
 }
 
-/* The same with every compiler and at every level of optimisation: frozen, and run by all of them. */
+/* Frozen: the same with every compiler and optimization level. */
 static void same_key_always_draws_the_same_duration(void **state)
 {
     struct sim_distribution dists[] = {make_distribution(SIM_EXPONENTIAL, 10 * MS, 0),
@@ -493,7 +493,7 @@ static void same_key_always_draws_the_same_duration(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantile_table_is_built_once_by_concurrent_threads), /* the first of all */
+        cmocka_unit_test(quantile_table_is_built_once_by_concurrent_threads), /* must run first */
         cmocka_unit_test(same_key_always_gives_the_same_number),
         cmocka_unit_test(millions_of_neighbouring_keys_have_distinct_numbers),
         cmocka_unit_test(every_byte_is_uniform_for_each_part_of_the_key),

@@ -1,5 +1,5 @@
-/* test_sim_report.c - what a batch came to, for all kinds of readers. The batch and its scenario are made up here:
- * every figure is known, and texts are as hostile as a file may be. */
+/* test_report.c - reports of a batch in all formats. Batch and scenario are fakes: every metric is known, and texts are
+ * as hostile as a file may be. */
 #define _GNU_SOURCE
 #include "sim/report.h"
 
@@ -14,7 +14,7 @@
 
 #include "xml_text.h"
 
-/* ---- a scenario ---- */
+/* ---- fake scenario ---- */
 
 #define ROWS_MAX   40u
 #define POINTS     50u
@@ -73,7 +73,7 @@ bool sim_scenario_setting(const struct sim_scenario *s, size_t row, size_t i, co
     return true;
 }
 
-/* ---- a batch ---- */
+/* ---- fake batch ---- */
 
 static size_t metric(const char *name)
 {
@@ -138,7 +138,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* 3 cases at 4 values of a key. */
+/* Makes 3 cases at 4 values of a key. */
 static void sweep(void)
 {
     static const char *const names[] = {"none", "one", "three"};
@@ -161,7 +161,7 @@ static void several_seeds(void)
     }
 }
 
-/* ---- what is written ---- */
+/* ---- output ---- */
 
 enum form { TABLE, CSV, SERIES, JSON, SVG, HTML };
 static struct sim_table_style style;
@@ -201,7 +201,7 @@ static size_t occurrences(const char *text, const char *part)
     return count;
 }
 
-/* The widest line, in characters. */
+/* Returns the width of the widest line, in characters. */
 static size_t width_of(const char *text)
 {
     size_t most = 0, width = 0;
@@ -303,7 +303,7 @@ static void table_lists_give_ups_by_reason(void **state)
                     "fifo       123      45           0\n"
                     "lifo         0       0           6\n");
     free(text);
-    add_row("patient", "", 0); /* no line for who did not give up */
+    add_row("patient", "", 0); /* a row without give-ups has no line */
     set_figure(1, "unfinished", 0, 0);
     text = table_of(80, true);
     assert_null(strstr(strstr(text, "Gave up"), "lifo"));
@@ -328,27 +328,27 @@ static void metrics_equal_in_all_rows_are_printed_once(void **state)
     expect_in(text, "\nIn all rows: success 0.750, goodput 500/s, latency_p50_ms 0\n");
     assert_true(strstr(text, "p99 ms\n") < strstr(text, "In all rows"));
     free(text);
-    batch.rows = 1; /* there is nothing to be the same as */
+    batch.rows = 1; /* a single row has nothing to compare with */
     text = table_of(80, true);
     assert_null(strstr(text, "In all rows"));
     free(text);
 }
 
-/* fifo has one wave in 50 buckets, which would leave a tenth of the height for everything else. */
+/* fifo has a wave in one of 50 bins, which would leave a tenth of the height for the rest. */
 static void single_wave_is_cut_in_the_pictures(void **state)
 {
     points[1][20].arrivals = 300;
     char *text = table_of(120, true), *svg = NULL;
-    expect_in(text, "the highest are 2800 per 1s, drawn no higher than 300."); /* as 300 is not far from the rest */
+    expect_in(text, "the highest are 2800 per 1s, drawn no higher than 300."); /* 300 is not far from the rest */
     char *first = strstr(text, "fifo ");
     *strchr(first, '\n') = '\0';
     assert_true(occurrences(first, "█") > 5);
     free(text);
     svg = written(SVG);
     assert_int_equal(occurrences(svg, ">↑ 2800</text>"), 1);
-    assert_int_equal(occurrences(svg, "; what is higher is cut: ↑</text>"), 1); /* not said where nothing is */
+    assert_int_equal(occurrences(svg, "; what is higher is cut: ↑</text>"), 1); /* not printed where nothing is cut */
     free(svg);
-    for (size_t i = 18; i < 23; i++) /* a wave that lasts is no exception */
+    for (size_t i = 18; i < 23; i++) /* a wave that lasts is not an outlier */
         points[0][i].arrivals = 2800;
     svg = written(SVG);
     assert_null(strstr(svg, "↑"));
@@ -358,7 +358,7 @@ static void single_wave_is_cut_in_the_pictures(void **state)
 static void table_caption_counts_arrivals_only(void **state)
 {
     points[1][20].arrivals = 300;
-    for (size_t i = 20; i < 30; i++) { /* as after a cut: more is served than comes */
+    for (size_t i = 20; i < 30; i++) { /* as after an outage: more is served than arrives */
         points[0][i].arrivals = 400;
         points[0][i].served = 700;
     }
@@ -451,7 +451,7 @@ static void colours_are_used_only_on_request(void **state)
 
 /* ---- CSV ---- */
 
-/* The fields of one line. Moves to the next. */
+/* Splits a line into fields and moves to the next line. */
 static size_t take_fields(char **at, char *field[], size_t most)
 {
     size_t count = 0;
@@ -595,7 +595,7 @@ static void json_of_several_seeds_has_means_and_half_intervals(void **state)
     json_t *half = json_object_get(row, "half");
     assert_true(fabs(json_number_value(json_object_get(row, "amplification")) - 1.215) < 1e-9);
     assert_true(fabs(json_number_value(json_object_get(half, "amplification")) - 0.0213) < 1e-9);
-    assert_true(json_is_false(json_object_get(row, "recovers"))); /* not in each */
+    assert_true(json_is_false(json_object_get(row, "recovers"))); /* not true for each seed */
     assert_true(fabs(json_number_value(json_object_get(row, "recovers_share")) - 0.95) < 1e-9);
     assert_true(json_is_null(json_object_get(half, "recover_s")));
     json_decref(tree);
@@ -613,7 +613,8 @@ static void json_is_valid_for_hostile_texts(void **state)
 
 /* ---- pictures ---- */
 
-/* To be freed; it is well-formed, has only numbers in it, and names nothing outside. */
+/* Returns the output, to be freed, after checking that it is well-formed, has only numbers and refers to no other
+ * file. */
 static char *drawn(enum form form)
 {
     char *text = written(form);
@@ -632,12 +633,12 @@ static char *drawn(enum form form)
 
 static void series_has_a_panel_per_row_with_a_common_scale(void **state)
 {
-    for (size_t i = 20; i < 24; i++) { /* the other's own scale would end at 400 */
+    for (size_t i = 20; i < 24; i++) { /* its own scale would end at 400 */
         points[0][i].arrivals = 2800;
         points[1][i].arrivals = 400;
     }
     char *svg = drawn(SVG);
-    assert_int_equal(occurrences(svg, "id=\"series-"), 4); /* a title and a description each */
+    assert_int_equal(occurrences(svg, "id=\"series-"), 4); /* a title and a description for each panel */
     assert_int_equal(occurrences(svg, "arrivals and served per 1s</text>"), 2);
     assert_int_equal(occurrences(svg, ">2000</text>"), 2);
     assert_int_equal(occurrences(svg, "class=\"band\""), 2);
@@ -654,7 +655,7 @@ static void wasted_work_adds_succeeded_calls_to_the_chart(void **state)
     row_result[1].result.served = 1000;
     row_result[1].result.wasted = 900;
     svg = drawn(SVG);
-    assert_int_equal(occurrences(svg, ">succeeded</text>"), 2); /* in all panels, if in one */
+    assert_int_equal(occurrences(svg, ">succeeded</text>"), 2); /* in all panels, if in any */
     assert_int_equal(occurrences(svg, "arrivals, served, and calls that succeeded, per 1s"), 2);
     free(svg);
 }
@@ -681,7 +682,7 @@ static void long_series_is_drawn_by_its_peaks(void **state)
     char *svg = drawn(SVG);
     expect_in(svg, "arrivals and served per 1s, the highest of every 28");
     assert_true(strlen(svg) < 100000);
-    expect_in(svg, ">4000</text>"); /* the peak is in the scale, and drawn */
+    expect_in(svg, ">4000</text>"); /* the scale includes the peak */
     char *path = strstr(svg, "class=\"area c0\"");
     assert_non_null(path);
     *strchr(path, '>') = '\0';
@@ -699,7 +700,7 @@ static void bars_have_a_bar_for_each_row(void **state)
     expect_in(svg, ">2.215</text>");
     expect_in(svg, ">amplification: arrivals at the last service per call of the clients; below 1 where breakers "
                    "refuse calls</text>");
-    expect_in(svg, ">arrivals</text>"); /* both, whatever the bars show */
+    expect_in(svg, ">arrivals</text>"); /* both are always shown */
     expect_in(svg, ">served</text>");
     expect_in(svg, ">17011</text>");
     expect_in(svg, ">13500</text>");
@@ -714,7 +715,7 @@ static void curves_have_a_line_for_each_case_and_a_dot_for_each_value(void **sta
     char *svg = drawn(SVG);
     assert_int_equal(occurrences(svg, "<path class=\"line "), 3);
     assert_int_equal(occurrences(svg, "class=\"dot "), 11);
-    assert_int_equal(occurrences(svg, "<circle class=\"dot "), 3); /* each curve has a shape of its own */
+    assert_int_equal(occurrences(svg, "<circle class=\"dot "), 3); /* each curve has its own marker */
     expect_in(svg, ">three</text>");
     expect_in(svg, ">140/s</text>");
     expect_in(svg, ">clients.rate</text>");

@@ -1,7 +1,7 @@
-/* test_sim_run.c - the simulator against what can be known without it: textbook queues, closed forms, worlds so small
- * that each event can be told by hand.
+/* test_run.c - the simulator compared with independent results: textbook queues, closed forms, and worlds so small that
+ * each event can be computed by hand.
  *
- * The seed of every run is SEED; where chance matters, the tolerance is that of the sample's size. */
+ * The seed of every run is SEED; where chance matters, the tolerance follows from the sample size. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ static struct sim_result result;
 static struct conf_policy policies[2]; /* of the clients, of the first service */
 static struct conf_policy *const policy = &policies[0];
 
-/* One client process, one server that answers at once, one attempt, no gates, for a minute. */
+/* A client process, a server that answers immediately, a single attempt, no gates, for a minute. */
 static int setup(void **state)
 {
     (void)state;
@@ -86,7 +86,7 @@ static struct sim_distribution fixed(int64_t ns)
     return (struct sim_distribution){.shape = SIM_FIXED, .a_ns = ns};
 }
 
-/* An attempt may be repeated so often, after so long. */
+/* Sets the number of attempts and a fixed backoff. */
 static void retries(uint32_t attempts, int64_t wait_ns)
 {
     policy->pair.policy.attempts_max = attempts;
@@ -95,7 +95,7 @@ static void retries(uint32_t attempts, int64_t wait_ns)
     policy->pair.policy.base_ns = policy->pair.policy.cap_ns = wait_ns;
 }
 
-/* And beside it so many others, so long after each other. */
+/* Sets the number of hedges and the delay between them. */
 static void hedge(uint32_t most, int64_t delay_ns)
 {
     policy->pair.policy.attempts_max = most + 1;
@@ -103,7 +103,7 @@ static void hedge(uint32_t most, int64_t delay_ns)
     policy->pair.policy.hedge_delay_ns = delay_ns;
 }
 
-/* So many callers at time 0, one call each. */
+/* Sets a herd of `count` callers at time 0. */
 static void herd(uint64_t count)
 {
     world.clients[0].arrival = SIM_HERD;
@@ -130,11 +130,11 @@ static double mean_ms(void)
     return (double)sim_histogram_mean(&result.latency) / 1e6;
 }
 
-/* ---- queues whose figures are in every textbook ---- */
+/* ---- textbook queues ---- */
 
 static void queue_long(double rate, uint32_t servers, struct sim_distribution time)
 {
-    world.duration_ns = 10000 * S; /* a standard error of the means below of 0.7 % */
+    world.duration_ns = 10000 * S; /* for a standard error of 0.7 % of the means below */
     world.bin_ns = 10 * S;
     world.clients[0].rate_micro = (uint64_t)(rate * 1e6);
     queueing(servers, time);
@@ -188,7 +188,7 @@ static void three_servers_without_queue_refuse_as_erlang_b(void **state)
     assert_near((double)result.refused / (double)result.arrivals, 4.0 / 19, 0.02);
 }
 
-/* Machines and one repairman, by mean value analysis: response r(n) = s (1 + q(n-1)), throughput n / (z + r(n)). */
+/* Machine repairman model, by mean value analysis: response r(n) = s (1 + q(n-1)), throughput n / (z + r(n)). */
 static void closed_clients_match_mean_value_analysis(void **state)
 {
     (void)state;
@@ -265,7 +265,7 @@ static void ramp_rises_and_falls(void **state)
     c->peak_from_ns = 20 * S;
     c->peak_until_ns = 40 * S;
     run();
-    assert_near((double)result.calls, 40 * 6000, 0.01); /* two triangles of 20 s and a square */
+    assert_near((double)result.calls, 40 * 6000, 0.01); /* two triangles of 20 s and a rectangle */
     assert_near((double)result.point[10].calls, 6000 * 10.5 / 20, 0.06);
     assert_near((double)result.point[50].calls, 6000 * 9.5 / 20, 0.06);
 }
@@ -373,7 +373,7 @@ static void drop_dead_drops_requests_past_their_deadline(void **state)
     world.service[0].drop_dead = true;
     run();
     assert_int_equal(result.succeeded, 3);
-    assert_int_equal(result.served, 4); /* the fourth was begun in time, and ended too late */
+    assert_int_equal(result.served, 4); /* the fourth began in time and ended too late */
     assert_int_equal(result.dropped, 6);
     assert_int_equal(result.wasted, 1);
 }
@@ -388,7 +388,7 @@ static void hold_outage_delivers_requests_at_its_end(void **state)
     run();
     assert_int_equal(result.calls, 200);
     assert_int_equal(result.succeeded, 200);
-    assert_int_equal(result.peak[0].arrivals.most, 51); /* five seconds of calls, and the one of that instant */
+    assert_int_equal(result.peak[0].arrivals.most, 51); /* five seconds of calls, and the call of that instant */
     assert_int_equal(result.peak[0].arrivals.at_ns, 10 * S);
     assert_int_equal(result.latency.most_ns, 5 * S);
 }
@@ -451,7 +451,7 @@ static void endless_service_time_ends_the_run(void **state)
     outage(SIM_OUTAGE_SLOW, 0, 1 * S)->capacity_permille = 1;
     struct sim_run_options options = {.seed = SEED};
     assert_int_equal(sim_run(&world, &options, &result), SIM_END_ENDLESS);
-    assert_int_equal(result.calls, 0); /* nothing is left of it */
+    assert_int_equal(result.calls, 0); /* the result is empty */
 }
 
 static void lost_messages_end_by_timeout(void **state)
@@ -462,7 +462,7 @@ static void lost_messages_end_by_timeout(void **state)
     policy->pair.policy.attempt_timeout_ns = 1 * S;
     world.loss_ppm = 100000;
     run();
-    double arrives = 0.9 * 0.9; /* the request and the answer */
+    double arrives = 0.9 * 0.9; /* the request and the response */
     assert_near((double)result.succeeded / 100000, 1 - (1 - arrives) * (1 - arrives), 0.005);
     assert_int_equal(result.lost, result.attempts - result.succeeded);
 }
@@ -476,7 +476,7 @@ static void hedge_wins_and_the_slow_attempt_is_wasted(void **state)
     run();
     assert_int_equal(result.succeeded, 20000);
     assert_near((double)result.hedges / 20000, 0.5, 0.03);
-    assert_near((double)result.wasted, (double)result.hedges, 1e-9); /* of each pair one comes too late */
+    assert_near((double)result.wasted, (double)result.hedges, 1e-9); /* one attempt of each pair is too late */
     assert_near(mean_ms(), 25 * 0.5 + 0.5 * (50 + 50.0 / 2 - 50.0 * 50 / 6 / 100), 0.02);
 }
 
@@ -497,7 +497,7 @@ static void hedges_without_delay_start_together(void **state)
 static void row_of_four_messages(void)
 {
     world.service[0].kind = SIM_ROW;
-    world.delay = fixed(10 * MS); /* reads at 10 ms, writes at 30 ms, hears at 40 ms */
+    world.delay = fixed(10 * MS); /* read at 10 ms, write at 30 ms, response at 40 ms */
     world.service[0].time = fixed(0);
 }
 
@@ -556,7 +556,7 @@ static void retry_waits_for_server_hint(void **state)
     run();
     assert_int_equal(result.ended_ns, 5 * S);
     world.clients[0].from_ns = 300 * MS;
-    world.service[0].hint = SIM_HINT_DATE; /* 5.3 s has no date of its own */
+    world.service[0].hint = SIM_HINT_DATE; /* 5.3 s is rounded up to whole seconds */
     run();
     assert_int_equal(result.ended_ns, 6 * S);
 }
@@ -569,15 +569,15 @@ static void gaussian_jitter_stays_in_its_envelope(void **state)
     world.clients[0].gauss_milli = 6000;
     outage(SIM_OUTAGE_FAIL, 0, 1)->inclusive = true;
     run();
-    assert_near((double)result.gave_up / 100000, 0.00135, 0.35); /* what is cut to 0 comes back into the outage */
+    assert_near((double)result.gave_up / 100000, 0.00135, 0.35); /* waits cut to 0 fall into the outage */
     assert_near(mean_ms(), 50, 0.005);
     assert_true(result.latency.most_ns <= 100 * MS);
     assert_near((double)sim_histogram_quantile(&result.latency, 841345) / 1e6, 50 + 100.0 / 6, 0.01);
 }
 
-/* ---- who shares what ---- */
+/* ---- shared gates ---- */
 
-/* Ten, and no more than trickle in. */
+/* Sets a budget of ten tokens with this refill. */
 static void set_ten_tokens(uint32_t per_minute_milli)
 {
     policy->pair.target.budget = (struct bide_budget_config){.kind = BIDE_BUDGET_TOKENS,
@@ -600,7 +600,7 @@ static void calls_of_a_process_share_a_budget(void **state)
     run();
     assert_int_equal(result.attempts, 1010);
     assert_int_equal(result.reason[BIDE_REASON_BUDGET_EMPTY],
-                     1000); /* those that were let through before are refused next */
+                     1000); /* retries that were funded are refused at their next failure */
     world.clients[0].processes = 100;
     run();
     assert_int_equal(result.attempts, 2000);
@@ -621,7 +621,7 @@ static void processes_of_a_host_share_a_budget(void **state)
     assert_int_equal(result.fleet_exchanges, 0);
 }
 
-/* Processes that are many times as many as the tokens of one bucket, and fail a hundred times a second. */
+/* Sets many more processes than tokens in the bucket, and a hundred failures a second. */
 static void set_fleet(uint32_t processes)
 {
     retries(2, 100 * MS);
@@ -642,7 +642,7 @@ static void fleet_bucket_starts_empty(void **state)
     assert_int_equal(result.fleet_leased_milli, 0);
     assert_true(result.fleet_exchanges > 50);
     assert_int_equal(result.fleet_lost, 0);
-    assert_in_range(result.fleet_disconnected_ns, 50 * (2 * MS - 1), 50 * 2 * MS); /* until the first answer */
+    assert_in_range(result.fleet_disconnected_ns, 50 * (2 * MS - 1), 50 * 2 * MS); /* until the first reply */
 }
 
 static void fleet_retries_follow_the_refill(void **state)
@@ -665,7 +665,7 @@ static void fleet_retries_follow_the_earned_tokens(void **state)
     world.fleet.capacity_milli = 40000;
     run();
     assert_in_range(result.fleet_earned_milli, 100 * (result.succeeded - 300), 100 * result.succeeded);
-    assert_in_range(result.retries, 40, 40 + 20 + 20); /* a bucket, half of one that was lent, two seconds' earnings */
+    assert_in_range(result.retries, 40, 40 + 20 + 20); /* the bucket, half of it leased, two seconds of earnings */
     assert_true(result.fleet_leased_milli >= (int64_t)result.retries * 1000);
 }
 
@@ -679,7 +679,7 @@ static void disconnected_instances_have_their_local_floor(void **state)
     assert_int_equal(result.fleet_exchanges, 0);
     assert_int_equal(result.fleet_leased_milli, 0);
     assert_in_range(result.fleet_disconnected_ns, 10 * (result.ended_ns - 1), 10 * result.ended_ns);
-    assert_in_range(result.retries, 9, 10); /* one a minute each */
+    assert_in_range(result.retries, 9, 10); /* one per minute for each instance */
     assert_in_range(result.fleet_lost, 10 * 2, 10 * 60);
 }
 
@@ -733,11 +733,11 @@ static void budget_level_is_sampled_at_the_end_of_each_bin(void **state)
 {
     (void)state;
     herd(10);
-    retries(2, 30 * S); /* nothing happens in between, but the trickle */
+    retries(2, 30 * S); /* only the refill happens in between */
     set_ten_tokens(60000);
     world.service[0].fail_ppm = 1000000;
     run();
-    assert_in_range(result.point[0].budget_milli, 990, 1000); /* it trickles in ticks */
+    assert_in_range(result.point[0].budget_milli, 990, 1000); /* the refill has ticks */
     assert_in_range(result.point[4].budget_milli, 4990, 5000);
     assert_int_equal(result.point[20].budget_milli, 10000);
     assert_int_equal(result.budget_low_milli, result.point[0].budget_milli);
@@ -787,7 +787,8 @@ static void connections_are_held_until_the_response(void **state)
     policy->pair.policy.attempt_timeout_ns = 2500 * MS;
     run();
     assert_int_equal(result.succeeded, 4);
-    assert_int_equal(result.arrivals, 6); /* two more got a socket, and were cut with it; the others never had one */
+    assert_int_equal(result.arrivals, 6); /* two more had a connection and timed out with it; the others never had
+                                           * one */
 }
 
 static void waiting_hedge_is_not_sent_after_its_call_ended(void **state)
@@ -813,7 +814,7 @@ static void losing_attempt_releases_its_connection(void **state)
     world.clients[0].rate_micro = 1000000;
     world.duration_ns = 6 * S;
     world.service[0].time = fixed(100 * MS);
-    outage(SIM_OUTAGE_SILENCE, 0, 10 * MS); /* the first attempts of two calls, which would wait for ever */
+    outage(SIM_OUTAGE_SILENCE, 0, 10 * MS); /* hits the first attempts of two calls, which never end */
     world.outage[1] = world.outage[0];
     world.outage[1].from_ns = 1 * S;
     world.outage[1].until_ns = 1010 * MS;
@@ -885,7 +886,7 @@ static void deadline_is_passed_downstream(void **state)
     world.policy_of_service[0] = &policies[1];
     run();
     assert_int_equal(result.attempts, 5);
-    assert_int_equal(result.arrivals, 5); /* the middle gives each up when its caller does, and does not retry then */
+    assert_int_equal(result.arrivals, 5); /* the middle service gives up with its caller, and does not retry */
 }
 
 static void service_does_not_retry_past_its_callers_deadline(void **state)
@@ -893,7 +894,7 @@ static void service_does_not_retry_past_its_callers_deadline(void **state)
     (void)state;
     herd(1);
     chain(2, 5);
-    world.service[1].time = fixed(400 * MS); /* tried at 0, 410 and 820 ms; the next would be too late */
+    world.service[1].time = fixed(400 * MS); /* attempts at 0, 410 and 820 ms; the next would be too late */
     policies[1] = *policy;
     policies[1].pair.policy.attempt_timeout_ns = BIDE_NEVER;
     policy->pair.policy.attempt_timeout_ns = 1 * S;
@@ -951,10 +952,10 @@ static void closed_client_queues_its_arrivals(void **state)
     (void)state;
     world.clients[0].processes = 1;
     closed_clients(SIM_PACE_QUEUE);
-    assert_in_range(result.calls, 50 * 1900, 50 * 2000); /* it is busy all the time: as many as it can serve */
+    assert_in_range(result.calls, 50 * 1900, 50 * 2000); /* always busy: as many as can be served */
     world.service[0].time = fixed(50 * MS);
     run();
-    assert_near((double)result.calls / 200, 50 / 0.1, 0.02); /* now as many as come */
+    assert_near((double)result.calls / 200, 50 / 0.1, 0.02); /* now as many as arrive */
 }
 
 /* ---- recovery ---- */
@@ -988,11 +989,11 @@ static void backlog_delays_recovery(void **state)
     world.duration_ns = 300 * S;
     world.clients[0].arrival = SIM_UNIFORM;
     policy->pair.policy.attempt_timeout_ns = 1 * S;
-    queueing(1, fixed(8 * MS)); /* 125 a second */
+    queueing(1, fixed(8 * MS)); /* capacity 125 a second */
     outage(SIM_OUTAGE_HOLD, 20 * S, 30 * S);
     run();
     assert_true(result.recovers);
-    assert_in_range(result.recover_ns, 30 * S, 45 * S); /* 1000 held, 25 a second faster than they come: 40 s */
+    assert_in_range(result.recover_ns, 30 * S, 45 * S); /* 1000 held, worked off at 25 a second: 40 s */
 }
 
 static void permanent_overload_never_recovers(void **state)
@@ -1068,7 +1069,8 @@ static bool refuse(void)
     return ++asked >= refused_from;
 }
 
-/* Pools, queue, targets, sockets, users, closed clients, leases, the series: each of them lacks once. */
+/* Lets each allocation fail once: slabs, queue, targets, connection pools, users, closed clients, instances, the
+ * series. */
 static void run_without_memory_fails_and_leaks_nothing(void **state)
 {
     (void)state;

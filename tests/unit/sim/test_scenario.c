@@ -1,5 +1,5 @@
-/* test_sim_scenario.c - scenario files: what rows they come to, what the command line does to them, and everything that
- * can be wrong with them. Each test has a directory of its own as working directory and HOME. */
+/* test_scenario.c - scenario files: the rows they make, overrides of the command line, and every possible mistake. Each
+ * test has its own directory as working directory and HOME. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <setjmp.h>
@@ -76,7 +76,7 @@ static void add_policy(const char *word)
 
 static bool read_bytes(const char *text, size_t length)
 {
-    char *exact = malloc(length + (length == 0)); /* of exactly its size, for the address sanitizer */
+    char *exact = malloc(length + (length == 0)); /* of exact size, for the address sanitizer */
     assert_non_null(exact);
     memcpy(exact, text, length);
     sim_scenario_free(scenario);
@@ -92,7 +92,7 @@ static void assert_reads(const char *text)
         fail_msg("not read:\n%s", errors);
 }
 
-/* All that is told, exactly. */
+/* Checks the exact error text. */
 static void assert_reports(const char *text, const char *expected)
 {
     assert_false(read_bytes(text, strlen(text)));
@@ -134,7 +134,7 @@ static void assert_setting(const char *key, const char *expected)
     assert_setting_in(SIM_ALL_ROWS, key, expected);
 }
 
-/* ---- what a file comes to ---- */
+/* ---- rows ---- */
 
 static void file_without_cases_is_a_row_named_by_its_policy(void **state)
 {
@@ -205,7 +205,7 @@ static void cases_and_sweeps_make_rows_in_order(void **state)
     assert_int_equal(row(3)->world.service[0].order, SIM_FIFO);
     assert_int_equal(row(7)->world.service[0].fail_ppm, 500000);
     assert_int_equal(row(7)->world.clients[0].rate_micro, 2000000);
-    assert_setting("service.order", NULL); /* in which rows differ is not what they have in common */
+    assert_setting("service.order", NULL); /* settings that differ between rows are not common */
     assert_setting("clients.rate", NULL);
     assert_setting_in(0, "service.order", "fifo");
     assert_setting_in(7, "service.order", "lifo");
@@ -254,9 +254,9 @@ static void policy_may_be_a_preset_or_in_a_policy_file(void **state)
     assert_int_equal(row(0)->world.policy_of_clients[0]->pair.policy.attempts_max, 9);
     assert_reads("[clients]\nrate = 1/s\npolicy = ./bide.conf#service\n[service]\n");
     assert_int_equal(row(0)->world.policy_of_clients[0]->pair.policy.attempts_max, 8);
-    assert_reads(PLAIN); /* a scenario's figures do not depend on where it is run */
+    assert_reads(PLAIN); /* a scenario does not depend on the working directory */
     assert_int_not_equal(row(0)->world.policy_of_clients[0]->pair.policy.attempts_max, 8);
-    add_policy("service"); /* but the user's word means the user's own */
+    add_policy("service"); /* on the command line the user's own policy is meant */
     assert_reads(PLAIN);
     assert_int_equal(row(0)->world.policy_of_clients[0]->pair.policy.attempts_max, 8);
 }
@@ -305,7 +305,7 @@ static void set_removes_its_key_from_sweeps_and_cases(void **state)
 static void set_applies_to_every_policy_in_use(void **state)
 {
     set("policy.attempts=4");
-    set("policy.attempts=5"); /* the last one holds */
+    set("policy.attempts=5"); /* the last value applies */
     assert_reads(POLICIES
                  "[clients]\nrate=1/s\n[service]\n[case a]\nclients.policy = one\n[case b]\nclients.policy=two\n");
     assert_int_equal(row(0)->world.policy_of_clients[0]->pair.policy.attempts_max, 5);
@@ -327,7 +327,7 @@ static void set_may_change_the_head_and_one_group_of_several(void **state)
 static void policies_replace_cases(void **state)
 {
     write_file("x.conf", "[one]\nattempts = 9\n");
-    add_policy("one"); /* the scenario's own */
+    add_policy("one"); /* of the scenario itself */
     add_policy("x.conf#one");
     add_policy("grpc");
     assert_reads(POLICIES
@@ -363,7 +363,7 @@ static void invalid_overrides_are_reported_as_options(void **state)
         {"policy.base=1h", "cap of policy service is then 30s: want base (1h) or more"},
         {"policy.base=x", "want a duration such as 200ms"},
         {"clients.rate = ",
-         "want a rate such as 280/s or 30/min, in whole millionths a second"}, /* blanks are nothing */
+         "want a rate such as 280/s or 30/min, in whole millionths a second"}, /* blanks are trimmed */
         {"clients.rate", "want KEY=VALUE, such as clients.rate=300/s"},
         {"clients.rate=", "want a rate such as 280/s or 30/min, in whole millionths a second"},
         {"clients.rate=0/s", "want more than 0/s, or arrival = herd or closed"},
@@ -467,7 +467,7 @@ static void key_may_have_an_effect_in_some_rows_only(void **state)
     const char *text = "[clients]\nrate = 10/s\ncount = 5\n[service]\nfull = throttle\n"
                        "[case open]\nservice.queue_max = 3\n[case herd]\nclients.arrival = herd\n";
     assert_reads(text);
-    add_policy("service"); /* leaves the cases out; the file is right all the same */
+    add_policy("service"); /* omits the cases; the file is still valid */
     assert_reads(text);
     policies[0] = NULL;
     overrides.policy = NULL;
@@ -589,7 +589,7 @@ static void oversized_or_binary_file_is_rejected(void **state)
     memcpy(text, "[clients]\nrate = 1/s", 20);
     for (size_t i = 20; i + 3 < size; i += 3)
         memcpy(text + i, "\n x", 3);
-    assert_false(read_bytes(text, size - 1)); /* one value over 350,000 lines: told soon, and read in no time */
+    assert_false(read_bytes(text, size - 1)); /* a value of 350,000 lines is rejected early */
     assert_non_null(strstr(errors, "rate has more than 65536 bytes: want fewer"));
     free(text);
     static const char binary[] = PLAIN "[scenario]\ntitle = a\0b\n";
@@ -599,7 +599,7 @@ static void oversized_or_binary_file_is_rejected(void **state)
 
 /* ---- the docs ---- */
 
-/* The n-th block of the page, whatever it holds. */
+/* Returns the n-th code block of the page. */
 static struct bide_text block(const char *page, size_t n)
 {
     const char *at = page, *end = NULL;

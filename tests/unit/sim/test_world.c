@@ -1,4 +1,4 @@
-/* test_sim_world.c - the keys of a world, values as they are written, and what a world as a whole must be. */
+/* test_world.c - the keys of a world, the text form of values, and checks of a world as a whole. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -356,7 +356,7 @@ static void calls_must_begin_within_the_duration(void **state)
     world.clients[0].from_ns = 0;
     world.clients[0].until_ns = world.duration_ns + 1;
     assert_problem("clients.until = 60.000000001s: want the duration (1m) at most, or never");
-    world.clients[0].until_ns = 0; /* switched off */
+    world.clients[0].until_ns = 0; /* the group is switched off */
     assert_valid();
 }
 
@@ -365,7 +365,7 @@ static void processes_must_not_exceed_clients(void **state)
     world.clients[0].count = 10;
     world.clients[0].processes = 11;
     assert_problem("clients.processes = 11: want count (10) at most: the others would have nobody");
-    world.clients[0].count = 0; /* no clients: calls go round among the processes */
+    world.clients[0].count = 0; /* without clients, calls are spread over the processes */
     assert_valid();
 }
 
@@ -525,7 +525,7 @@ static void keys_without_effect_are_marked_ignored(void **state)
     assert_string_equal(faults[2].field->key.key, "fan");
 }
 
-/* The only fault is that this key is ignored; NULL: there is none. */
+/* Returns the key of the only fault, which must be an ignored key; NULL: no fault. */
 static const char *ignored_key(void)
 {
     struct sim_fault faults[SIM_FAULTS_MAX];
@@ -615,7 +615,7 @@ static void each_caller_with_gates_has_a_target(void **state)
 
 static void overload_estimate_includes_the_backlog(void **state)
 {
-    world.service[0].time.a_ns = 100 * BIDE_MS; /* ten a second */
+    world.service[0].time.a_ns = 100 * BIDE_MS; /* capacity 10 a second */
     uint64_t calm = sim_world_bytes(&world);
     world.clients[0].rate_micro = UINT64_C(10000) * 1000000;
     uint64_t storm = sim_world_bytes(&world);
