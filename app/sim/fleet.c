@@ -196,7 +196,7 @@ static bool instance_join(struct sim_state *state, const struct sim_caller *call
     uint32_t i = state->fleet.instances++;
     struct sim_instance *instance = &state->fleet.instance[i];
     struct lease_terms terms = {.capacity_milli = fleet->capacity_milli,
-                                .per_minute_milli = fleet->per_minute_milli,
+                                .per_minute_milli = fleet->refill_per_minute_milli,
                                 .open_permille = OPEN_PERMILLE,
                                 .timeout_ns = fleet->timeout_ns,
                                 .hold_off = true};

@@ -73,7 +73,7 @@ static const struct sim_field fields[] = {
     HEAD("question", SIM_FORM_TEXT, question, "a line of text", "", "what the scenario answers"),
     WORLD("duration", SIM_FORM_TIME, duration_ns, WANT_TIME, "1m", "calls begin within this time, from 0"),
     WORLD("drain", SIM_FORM_FLAG, drain, WANT_FLAG, "yes", "then go on until all calls are over; else stop"),
-    WORLD("bucket", SIM_FORM_TIME, bin_ns, WANT_TIME, "1s", "the width of a point in pictures over time"),
+    WORLD("bin", SIM_FORM_TIME, bin_ns, WANT_TIME, "1s", "the width of a point in pictures over time"),
     WORLD("recover_from", SIM_FORM_TIME, recover_from_ns, WANT_NEVER, "never",
           "recovery is looked for from here; never: the end of the last outage or peak"),
     HEAD("columns", SIM_FORM_METRICS, columns, WANT_METRICS, "", "figures that the table shows"),
@@ -118,7 +118,7 @@ static const struct sim_field fields[] = {
 
     FLEET("capacity", SIM_FORM_MILLI, capacity_milli, WANT_TOKENS, "100",
           "tokens of the one bucket, which begins empty"),
-    FLEET("per_minute", SIM_FORM_MILLI, per_minute_milli, WANT_TOKENS, "60", "that trickle into it"),
+    FLEET("refill_per_minute", SIM_FORM_MILLI, refill_per_minute_milli, WANT_TOKENS, "60", "that trickle into it"),
     FLEET("delay", SIM_FORM_SHAPE, delay, WANT_SHAPE, "1ms", "of each message to it and from it"),
     FLEET("timeout", SIM_FORM_TIME, timeout_ns, WANT_TIME, "500ms", "that an exchange may take"),
     FLEET("down_from", SIM_FORM_TIME, down_from_ns, WANT_NEVER, "never", "from here on it does not answer"),

@@ -130,7 +130,7 @@ static double tokens(const struct sim_result *r, size_t offset)
     return (double)*(const int64_t *)(const void *)((const char *)r + offset) / 1000;
 }
 
-static double fleet_alone_s(const struct sim_result *r, size_t argument)
+static double fleet_disconnected_s(const struct sim_result *r, size_t argument)
 {
     (void)argument;
     return seconds(r->fleet_disconnected_ns);
@@ -240,7 +240,7 @@ static const struct metric_row fixed_rows[] = {
     COUNT(fleet_lost, "exchanges that were not answered in time"),
     {{"fleet_leased", "", "tokens that it granted, less those given back", false}, tokens, FIELD(fleet_leased_milli)},
     {{"fleet_earned", "", "tokens earned by calls and reported to it", false}, tokens, FIELD(fleet_earned_milli)},
-    OTHER(fleet_alone_s, "s", "time that instances could not reach it, added up"),
+    OTHER(fleet_disconnected_s, "s", "time that instances could not reach it, added up"),
     COUNT(events, "events of the simulation"),
     COUNT(unfinished, "calls still going when the run was stopped"),
     COUNT(gave_up, "calls that gave up, for whatever reason"),

@@ -32,8 +32,8 @@ void sim_report_csv(FILE *out, const struct sim_batch *batch);
 /* Prints the series: row, time and the counts of each bin. */
 void sim_report_csv_series(FILE *out, const struct sim_batch *batch);
 
-/* {"scenario":…,"title":…,"seed":…,"seeds":…,"bucket_s":…,"settings":{…},
- *  "rows":[{"name":…,"label":…,"swept":…,"bucket_s":…,"metric":…,…,"half":{"metric":…,…},"series":{"calls":[…],…}}]}
+/* {"scenario":…,"title":…,"seed":…,"seeds":…,"bin_s":…,"settings":{…},
+ *  "rows":[{"name":…,"label":…,"swept":…,"bin_s":…,"metric":…,…,"half":{"metric":…,…},"series":{"calls":[…],…}}]}
  * Every row has all metrics, null where undefined. A flag is true, false or null; with several seeds it is true if true
  * for each seed, and "recovers_share" is the share of seeds for which it is. With several seeds the other metrics are
  * means and "half" has the half-widths of their intervals; with one seed there is no "half". The series is that of the

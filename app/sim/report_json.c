@@ -148,7 +148,7 @@ static void put_row(FILE *out, const struct sim_batch *batch, size_t i)
     put_member(out, ",\n      ", "swept");
     put_text(out, row->swept);
     put_settings(out, batch->scenario, i, "      ");
-    put_member(out, ",\n      ", "bucket_s");
+    put_member(out, ",\n      ", "bin_s");
     fputs(conf_decimal_format(digits, batch->row[i].result.bin_ns, BIDE_S), out);
     put_metrics(out, batch, i);
     if (batch->plan.seeds > 1)
@@ -167,7 +167,7 @@ void sim_report_json(FILE *out, const struct sim_batch *batch)
     put_member(out, ",\n  ", "title");
     put_text(out, sim_scenario_title(batch->scenario));
     fprintf(out, ",\n  \"seed\": %" PRIu64 ",\n  \"seeds\": %" PRIu32, batch->plan.seed, batch->plan.seeds);
-    put_member(out, ",\n  ", "bucket_s");
+    put_member(out, ",\n  ", "bin_s");
     fputs(batch->rows > 0 ? conf_decimal_format(digits, batch->row[0].result.bin_ns, BIDE_S) : "null", out);
     put_settings(out, batch->scenario, SIM_ALL_ROWS, "  ");
     fputs(",\n  \"rows\": [", out);

@@ -4,7 +4,7 @@
  *     title    = A cut network, and a database that never comes back
  *     question = How much retrying can it stand?
  *     duration = 600s
- *     bucket   = 1s
+ *     bin      = 1s
  *
  *     [policy one]             # as in bide.conf
  *     attempts = 2

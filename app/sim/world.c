@@ -221,7 +221,7 @@ static const struct {
     {SIM_PART_CLIENTS, is_spike, "end_rate", "only a ramp has a rate at the end: want arrival = ramp"},
     {SIM_PART_CLIENTS, is_open_loop, "think pace", "only closed clients think: want arrival = closed"},
     {SIM_PART_CLIENTS, has_one_shard, "scope", "their service has one shard"},
-    {SIM_PART_FLEET, fleet_is_unused, "capacity per_minute delay timeout down_from down_until",
+    {SIM_PART_FLEET, fleet_is_unused, "capacity refill_per_minute delay timeout down_from down_until",
      "nobody leases from it: want clients.fleet = yes"},
     {SIM_PART_FLEET, fleet_is_never_down, "down_until", "it is never down: want down_from"},
     {SIM_PART_SERVICE, is_row,
@@ -505,8 +505,8 @@ static void check_fleet(struct faults *f)
     const struct sim_fleet *fleet = &f->world->fleet;
     if (fleet->capacity_milli == 0 || fleet->capacity_milli > BIDE_CAPACITY_MAX_MILLI)
         fault_add(f, SIM_PART_FLEET, 0, "capacity", "want more than 0, and 268435.455 at most");
-    if (fleet->per_minute_milli > BIDE_CAPACITY_MAX_MILLI)
-        fault_add(f, SIM_PART_FLEET, 0, "per_minute", "want 268435.455 at most");
+    if (fleet->refill_per_minute_milli > BIDE_CAPACITY_MAX_MILLI)
+        fault_add(f, SIM_PART_FLEET, 0, "refill_per_minute", "want 268435.455 at most");
     if (fleet->timeout_ns == 0)
         fault_add(f, SIM_PART_FLEET, 0, "timeout", "want more than 0");
     if (fleet->down_from_ns == BIDE_NEVER)
@@ -527,9 +527,9 @@ static void check_scenario(struct faults *f)
     if (world->duration_ns <= 0 || world->duration_ns > YEAR)
         fault_add(f, SIM_PART_WORLD, 0, "duration", "want more than 0, and 365d at most");
     if (world->bin_ns <= 0)
-        fault_add(f, SIM_PART_WORLD, 0, "bucket", "want more than 0");
+        fault_add(f, SIM_PART_WORLD, 0, "bin", "want more than 0");
     else if (world->duration_ns / world->bin_ns > POINTS_MAX)
-        fault_add(f, SIM_PART_WORLD, 0, "bucket", "there would be more than a million of them: want %s or more",
+        fault_add(f, SIM_PART_WORLD, 0, "bin", "there would be more than a million of them: want %s or more",
                   duration_text(world->duration_ns / POINTS_MAX + 1).text);
     if (world->recover_from_ns != BIDE_NEVER && world->recover_from_ns >= world->duration_ns)
         fault_add(f, SIM_PART_WORLD, 0, "recover_from", "want less than the duration (%s), or never",

@@ -10,7 +10,7 @@ setup() {
 title    = A shop and its database
 question = Does it come back?
 duration = 60s
-bucket   = 1s
+bin      = 1s
 
 [policy naive]
 attempts = 4
@@ -185,7 +185,7 @@ teardown() { bide_teardown; }
     [ "$(seed_of shop.ini --set scenario.seed=7)" = 7 ]
     [ "$(seed_of shop.ini --set scenario.seed=7 --seed 3)" = 3 ]
     [ "$(seed_of shop.ini --set scenario.seed=7 --seed 1)" = 1 ]
-    sed 's/^bucket .*/&\nseed = 9/' shop.ini > nine.ini
+    sed 's/^bin .*/&\nseed = 9/' shop.ini > nine.ini
     [ "$(seed_of nine.ini)" = 9 ]
     bide sim nine.ini --csv | cut -d , -f 2- > by-file
     bide sim shop.ini --seed 9 --csv | cut -d , -f 2- > by-option

@@ -89,7 +89,7 @@ static void some_sharing(struct dice *dice, struct sim_clients *c, const struct 
 static void some_fleet(struct dice *dice, struct sim_fleet *fleet)
 {
     fleet->capacity_milli = 1 + (uint32_t)roll(dice, 20000);
-    fleet->per_minute_milli = (uint32_t)roll(dice, 3) * 100000;
+    fleet->refill_per_minute_milli = (uint32_t)roll(dice, 3) * 100000;
     fleet->delay = some_shape(dice, 200 * MS);
     fleet->timeout_ns = 1 + some_time(dice, 400 * MS);
     if (once_in(dice, 2))
@@ -294,7 +294,7 @@ static void retries_are_covered_by_leases_and_local_refill(uint64_t number, cons
         buckets += world->service[world->clients[i].service].shards;
     }
     double got_milli = (double)r->fleet_earned_milli +
-                       (double)(buckets * world->fleet.per_minute_milli) * (double)(r->ended_ns + MS) / (60e9);
+                       (double)(buckets * world->fleet.refill_per_minute_milli) * (double)(r->ended_ns + MS) / (60e9);
     double trickled_milli = (double)floor_milli * (double)r->fleet_disconnected_ns / 60e9;
     LAW((double)((r->retries + r->hedges) * cost_milli) <= (double)r->fleet_leased_milli + trickled_milli);
     LAW((double)r->fleet_leased_milli <= got_milli);

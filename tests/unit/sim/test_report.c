@@ -555,7 +555,7 @@ static void json_has_scenario_seed_settings_and_rows(void **state)
     assert_string_equal(json_string_value(json_object_get(tree, "scenario")), "made_up");
     assert_int_equal(json_integer_value(json_object_get(tree, "seed")), 7);
     assert_int_equal(json_integer_value(json_object_get(tree, "seeds")), 1);
-    assert_int_equal(json_integer_value(json_object_get(tree, "bucket_s")), 1);
+    assert_int_equal(json_integer_value(json_object_get(tree, "bin_s")), 1);
     json_t *settings = json_object_get(tree, "settings");
     assert_string_equal(json_string_value(json_object_get(settings, "clients.rate")), "280/s");
     assert_string_equal(json_string_value(json_object_get(settings, "policy.one.attempts")), "2 \"<&");

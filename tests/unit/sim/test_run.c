@@ -629,7 +629,7 @@ static void set_fleet(uint32_t processes)
     world.duration_ns = 90 * S;
     world.clients[0].processes = processes;
     world.clients[0].fleet = true;
-    world.fleet.per_minute_milli = 0;
+    world.fleet.refill_per_minute_milli = 0;
     world.service[0].fail_ppm = 1000000;
 }
 
@@ -649,7 +649,7 @@ static void fleet_retries_follow_the_refill(void **state)
 {
     (void)state;
     set_fleet(50);
-    world.fleet.per_minute_milli = 60000;
+    world.fleet.refill_per_minute_milli = 60000;
     run();
     assert_in_range(result.retries, 80, 90);
     assert_in_range(result.fleet_leased_milli, result.retries * 1000, 90000);
@@ -673,7 +673,7 @@ static void disconnected_instances_have_their_local_floor(void **state)
 {
     (void)state;
     set_fleet(10);
-    world.fleet.per_minute_milli = 60000;
+    world.fleet.refill_per_minute_milli = 60000;
     world.fleet.down_from_ns = 0;
     run();
     assert_int_equal(result.fleet_exchanges, 0);
@@ -687,7 +687,7 @@ static void reply_after_the_timeout_is_lost_with_its_grant(void **state)
 {
     (void)state;
     set_fleet(10);
-    world.fleet.per_minute_milli = 60000;
+    world.fleet.refill_per_minute_milli = 60000;
     world.fleet.delay = fixed(200 * MS);
     world.fleet.timeout_ns = 300 * MS;
     run();

@@ -443,9 +443,9 @@ static void fleet_numbers_must_fit_the_bucket(void **state)
     world.fleet.capacity_milli = 268435456;
     assert_problem("fleet.capacity = 268435.456: want more than 0, and 268435.455 at most");
     world.fleet.capacity_milli = 268435455;
-    world.fleet.per_minute_milli = 268435456;
-    assert_problem("fleet.per_minute = 268435.456: want 268435.455 at most");
-    world.fleet.per_minute_milli = 0;
+    world.fleet.refill_per_minute_milli = 268435456;
+    assert_problem("fleet.refill_per_minute = 268435.456: want 268435.455 at most");
+    world.fleet.refill_per_minute_milli = 0;
     assert_valid();
     world.fleet.timeout_ns = 0;
     assert_problem("fleet.timeout = 0: want more than 0");
@@ -503,9 +503,9 @@ static void slow_outage_fails_as_the_service_by_default(void **state)
 static void bin_width_must_be_positive_and_not_too_small(void **state)
 {
     world.bin_ns = 0;
-    assert_problem("scenario.bucket = 0: want more than 0");
+    assert_problem("scenario.bin = 0: want more than 0");
     world.bin_ns = BIDE_US;
-    assert_problem("scenario.bucket = 1us: there would be more than a million of them: want 60.001us or more");
+    assert_problem("scenario.bin = 1us: there would be more than a million of them: want 60.001us or more");
     world.bin_ns = world.duration_ns / 1000000;
     assert_valid();
 }
