@@ -571,7 +571,7 @@ static const char *const sim_forms[] = {
     [SIM_FORM_MILLI] = "decimal",   [SIM_FORM_PERMILLE] = "share",  [SIM_FORM_PPM] = "share",
     [SIM_FORM_PPM_USUAL] = "share", [SIM_FORM_WORD] = "word",       [SIM_FORM_FLAG] = "yes, no",
     [SIM_FORM_SERVICE] = "service", [SIM_FORM_CALLS] = "service",   [SIM_FORM_POLICY] = "policy",
-    [SIM_FORM_TEXT] = "text",       [SIM_FORM_METRIC] = "figure",   [SIM_FORM_METRICS] = "figures",
+    [SIM_FORM_TEXT] = "text",       [SIM_FORM_METRIC] = "metric",   [SIM_FORM_METRICS] = "metrics",
 };
 
 static void scenario_keys(const char *section)

@@ -69,7 +69,7 @@ static const char *read_set(void *settings, const char *value)
     if (equals == NULL || equals == value)
         return "KEY=VALUE, such as clients.rate=300/s or policy.attempts=3; bide sim keys lists the keys";
     if (s->sets == SETS_MAX)
-        return "no more than 64 of them";
+        return "an option given at most 64 times";
     s->set[s->sets++] = value;
     return NULL;
 }
@@ -78,10 +78,10 @@ static const char *read_policy(void *settings, const char *value)
 {
     struct settings *s = settings_for_run(settings);
     if (s->policies == POLICIES_MAX)
-        return "no more than 32 of them";
+        return "a policy given with at most 31 others";
     for (size_t i = 0; i < s->policies; i++)
         if (strcmp(s->policy[i], value) == 0)
-            return "each policy once";
+            return "a policy given once";
     s->policy[s->policies++] = value;
     return NULL;
 }
@@ -117,7 +117,8 @@ static const char *read_threads(void *settings, const char *value)
 static const char *read_expect(void *settings, const char *value)
 {
     struct settings *s = settings_for_run(settings);
-    return s->expects < EXPECTS_MAX ? sim_expect_read(&s->expect[s->expects++], value) : "no more than 64 of them";
+    return s->expects < EXPECTS_MAX ? sim_expect_read(&s->expect[s->expects++], value)
+                                    : "an option given at most 64 times";
 }
 
 static const char *read_json(void *settings, const char *value)
@@ -155,16 +156,16 @@ static void settings_init(void *settings)
 static const struct cli_option world_options[] = {
     {.name = "set",
      .value = "KEY=VALUE",
-     .help = "change any key of the scenario, or policy.KEY of every policy; may be repeated",
+     .help = "set a key of the scenario, or policy.KEY of every policy; may be repeated",
      .read = read_set,
-     .details = "A key that the scenario sweeps, or that its cases set, has this one value then. `bide sim keys` lists "
-                "the keys of the world; those of policies are in bide.conf(5)."},
+     .details = "Removes the key from sweeps and cases of the scenario. `bide sim keys` lists the keys of the world; "
+             "those of policies are in bide.conf(5)."},
     {.name = "policy",
      .value = "NAME",
-     .help = "play it with this policy: a section of bide.conf, a preset, or FILE#NAME",
+     .help = "run the scenario with this policy: a section of bide.conf, a preset, or FILE#NAME",
      .read = read_policy,
      .completion = CLI_COMPLETE_POLICY,
-     .details = "May be repeated: they are compared side by side. They take the place of the scenario's own cases."},
+     .details = "May be repeated to compare policies. They replace the scenario's own cases."},
     {.name = "config",
      .value = "FILE",
      .help = "read policies from this file instead of bide.conf",
@@ -172,19 +173,19 @@ static const struct cli_option world_options[] = {
      .completion = CLI_COMPLETE_FILE},
     {.name = "seed",
      .value = "N",
-     .help = "the seed of chance; without it the scenario's, which is 1 if it names none",
+     .help = "seed of the random numbers; default the scenario's seed, or 1",
      .read = read_seed,
      .details = "The same seed gives the same bytes, on every machine and with any number of threads."},
     {.name = "seeds",
      .value = "N",
-     .help = "play each row with so many seeds; figures are then means with a 95 % interval",
+     .help = "run each row with this many seeds; metrics are then means with a 95 % interval",
      .read = read_seeds,
-     .details = "The first is --seed, the others follow it. Series and pictures over time are of the first."},
+     .details = "The first is --seed, the others follow it. Series and pictures over time show the first."},
     {.name = "threads",
      .value = "N",
-     .help = "runs at once; without it as many as there are cores",
+     .help = "parallel runs; default the number of cores",
      .read = read_threads,
-     .details = "Fewer, if memory is not enough for all of them; that is said."},
+     .details = "Fewer if the memory is not enough; a message then tells the number."},
     {.name = "expect",
      .value = "EXPRESSION",
      .help = "exit 1 unless this is true: 'recovers', 'amplification<1.2'; may be repeated",
@@ -197,16 +198,16 @@ static const struct cli_option output_options[] = {
     {.name = "csv", .help = "print comma-separated values instead: a line per row, all metrics", .read = read_csv},
     {.name = "series",
      .value = "FILE",
-     .help = "write what happened in each bucket of time, as comma-separated values",
+     .help = "write the counts of each time bin, as comma-separated values",
      .read = read_series,
      .completion = CLI_COMPLETE_FILE},
     {.name = "svg", .value = "FILE", .help = "write the picture", .read = read_svg, .completion = CLI_COMPLETE_FILE},
     {.name = "html",
      .value = "FILE",
-     .help = "write a page with charts and all figures; it needs no other file",
+     .help = "write a page with charts and all metrics; it needs no other file",
      .read = read_html,
      .completion = CLI_COMPLETE_FILE,
-     .details = "A FILE is replaced when the new one is whole. `-` is standard output, instead of the table."},
+     .details = "A FILE is replaced when the new file is complete. `-` is standard output, instead of the table."},
 };
 
 static const struct cli_group groups[] = {
@@ -216,26 +217,26 @@ static const struct cli_group groups[] = {
 
 static const struct cli_section sections[] = {
     {.title = "Words",
-     .text = "  list           the scenarios there are\n"
-             "  show NAME      the file of one of them, to start your own from\n"
-             "  keys           all keys of such files, with their defaults\n"
-             "  metrics        all figures by name\n"
-             "  assert NAME    as NAME, but one line per expectation and no table\n\n"
-             "Anything else is a scenario of the list, or a file: its name has a . or a / in it. `-` is standard "
-             "input."},
+     .text = "  list           the scenarios of the catalogue\n"
+             "  show NAME      the file of a scenario, as a start for your own\n"
+             "  keys           all keys of scenario files, with their defaults\n"
+             "  metrics        all metrics by name\n"
+             "  assert NAME    run NAME, and print a line per expectation instead of the table\n\n"
+             "Anything else is a scenario of the catalogue, or a file: a name that contains a . or a /. `-` is "
+             "standard input."},
     {.title = "Expectations",
-     .text = "  recovers             a flag is yes; with ! before it, no\n"
-             "  amplification<1.2    a figure: < <= > >= = !=; its unit may follow, or %\n"
-             "  lifo: recovers       only of the rows of that name\n\n"
-             "Put them in quotes: < and > mean something to the shell, ! to some. Each is asked of every row. With "
-             "--seeds the worst seed answers. A figure that has no value (recover_s of what never recovers) fails."},
+     .text = "  recovers             the flag must be yes; with ! before it, no\n"
+             "  amplification<1.2    a comparison: < <= > >= = !=; a unit or % may follow\n"
+             "  lifo: recovers       only for rows of that name\n\n"
+             "Quote them: < and > are special to the shell, ! to some shells. An expectation applies to every row. "
+             "With --seeds the worst seed decides. A metric without a value fails (recover_s if it never recovers)."},
     {.title = "Environment",
-     .text = "`BIDE_CONFIG` is as --config. `BIDE_SIM_QUEUE=plain` takes the reference implementation of the queue of "
-             "events: slower, and the same bytes."},
+     .text = "`BIDE_CONFIG` is the default of --config. `BIDE_SIM_QUEUE=plain` uses the reference implementation of "
+             "the event queue: slower, with the same output."},
     {.title = "Exit status",
-     .text = "0. 1 if an expectation does not hold. 125 if scenario, policy or option is wrong, there is not memory "
-             "enough (nothing is run then), or an output cannot be written. 128 plus the signal's number when it was "
-             "stopped, 130 for Ctrl-C."},
+     .text = "0. 1 if an expectation fails. 125 if a scenario, policy or option is invalid, the memory is not enough "
+             "(nothing is run then), or an output cannot be written. 128 plus the signal's number after a signal, 130 "
+             "for Ctrl-C."},
     {.title = "Examples",
      .text = "  bide sim list\n"
              "  bide sim metastable --html metastable.html\n"
@@ -254,11 +255,11 @@ const struct cli_command cli_sim = {
     .name = "sim",
     .summary = CLI_SIM_SUMMARY,
     .synopsis = "[options] [assert] NAME|FILE\nlist|keys|metrics [--json]\nshow NAME",
-    .about = "Plays a fleet of clients, services of limited capacity and the network between them on a virtual clock, "
-             "with the very engine that production runs, and tells what the retries did to the server: arrivals and "
-             "what was served, amplification, give-ups by reason, goodput, recovery, latency.\n\n"
-             "A scenario compares several cases or policies, one row each. Those of the catalogue are built in; your "
-             "own is an INI file of the same form.",
+    .about = "Simulates clients, services of limited capacity and the network between them on a virtual clock, with "
+             "the production engine, and reports the effect of retries on the server: arrivals and served requests, "
+             "amplification, give-ups by reason, goodput, recovery, latency.\n\n"
+             "A scenario compares several cases or policies, a row each. The catalogue is built in; your own scenario "
+             "is an INI file of the same form.",
     .groups = groups,
     .group_count = sizeof groups / sizeof *groups,
     .sections = sections,
@@ -347,7 +348,7 @@ static int report_unknown_scenario(const char *name, size_t from)
         return cli_fail(&cli_sim, "%s: no such scenario; the file of that name is ./%s", name, name);
     if (near != NULL)
         return cli_fail(&cli_sim, "%s: no such scenario; did you mean %s?", name, near);
-    return cli_fail(&cli_sim, "%s: want a scenario of bide sim list, or a file: its name has a . or a / in it", name);
+    return cli_fail(&cli_sim, "%s: must be a scenario of bide sim list, or a file name with a . or a / in it", name);
 }
 
 static int run_show(const struct settings *s, char **operands)
@@ -355,8 +356,7 @@ static int run_show(const struct settings *s, char **operands)
     const struct sim_entry *entry = catalogue_find(operands[0]);
     (void)s;
     if (entry == NULL && name_is_file(operands[0]))
-        return cli_fail(&cli_sim, "show %s: want a scenario of bide sim list; files can be read by anything",
-                        operands[0]);
+        return cli_fail(&cli_sim, "show %s: must be a scenario of bide sim list; a file is shown by cat", operands[0]);
     if (entry == NULL)
         return report_unknown_scenario(operands[0], SUBCOMMANDS);
     fwrite(entry->text, 1, entry->length, stdout);
@@ -454,13 +454,15 @@ static bool plan_fit_memory(struct sim_plan *plan, const struct sim_scenario *sc
     while (plan->threads > 1 && sim_batch_bytes(scenario, plan) > left)
         plan->threads--;
     if (sim_batch_bytes(scenario, plan) > left) {
-        cli_fail(&cli_sim, "needs about %s at once, and %s are left: use a smaller %s",
+        cli_fail(&cli_sim, "needs about %s of memory, and %s are available: use a smaller %s",
                  bytes_text(needed, sim_batch_bytes(scenario, plan)), there, largest_row_keys(scenario));
         return false;
     }
     if (plan->threads < wanted)
-        cli_report(&cli_sim, "%" PRIu32 " runs at once would need about %s, and %s are left: %" PRIu32 " at once",
-                   wanted, needed, there, plan->threads);
+        cli_report(&cli_sim,
+                "%" PRIu32 " parallel runs need about %s of memory, and %s are available: running %" PRIu32
+                " at a time",
+                wanted, needed, there, plan->threads);
     return true;
 }
 
@@ -514,8 +516,8 @@ static int report_failed_run(enum sim_end end, const char *row)
 {
     if (end == SIM_END_ENDLESS)
         return cli_fail(&cli_sim,
-                        "%s: never comes to an end: its calls go on after the duration; --set "
-                        "scenario.drain=no stops it there",
+                        "%s: does not end: calls continue after the duration; --set scenario.drain=no stops "
+                        "the run there",
                         row);
     return cli_fail(&cli_sim, "%s: %s", row, end == SIM_END_NO_MEMORY ? "no memory" : "stopped");
 }
@@ -527,7 +529,7 @@ static bool plan_read_queue(struct sim_plan *plan)
     plan->plain_queue = queue != NULL && strcmp(queue, "plain") == 0;
     if (queue == NULL || queue[0] == '\0' || plan->plain_queue)
         return true;
-    cli_fail(&cli_sim, "BIDE_SIM_QUEUE=%s: want plain, or nothing", queue);
+    cli_fail(&cli_sim, "BIDE_SIM_QUEUE=%s: must be plain, or empty", queue);
     return false;
 }
 
@@ -650,7 +652,7 @@ out:
 static int run_assert(const struct settings *s, char **operands)
 {
     if (s->expects == 0)
-        return cli_fail(&cli_sim, "assert %s: want what is expected: --expect 'amplification<1.2'", operands[0]);
+        return cli_fail(&cli_sim, "assert %s: needs an expectation, such as --expect 'amplification<1.2'", operands[0]);
     return run_scenario(s, operands[0], true);
 }
 
@@ -662,12 +664,13 @@ static int subcommand_run(const struct subcommand *subcommand, const struct sett
     while (operands[count] != NULL)
         count++;
     if (count < subcommand->operands)
-        return cli_fail(&cli_sim, "%s: want a scenario after it; bide sim list names them", subcommand->name);
+        return cli_fail(&cli_sim, "%s: needs a scenario after it; see bide sim list", subcommand->name);
     if (count > subcommand->operands)
-        return cli_fail(&cli_sim, "%s: want %s after %s", operands[subcommand->operands],
+        return cli_fail(&cli_sim, "%s: unexpected argument: must be %s after %s", operands[subcommand->operands],
                         subcommand->operands > 0 ? "one scenario" : "nothing", subcommand->name);
     if ((s->has_run_option && !subcommand->runs) || (s->outputs.json && !subcommand->has_json && !subcommand->runs))
-        return cli_fail(&cli_sim, "%s: want no option%s", subcommand->name, subcommand->has_json ? " but --json" : "");
+        return cli_fail(&cli_sim, "%s: accepts no option%s", subcommand->name,
+                        subcommand->has_json ? " but --json" : "");
     return subcommand->run(s, operands);
 }
 
@@ -675,12 +678,13 @@ static int sim_main(void *settings, char **operands)
 {
     const struct settings *s = settings;
     if (operands[0] == NULL)
-        return cli_fail(&cli_sim, "want a scenario, such as storm_herd; bide sim list names them");
+        return cli_fail(&cli_sim, "a scenario is missing, such as storm_herd; see bide sim list");
     for (size_t i = 0; i < SUBCOMMANDS; i++)
         if (strcmp(operands[0], subcommands[i].name) == 0)
             return subcommand_run(&subcommands[i], s, operands + 1);
     if (operands[1] != NULL)
-        return cli_fail(&cli_sim, "%s: want one scenario at a time, %s is another; a policy stands behind --policy",
-                        operands[1], operands[0]);
+        return cli_fail(
+            &cli_sim, "%s: unexpected argument after the scenario %s: must be one scenario; use --policy for a policy",
+            operands[1], operands[0]);
     return run_scenario(s, operands[0], false);
 }

@@ -31,7 +31,7 @@ static bool is_stdout(const char *file)
 
 static bool report_same_file(const struct cli_sim_outputs *outputs, size_t i, size_t k)
 {
-    cli_fail(&cli_sim, "%s %s: want another file than that of %s", kinds[i].option, outputs->file[i], kinds[k].option);
+    cli_fail(&cli_sim, "%s %s: must not be the file of %s", kinds[i].option, outputs->file[i], kinds[k].option);
     return false;
 }
 
@@ -44,10 +44,11 @@ bool cli_sim_outputs_check(struct cli_sim_outputs *outputs, bool asserts)
                               : on_stdout > 0 ? CLI_SIM_STDOUT_DATA
                                               : CLI_SIM_STDOUT_TABLE;
     if (on_stdout > 1)
-        cli_fail(&cli_sim, "want one of --json, --csv and a file named - at a time: all of them go to standard output");
+        cli_fail(&cli_sim,
+                 "only one of --json, --csv and a file named - is allowed: all of them go to standard output");
     else if (on_stdout > 0 && asserts)
-        cli_fail(&cli_sim, "assert prints a line per expectation: --json, --csv and a file named - go with bide sim "
-                           "NAME --expect");
+        cli_fail(&cli_sim, "assert prints a line per expectation: use bide sim NAME --expect with --json, --csv or a "
+                           "file named -");
     return on_stdout <= (asserts ? 0 : 1);
 }
 
@@ -61,7 +62,7 @@ bool cli_sim_outputs_check_input(const struct cli_sim_outputs *outputs, const ch
         if (file == NULL || is_stdout(file) || stat(file, &out) != 0 || out.st_dev != in.st_dev ||
             out.st_ino != in.st_ino)
             continue;
-        cli_fail(&cli_sim, "%s %s: want another file: this one is read", kinds[i].option, file);
+        cli_fail(&cli_sim, "%s %s: must be another file: this file is an input", kinds[i].option, file);
         return false;
     }
     return true;

@@ -16,7 +16,7 @@
 #define WANT_MAX   256u
 #define NUMBER_MAX 64u
 #define MICRO      INT64_C(1000000) /* numbers are read as integers, in millionths */
-#define IN_QUOTES  "in quotes: < and > mean something to the shell"
+#define IN_QUOTES  "in quotes: < and > are special to the shell"
 
 /* ---- reading ---- */
 
@@ -145,12 +145,12 @@ static const char *expect_read_metric(struct sim_expect *expect, struct bide_tex
 {
     const char *near = sim_metric_suggest(name.at, name.length);
     if (name.length == 0)
-        return want_format("a metric first, such as 'recovers' or 'amplification<1.2'");
+        return want_format("a metric, such as 'recovers', or a comparison, such as 'amplification<1.2'");
     expect->metric = sim_metric_find(name.at, name.length);
     if (expect->metric != SIZE_MAX)
         return NULL;
     if (near != NULL)
-        return want_format("%s: there is no %.*s; bide sim metrics lists all", near, (int)name.length, name.at);
+        return want_format("%s: there is no metric %.*s; bide sim metrics lists all", near, (int)name.length, name.at);
     return want_format("a metric of bide sim metrics, such as 'recovers' or 'amplification<1.2'; there is no %.*s",
                        (int)name.length, name.at);
 }
@@ -164,7 +164,7 @@ static const char *expect_read_flag(struct sim_expect *expect, const struct sign
     if (sign == NULL)
         return NULL;
     if ((sign->op != SIM_OP_EQUAL && sign->op != SIM_OP_UNEQUAL) || (!yes && !no))
-        return want_format("'%s' or '!%s': it is yes or no", name, name);
+        return want_format("'%s' or '!%s': the metric is yes or no", name, name);
     expect->op = yes == (sign->op == SIM_OP_EQUAL) ? SIM_OP_IS_YES : SIM_OP_IS_NO;
     return NULL;
 }
@@ -173,17 +173,18 @@ static const char *expect_read_comparison(struct sim_expect *expect, const struc
 {
     const struct sim_metric *metric = sim_metric(expect->metric);
     if (sign == NULL)
-        return want_format("what it should be, such as '%s<1.2', " IN_QUOTES, metric->name);
+        return want_format("a comparison such as '%s<1.2', " IN_QUOTES, metric->name);
     expect->op = sign->op;
     if (value.length == 0)
-        return want_format("a number behind %s, all of it " IN_QUOTES, sign->text);
+        return want_format("a comparison with a number after %s, " IN_QUOTES, sign->text);
     bool read = number_read(value, metric, &expect->number);
     if (metric_is_share(metric) && (!read || expect->number > 1))
-        return want_format("a share behind %s, from 0 to 1 or in per cent: '%s%s99%%'", sign->text, metric->name,
-                           sign->text);
+        return want_format("a comparison with a share after %s, from 0 to 1 or in per cent: '%s%s99%%'", sign->text,
+                           metric->name, sign->text);
     if (!read)
-        return want_format("a number%s%s behind %s, such as '%s%s1.2%s'", metric->unit[0] != '\0' ? " of " : "",
-                           metric->unit, sign->text, metric->name, sign->text, metric->unit);
+        return want_format("a comparison with a number%s%s after %s, such as '%s%s1.2%s'",
+                           metric->unit[0] != '\0' ? " of " : "", metric->unit, sign->text, metric->name, sign->text,
+                           metric->unit);
     return NULL;
 }
 
@@ -195,9 +196,9 @@ static const char *expect_read_row(struct sim_expect *expect, const char **text)
         return NULL;
     struct bide_text row = text_trimmed(*text, (size_t)(colon - *text));
     if (row.length == 0)
-        return want_format("the name of a row before the colon");
+        return want_format("an expectation with the name of a row before the colon");
     if (row.length >= sizeof expect->row)
-        return want_format("a shorter name of a row");
+        return want_format("an expectation with a shorter name of a row");
     memcpy(expect->row, row.at, row.length);
     *text = colon + 1;
     return NULL;
@@ -223,7 +224,7 @@ const char *sim_expect_read(struct sim_expect *expect, const char *text)
         return problem;
     bool flag = sim_metric(expect->metric)->flag;
     if (negated && (sign != NULL || !flag))
-        return want_format("! only before a flag, such as '!recovers'; numbers have !=, < and >=");
+        return want_format("an expectation with ! only before a flag, such as '!recovers'; numbers have !=, < and >=");
     if (negated)
         expect->op = SIM_OP_IS_NO;
     return flag ? expect_read_flag(expect, sign, value) : expect_read_comparison(expect, sign, value);

@@ -167,19 +167,17 @@ static double refused_by(const struct sim_result *r, size_t gate)
     }
 
 #define PEAK(what, index, width, about)                                                                                \
-    {{"peak_" #what "_" width, "", "the most " about " in one bucket of " width, false},                               \
-     peak_most,                                                                                                        \
-     FIELD(peak[index].what)},                                                                                         \
+    {{"peak_" #what "_" width, "", "most " about " in a bin of " width, false}, peak_most, FIELD(peak[index].what)},   \
     {                                                                                                                  \
-        {"peak_" #what "_" width "_at_ms", "ms", "when that bucket of " width " begins", false}, peak_at,              \
+        {"peak_" #what "_" width "_at_ms", "ms", "when that bin of " width " begins", false}, peak_at,                 \
             FIELD(peak[index].what)                                                                                    \
     }
 #define PEAKS(what, about)                                                                                             \
     PEAK(what, 0, "1ms", about), PEAK(what, 1, "10ms", about), PEAK(what, 2, "50ms", about), PEAK(what, 3, "1s", about)
 
 static const struct metric_row fixed_rows[] = {
-    COUNT(calls, "calls begun by clients: first tries"),
-    COUNT(attempts, "attempts started by clients: first tries, retries and hedges"),
+    COUNT(calls, "calls begun by clients"),
+    COUNT(attempts, "attempts started by clients: first attempts, retries and hedges"),
     COUNT(retries, "retries started by clients"),
     COUNT(hedges, "hedges started by clients"),
     OTHER(hedge_share, "", "hedges per call"),
@@ -187,45 +185,44 @@ static const struct metric_row fixed_rows[] = {
           "arrivals at the last service per call of the clients; below 1 where breakers refuse calls"),
     OTHER(success, "", "share of calls that succeeded"),
     OTHER(error, "", "share of calls that gave up"),
-    {{"goodput", "/s", "calls that succeed per second in the last quarter of the calls' time", false},
+    {{"goodput", "/s", "successful calls per second in the last quarter of the calls' time", false},
      rate,
      FIELD(goodput)},
     {{"attempt_rate", "/s", "arrivals per second in the last quarter of the calls' time", false},
      rate,
      FIELD(attempt_rate)},
     COUNT(arrivals, "attempts that reached the last service"),
-    COUNT(first_arrivals, "of those, first attempts"),
-    COUNT(served, "attempts that the last service answered well"),
-    COUNT(failed, "attempts that it served and failed"),
-    COUNT(refused, "attempts that it turned away, or left without an answer: queue full, or an outage"),
-    COUNT(dropped, "attempts that it threw away because their caller had given up"),
-    COUNT(wasted, "attempts that it served for callers who no longer waited"),
+    COUNT(first_arrivals, "arrivals that are first attempts"),
+    COUNT(served, "attempts that the last service answered successfully"),
+    COUNT(failed, "attempts that the last service served and failed"),
+    COUNT(refused, "attempts that it rejected or left without a response: queue full, or an outage"),
+    COUNT(dropped, "attempts that it dropped because they were past their deadline"),
+    COUNT(wasted, "attempts that it served for callers that no longer waited"),
     COUNT(lost, "messages that the network lost"),
-    {{"recovers", "", "over 10 s, 90 % as large a share of calls succeeded as before; none if nothing disturbed it",
-      true},
+    {{"recovers", "", "over 10 s, success is at least 90 % of that before the disturbance; none without one", true},
      recovers,
      0},
-    OTHER(recover_s, "s", "from the end of the disturbance until it did; none if it never does"),
-    OTHER(duration_s, "s", "when the last event was"),
-    {{"latency_mean_ms", "ms", "mean time of a user's call that succeeded, waits included", false}, latency_mean, 0},
+    OTHER(recover_s, "s", "from the end of the disturbance until recovery; none if it never recovers"),
+    OTHER(duration_s, "s", "time of the last event"),
+    {{"latency_mean_ms", "ms", "mean latency of users' calls that succeeded, waits included", false}, latency_mean, 0},
     LATENCY(p50, 500000, "half of the users' calls that succeeded took no longer"),
     LATENCY(p90, 900000, "90 % of the users' calls that succeeded took no longer"),
     LATENCY(p99, 990000, "99 % of the users' calls that succeeded took no longer"),
     LATENCY(p999, 999000, "99.9 % of the users' calls that succeeded took no longer"),
     LATENCY(max, 1000000, "the longest of the users' calls that succeeded"),
     PEAKS(arrivals, "arrivals"),
-    PEAKS(retries, "arrivals that are no first attempts"),
+    PEAKS(retries, "arrivals that are not first attempts"),
     PEAKS(served, "attempts served"),
     PEAKS(probes, "probes of half-open breakers"),
-    COUNT(users, "users' calls: with fan-out, one for all its calls; else as calls"),
-    OTHER(users_success, "", "share of those whose calls all succeeded"),
-    COUNT(openings, "times that a breaker of a client opened"),
-    COUNT(reopenings, "of those, opened again by a failed probe"),
+    COUNT(users, "users' calls: a fan-out counts once; else the same as calls"),
+    OTHER(users_success, "", "share of users' calls without a failed call"),
+    COUNT(openings, "openings of the clients' breakers"),
+    COUNT(reopenings, "openings by a failed probe"),
     COUNT(probes, "attempts let through by half-open breakers"),
-    {{"budget_low", "", "least level of the retry budget, mean over targets; none if there is no budget", false},
+    {{"budget_low", "", "lowest level of the retry budget, mean over targets; none without a budget", false},
      budget,
      FIELD(budget_low_milli)},
-    {{"budget_end", "", "its level at the end", false}, budget, FIELD(budget_end_milli)},
+    {{"budget_end", "", "level of the retry budget at the end", false}, budget, FIELD(budget_end_milli)},
     REFUSED(0, "key", "a key is required"),
     REFUSED(1, "repeat", "not safe to repeat"),
     REFUSED(2, "hint", "the server's hint"),
@@ -236,14 +233,18 @@ static const struct metric_row fixed_rows[] = {
     REFUSED(7, "key_limit", "retries of one key"),
     REFUSED(8, "budget", "the retry budget"),
     COUNT(fleet_exchanges, "exchanges with the fleet's bucket"),
-    {{"peak_fleet_exchanges_1s", "", "the most of them in one second", false}, count, FIELD(fleet_peak)},
-    COUNT(fleet_lost, "exchanges that were not answered in time"),
-    {{"fleet_leased", "", "tokens that it granted, less those given back", false}, tokens, FIELD(fleet_leased_milli)},
-    {{"fleet_earned", "", "tokens earned by calls and reported to it", false}, tokens, FIELD(fleet_earned_milli)},
-    OTHER(fleet_disconnected_s, "s", "time that instances could not reach it, added up"),
+    {{"peak_fleet_exchanges_1s", "", "most exchanges in a second", false}, count, FIELD(fleet_peak)},
+    COUNT(fleet_lost, "exchanges without a reply in time"),
+    {{"fleet_leased", "", "tokens granted by the bucket, minus those returned", false},
+     tokens,
+     FIELD(fleet_leased_milli)},
+    {{"fleet_earned", "", "tokens earned by calls and reported to the bucket", false},
+     tokens,
+     FIELD(fleet_earned_milli)},
+    OTHER(fleet_disconnected_s, "s", "time without a lease, summed over instances"),
     COUNT(events, "events of the simulation"),
-    COUNT(unfinished, "calls still going when the run was stopped"),
-    COUNT(gave_up, "calls that gave up, for whatever reason"),
+    COUNT(unfinished, "calls still in progress when the run stopped"),
+    COUNT(gave_up, "calls that gave up, for any reason"),
 };
 
 static const struct metric_row reason_rows[] = {

@@ -230,7 +230,7 @@ static void draw_series(FILE *out, const struct sim_batch *batch, size_t row, co
         snprintf(every, sizeof every, ", the highest of every %zu", step);
     snprintf(y_name, sizeof y_name, "%s per %.20s%s%s%s",
              waste ? "arrivals, served, and calls that succeeded," : "arrivals and served", bin, every,
-             scale.root ? ", square-root scale" : "", is_cut ? "; what is higher is cut: ↑" : "");
+             scale.root ? ", square-root scale" : "", is_cut ? "; higher values are cut: ↑" : "");
     snprintf(about, sizeof about, "Attempts that arrived and that were served, per %.20s over time; %s arrived in all.",
              bin, sim_number(peak, (double)r->arrivals));
     chart_lines(out, &(struct chart_lines){.id = id,
@@ -259,11 +259,10 @@ static const struct {
     double (*at)(const struct sim_point *);
     bool lowest;
 } levels[] = {
-    [SIM_LEVEL_BUDGET] = {"budget", "Retry budget", "mean level of the retry budgets, at the end of a bucket of",
+    [SIM_LEVEL_BUDGET] = {"budget", "Retry budget", "mean level of the retry budgets, at the end of a bin of",
                           point_budget, true},
-    [SIM_LEVEL_OPEN] = {"breakers", "Breakers", "breakers not closed, at the end of a bucket of", point_open, false},
-    [SIM_LEVEL_QUEUE] = {"queue", "Queue", "waiting at the last service, at the end of a bucket of", point_queue,
-                         false},
+    [SIM_LEVEL_OPEN] = {"breakers", "Breakers", "breakers not closed, at the end of a bin of", point_open, false},
+    [SIM_LEVEL_QUEUE] = {"queue", "Queue", "waiting at the last service, at the end of a bin of", point_queue, false},
 };
 
 static bool result_has_level(const struct sim_result *r, enum sim_level level)
@@ -568,7 +567,7 @@ static bool draw_curves(FILE *out, const struct sim_batch *batch, const struct c
     if (curves_need_root(c))
         snprintf(y_name + strlen(y_name), sizeof y_name - strlen(y_name), "; square-root scale");
     snprintf(x_name, sizeof x_name, "%s%s", key.text, curves_need_log(c) ? ", logarithmic" : "");
-    snprintf(about, sizeof about, "%s, over %s. Where a curve has a gap there is no such figure.",
+    snprintf(about, sizeof about, "%s, over %s. A gap means that the metric has no value.",
              sim_metric(sim_batch_plotted_metric(batch))->about, key.text);
     chart_lines(out, &(struct chart_lines){.id = "curve",
                                            .title = sim_metric(sim_batch_plotted_metric(batch))->name,

@@ -63,16 +63,15 @@ static void page_put_lead(const struct page *p)
     chart_escape(p->out, loop);
     fprintf(p->out, "; %s", sim_seeds_text(seeds, p->batch));
     if (p->batch->plan.seeds > 1)
-        fputs(", of which figures are the mean and half of the 95 % interval, and charts over time show the first",
-              p->out);
-    fprintf(p->out, "; buckets of %s.</p>\n", sim_bin_width_text(bucket, p->batch));
+        fputs(", metrics are the mean ± half of the 95 % interval, charts over time show the first seed", p->out);
+    fprintf(p->out, "; bins of %s.</p>\n", sim_bin_width_text(bucket, p->batch));
 }
 
 static void page_put_picture(struct page *p)
 {
     size_t left_out = sim_picture_omitted(p->batch);
     bool series = sim_picture_kind(p->batch) == SIM_PICTURE_SERIES;
-    fprintf(p->out, "<h2>%s</h2>\n<p class=\"soft\">", series ? "What the service felt" : "At a glance");
+    fprintf(p->out, "<h2>%s</h2>\n<p class=\"soft\">", series ? "Load of the service" : "At a glance");
     if (series)
         fputs("Attempts that arrived at the last service, and those that it answered well. All charts have the same "
               "scale.",
@@ -172,9 +171,9 @@ static void page_put_main_figures(const struct page *p)
 {
     struct sim_metric_list first, more;
     page_put_section(
-        p, "Figures",
-        "Amplification is arrivals at the last service per first try of a client. A figure that is not there has a "
-        "dash; what each means is said when you point at its name.");
+        p, "Metrics",
+        "Amplification is arrivals at the last service per call of a client. A dash means that a metric has no "
+        "value; point at a name for its meaning.");
     sim_metric_list_primary(&first, p->batch);
     page_put_figures(p, &first, "");
     sim_metric_list_secondary(&more, p->batch, &first);
@@ -195,8 +194,7 @@ static void page_put_latencies(const struct page *p)
     sim_metric_list_named(&list, p->batch, names, false);
     if (list.count == 0)
         return;
-    page_put_section(p, "Latency",
-                     "Of calls that succeeded, from their begin to their end: all attempts and waits included.");
+    page_put_section(p, "Latency", "Of calls that succeeded, from begin to end, all attempts and waits included.");
     page_put_figures(p, &list, "latency_");
 }
 
@@ -204,7 +202,8 @@ static void page_put_give_ups(const struct page *p)
 {
     struct sim_metric_list list;
     sim_metric_list_give_ups(&list, p->batch);
-    page_put_section(p, "Why calls gave up", list.count > 0 ? "Calls by the reason that ended them." : "None did.");
+    page_put_section(p, "Why calls gave up",
+                     list.count > 0 ? "Calls by the reason that ended them." : "No call gave up.");
     if (list.count > 0)
         page_put_figures(p, &list, SIM_GAVE_UP_PREFIX);
 }
@@ -226,7 +225,8 @@ static void page_put_peaks(const struct page *p)
     sim_metric_list_named(&list, p->batch, names, true);
     if (list.count == 0)
         return;
-    page_put_section(p, "Peaks", "The most in one bucket of each width, whatever the width of the series is.");
+    page_put_section(p, "Peaks",
+                     "The largest count in a bin of each width, independent of the bin width of the series.");
     page_put_figures(p, &list, "peak_");
 }
 
@@ -298,7 +298,7 @@ static void page_put_settings_of(const struct page *p, size_t row)
 static void page_put_settings(const struct page *p)
 {
     page_put_section(p, "Settings",
-                     "What all rows have in common, where it is not the default; then in what they differ.");
+                     "Settings other than the default: common to all rows, then those in which rows differ.");
     fputs("<div class=\"scroll\"><table><tbody>\n", p->out);
     page_put_settings_of(p, SIM_ALL_ROWS);
     for (size_t i = 0; i < p->batch->rows; i++)
@@ -321,16 +321,16 @@ static void page_put_settings(const struct page *p)
 
 static void page_put_command(const struct page *p)
 {
-    fputs("<h2>To repeat it</h2>\n<pre>bide sim ", p->out);
+    fputs("<h2>Repeat this run</h2>\n<pre>bide sim ", p->out);
     chart_escape(p->out, p->batch->plan.command_line != NULL ? p->batch->plan.command_line
                                                              : sim_scenario_name(p->batch->scenario));
     fprintf(p->out, " --seed %" PRIu64, p->batch->plan.seed);
     if (p->batch->plan.seeds > 1)
         fprintf(p->out, " --seeds %" PRIu32, p->batch->plan.seeds);
     fprintf(p->out,
-            "</pre>\n<p>With the settings above, the same seed gives the same figures to the last digit, on every "
-            "machine.</p>\n<footer>Made by <code>bide sim</code>, bide %s. This page needs nothing beside "
-            "it.</footer>\n",
+            "</pre>\n<p>With the settings above, the same seed gives the same metrics to the last digit, on every "
+            "machine.</p>\n<footer>Made by <code>bide sim</code>, bide %s. This page needs no other "
+            "file.</footer>\n",
             bide_version());
 }
 

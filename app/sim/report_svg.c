@@ -59,7 +59,7 @@ static const char *footer_text(char text[FOOTER_SIZE], const struct sim_batch *b
     size_t left_out = sim_picture_omitted(batch);
     if (sim_batch_has_one_loop(batch))
         sim_loop_text(loop, &sim_scenario_row(batch->scenario, 0)->world);
-    int used = snprintf(text, FOOTER_SIZE, "bide sim %.80s: %s; %s; buckets of %s.", sim_scenario_name(batch->scenario),
+    int used = snprintf(text, FOOTER_SIZE, "bide sim %.80s: %s; %s; bins of %s.", sim_scenario_name(batch->scenario),
                         loop, sim_seeds_text(seeds, batch), sim_bin_width_text(bucket, batch));
     if (left_out > 0)
         snprintf(text + used, FOOTER_SIZE - (size_t)used, " %zu more %s not shown here.", left_out,

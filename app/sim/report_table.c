@@ -449,7 +449,7 @@ static void table_put_introduction(const struct table *t)
         sim_loop_text(loop, &sim_scenario_row(t->batch->scenario, 0)->world);
     else
         snprintf(loop, sizeof loop, "open or closed loop, see below");
-    snprintf(text, sizeof text, "Simulated: %s; %s%s; buckets of %s.", loop, sim_seeds_text(seeds, t->batch),
+    snprintf(text, sizeof text, "Simulated: %s; %s%s; bins of %s.", loop, sim_seeds_text(seeds, t->batch),
              !table_has_seeds(t) ? ""
              : t->style->utf8    ? " (mean ± half of the 95 % interval)"
                                  : " (mean +- half of the 95 % interval)",

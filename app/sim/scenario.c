@@ -189,8 +189,8 @@ static void scenario_set_columns(struct sim_builder *b)
     snprintf(at, sizeof scenario->columns_text, "%s", scenario->head.columns);
     while (*(at += strspn(at, " \t,")) != '\0') {
         if (scenario->columns == SIM_COLUMNS_MAX) {
-            conf_diagnostics_add(b->diagnostics, b->line[SIM_PART_WORLD][0], "[scenario] columns: want %u at most",
-                                 SIM_COLUMNS_MAX);
+            conf_diagnostics_add(b->diagnostics, b->line[SIM_PART_WORLD][0], "[scenario] columns: at most %u are allowed",
+                      SIM_COLUMNS_MAX);
             return;
         }
         scenario->column[scenario->columns++] = at;
@@ -258,7 +258,7 @@ struct sim_scenario *sim_scenario_read_text(const char *name, struct bide_text t
     sim_world_init(&b->base);
     sim_element_init(SIM_PART_HEAD, &scenario->head);
     if (text.length > CONF_FILE_MAX)
-        conf_diagnostics_add(&diagnostics, 0, "larger than %u bytes: want a scenario file", CONF_FILE_MAX);
+        conf_diagnostics_add(&diagnostics, 0, "must be a scenario file: larger than %u bytes", CONF_FILE_MAX);
     else
         scenario_build(b, text);
     builder_free(b);

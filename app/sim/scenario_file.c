@@ -138,8 +138,8 @@ static void section_read_head(struct reader *r, struct bide_text text)
     r->in_policy = r->may_continue = r->skips_section = false;
     r->in_section = true;
     if (text.at[text.length - 1] != ']' || text.length < 2) {
-        conf_diagnostics_add(r->diagnostics, r->line, "%s: want [section] and nothing behind it",
-                             conf_printable(text.at, text.length).text);
+        conf_diagnostics_add(r->diagnostics, r->line, "%s: must be [section] with nothing after it",
+                  conf_printable(text.at, text.length).text);
         r->skips_section = true;
         return;
     }
@@ -151,7 +151,7 @@ static void section_read_head(struct reader *r, struct bide_text text)
     struct bide_text name = text_trimmed((struct bide_text){inside.at + length, inside.length - length});
     r->in_policy = text_is(kind, "policy");
     if (r->in_policy && name.length == 0) {
-        conf_diagnostics_add(r->diagnostics, r->line, "[policy]: want a name, as in [policy careful]");
+        conf_diagnostics_add(r->diagnostics, r->line, "[policy]: needs a name, as in [policy careful]");
         r->in_policy = false;
         r->skips_section = true;
     } else if (r->in_policy)
@@ -167,8 +167,8 @@ static void value_continue(struct reader *r, struct bide_text text)
     struct sim_assignment *last = &r->file->assignment[r->file->assignments - 1];
     size_t before = r->value_length;
     if (before + text.length > VALUE_MAX) {
-        conf_diagnostics_add(r->diagnostics, r->line, "%s has more than %u bytes: want fewer",
-                             conf_printable(last->key, strlen(last->key)).text, VALUE_MAX);
+        conf_diagnostics_add(r->diagnostics, r->line, "%s: must be %u bytes at most",
+                  conf_printable(last->key, strlen(last->key)).text, VALUE_MAX);
         r->may_continue = false;
         return;
     }
@@ -206,7 +206,7 @@ static void assignment_read(struct reader *r, struct bide_text text, bool indent
     if (r->skips_section)
         return;
     if (!r->in_section) {
-        conf_diagnostics_add(r->diagnostics, r->line, "%s: want a [section] above it", shown.text);
+        conf_diagnostics_add(r->diagnostics, r->line, "%s: must be inside a [section]", shown.text);
         return;
     }
     if (mark == NULL && indented && r->may_continue) {
@@ -217,7 +217,7 @@ static void assignment_read(struct reader *r, struct bide_text text, bool indent
     size_t before = mark == NULL ? 0 : (size_t)(mark - text.at);
     struct bide_text key = text_trimmed((struct bide_text){text.at, before});
     if (key.length == 0)
-        conf_diagnostics_add(r->diagnostics, r->line, "%s: want key = value", shown.text);
+        conf_diagnostics_add(r->diagnostics, r->line, "%s: must be key = value", shown.text);
     else
         assignment_add(r, key, text_trimmed((struct bide_text){mark + 1, text.length - before - 1}));
 }
@@ -229,7 +229,7 @@ static void read_line(struct reader *r)
     struct bide_text line = next_line(r), text = line_content(line);
     bool nul = memchr(line.at, '\0', line.length) != NULL, is_head = text.length > 0 && text.at[0] == '[';
     if (nul)
-        conf_diagnostics_add(r->diagnostics, r->line, "a NUL byte: want text");
+        conf_diagnostics_add(r->diagnostics, r->line, "must be text: contains a NUL byte");
     else if (is_head)
         section_read_head(r, text);
     else if (r->in_policy)

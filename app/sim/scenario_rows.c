@@ -153,9 +153,9 @@ static void row_check_policy(struct row_builder *m, const struct conf_policy *po
         return;
     const struct sim_setting *setting = row_blamed_setting(m, wrong.field);
     if (wrong.field == NULL || setting->policy_key.field == wrong.field)
-        sim_setting_report(setting, m->b->diagnostics, "want %s (in policy %s)", wrong.want, policy->name);
+        sim_setting_report(setting, m->b->diagnostics, "must be %s (in policy %s)", wrong.want, policy->name);
     else
-        sim_setting_report(setting, m->b->diagnostics, "%s of policy %s is then %s: want %s", wrong.field->key,
+        sim_setting_report(setting, m->b->diagnostics, "%s of policy %s would be %s: must be %s", wrong.field->key,
                            policy->name, conf_field_format(value, wrong.field, &policy->pair), wrong.want);
 }
 
@@ -246,8 +246,7 @@ static void row_set_label(struct row_builder *m)
         snprintf(row->label, sizeof row->label, "%s%s%s", both || used == 0 ? row->name : "", both ? ", " : "", swept);
     snprintf(row->swept, sizeof row->swept, "%.*s", (int)sizeof row->swept - 1, swept);
     if ((size_t)whole >= sizeof row->label)
-        sim_setting_report(m->swept[0], m->b->diagnostics,
-                           "a row cannot be labelled with so much: want shorter values");
+        sim_setting_report(m->swept[0], m->b->diagnostics, "the row label would be too long: use shorter values");
 }
 
 /* ---- checks ---- */
@@ -347,11 +346,10 @@ static void rows_check(struct sim_builder *b, const struct row_checks *row_check
     report_ignored_settings(b, (struct sim_span){0, b->settings});
     for (uint32_t i = 0; i < b->base.services; i++)
         if (!row_checks->is_called[i])
-            conf_diagnostics_add(
-                b->diagnostics, b->line[SIM_PART_SERVICE][i],
-                "[service%s%s]: nobody calls it: want [clients] service = %s, or calls = %s in a service",
-                b->base.service[i].name[0] != '\0' ? " " : "", b->base.service[i].name, b->base.service[i].name,
-                b->base.service[i].name);
+            conf_diagnostics_add(b->diagnostics, b->line[SIM_PART_SERVICE][i],
+                      "[service%s%s]: never called: set [clients] service = %s, or calls = %s in a service",
+                      b->base.service[i].name[0] != '\0' ? " " : "", b->base.service[i].name, b->base.service[i].name,
+                      b->base.service[i].name);
 }
 
 /* ---- rows ---- */
@@ -413,7 +411,7 @@ static bool rows_exceed_limit(struct sim_builder *b)
     for (size_t i = 0; i < b->sweeps; i++)
         rows *= b->sweep[i].end - b->sweep[i].first;
     if (rows > SIM_ROWS_MAX)
-        conf_diagnostics_add(b->diagnostics, b->sweep_line, "[sweep]: %zu rows: want %u at most", rows, SIM_ROWS_MAX);
+        conf_diagnostics_add(b->diagnostics, b->sweep_line, "[sweep]: makes %zu rows: at most %u are allowed", rows, SIM_ROWS_MAX);
     return rows > SIM_ROWS_MAX;
 }
 
@@ -428,13 +426,12 @@ static void curve_check(struct sim_builder *b, const struct row_builder *m, enum
         *picture = SIM_PICTURE_BARS; /* --set has removed the swept key */
     else if (b->sweeps == 0)
         conf_diagnostics_add(b->diagnostics, b->line[SIM_PART_WORLD][0],
-                             "[scenario] picture = curve: nothing is swept: want a [sweep], or picture = bars");
+                  "[scenario] picture = curve: needs a [sweep] (or set picture = bars)");
     else {
         const struct sim_setting *first = &b->setting[b->sweep[0].first];
         setting_number(m, first, &is_number);
         if (!is_number)
-            sim_setting_report(first, b->diagnostics,
-                               "a curve is over numbers: want another key first, or picture = bars");
+            sim_setting_report(first, b->diagnostics, "must be a numeric key for a curve (or set picture = bars)");
     }
 }
 

@@ -57,7 +57,7 @@ static void section_report_unknown(struct sim_builder *b, const struct sim_secti
         snprintf(problem, sizeof problem, "no such section; did you mean %s?", near);
     else
         snprintf(problem, sizeof problem,
-                 "no such section of a scenario: want scenario, clients, network, fleet, service, "
+                 "no such section: must be scenario, clients, network, fleet, service, "
                  "outage, case, sweep or policy NAME");
     section_report(b, s, problem);
 }
@@ -65,7 +65,7 @@ static void section_report_unknown(struct sim_builder *b, const struct sim_secti
 static void section_report_duplicate(struct sim_builder *b, const struct sim_section *s, unsigned line)
 {
     char problem[64];
-    snprintf(problem, sizeof problem, "is there already, in line %u", line);
+    snprintf(problem, sizeof problem, "duplicate section, first in line %u", line);
     section_report(b, s, problem);
 }
 
@@ -80,7 +80,7 @@ static bool section_declare_element(struct sim_builder *b, const struct sim_sect
                  : part == SIM_PART_SERVICE ? b->base.service[*count % most].name
                                             : b->base.outage[*count % most].name;
     if (!section_name_is_valid(s->name, false)) {
-        section_report(b, s, "want a name of 1 to 63 letters, digits, _ and -");
+        section_report(b, s, "the name must have 1 to 63 letters, digits, _ and -");
         return false;
     }
     for (uint32_t i = 0; i < *count; i++)
@@ -90,7 +90,7 @@ static bool section_declare_element(struct sim_builder *b, const struct sim_sect
         }
     if (*count == most) {
         char problem[64];
-        snprintf(problem, sizeof problem, "want %u of them at most", most);
+        snprintf(problem, sizeof problem, "at most %u such sections are allowed", most);
         section_report(b, s, problem);
         return false;
     }
@@ -105,8 +105,8 @@ static void part_check_names(struct sim_builder *b, enum sim_part part, const ch
     uint32_t count = sim_part_count(&b->base, part);
     for (uint32_t i = 0; i < count && count > 1; i++)
         if (sim_part_name(&b->base, part, i)[0] == '\0')
-            conf_diagnostics_add(b->diagnostics, b->line[part][i],
-                                 "[%s]: want a name, [%s NAME], where there are several", kind, kind);
+            conf_diagnostics_add(b->diagnostics, b->line[part][i], "[%s]: needs a name, as in [%s NAME], where there are several",
+                      kind, kind);
 }
 
 /* ---- settings ---- */
@@ -160,7 +160,7 @@ static bool setting_is_acceptable(struct sim_builder *b, size_t first, const str
     struct sim_setting_context context = setting_context(b);
     const struct sim_setting *duplicate = find_duplicate_setting(b, (struct sim_span){first, b->settings - 1}, setting);
     if (duplicate != NULL)
-        sim_setting_report(setting, b->diagnostics, "said already, in line %u", duplicate->origin.line);
+        sim_setting_report(setting, b->diagnostics, "duplicate key, first in line %u", duplicate->origin.line);
     else if (sim_setting_check(setting, &context))
         return true;
     return false;
@@ -206,16 +206,16 @@ static void case_read(struct sim_builder *b, const struct sim_section *s)
 static void case_declare(struct sim_builder *b, const struct sim_section *s)
 {
     if (!section_name_is_valid(s->name, true)) {
-        section_report(b, s, "want a name of 1 to 63 characters without any of : [ ] = and quotes");
+        section_report(b, s, "the name must have 1 to 63 characters without : [ ] = and quotes");
         return;
     }
     for (size_t i = 0; i < b->variations; i++)
         if (strcmp(b->variation[i].name, s->name) == 0) {
-            section_report(b, s, "there is a case of that name already");
+            section_report(b, s, "duplicate case");
             return;
         }
     if (b->variations == SIM_CASES_MAX)
-        section_report(b, s, "want 32 cases at most");
+        section_report(b, s, "at most 32 cases are allowed");
     else
         case_read(b, s);
 }
@@ -232,7 +232,7 @@ static void sweep_read_values(struct sim_builder *b, const struct sim_assignment
         if (setting == NULL)
             return;
         if (b->settings - first > SIM_ROWS_MAX) {
-            sim_setting_report(setting, b->diagnostics, "want %u values at most", SIM_ROWS_MAX);
+            sim_setting_report(setting, b->diagnostics, "at most %u values are allowed", SIM_ROWS_MAX);
             return;
         }
         if (!sim_setting_find_by_path(setting, &context) || !sim_setting_check(setting, &context))
@@ -249,7 +249,7 @@ static void sweep_check_values_differ(struct sim_builder *b, struct sim_span spa
     for (size_t i = span.first; i < span.end; i++)
         for (size_t j = span.first; j < i; j++)
             if (strcmp(b->setting[i].value, b->setting[j].value) == 0) {
-                sim_setting_report(&b->setting[i], b->diagnostics, "the same value twice");
+                sim_setting_report(&b->setting[i], b->diagnostics, "duplicate value");
                 return;
             }
 }
@@ -258,11 +258,11 @@ static void sweep_read(struct sim_builder *b, const struct sim_section *s)
 {
     b->sweep_line = s->line;
     if (s->count == 0)
-        section_report(b, s, "want a key and its values, such as clients.rate = 100/s, 200/s");
+        section_report(b, s, "needs a key with values, such as clients.rate = 100/s, 200/s");
     for (size_t i = s->first; i < s->first + s->count && !b->no_memory; i++) {
         if (b->sweeps == SIM_SWEEPS_MAX) {
-            conf_diagnostics_add(b->diagnostics, b->file.assignment[i].line, "[sweep] %s: want two keys at most",
-                                 conf_printable(b->file.assignment[i].key, strlen(b->file.assignment[i].key)).text);
+            conf_diagnostics_add(b->diagnostics, b->file.assignment[i].line, "[sweep] %s: at most two keys are allowed",
+                      conf_printable(b->file.assignment[i].key, strlen(b->file.assignment[i].key)).text);
             return;
         }
         size_t before = b->sweeps;
@@ -271,7 +271,7 @@ static void sweep_read(struct sim_builder *b, const struct sim_section *s)
             continue;
         sweep_check_values_differ(b, b->sweep[before]);
         if (before == 1 && sim_setting_covers(&b->setting[b->sweep[1].first], &b->setting[b->sweep[0].first]))
-            sim_setting_report(&b->setting[b->sweep[1].first], b->diagnostics, "it is swept already");
+            sim_setting_report(&b->setting[b->sweep[1].first], b->diagnostics, "the key is already swept");
     }
 }
 
@@ -286,7 +286,7 @@ static bool section_is(const struct sim_section *s, const char *kind)
 static bool section_declare_single(struct sim_builder *b, const struct sim_section *s, unsigned *line)
 {
     if (s->name[0] != '\0')
-        section_report(b, s, "want no name");
+        section_report(b, s, "must have no name");
     else if (*line != 0)
         section_report_duplicate(b, s, *line);
     else {
@@ -328,9 +328,9 @@ static void sections_declare(struct sim_builder *b)
     part_check_names(b, SIM_PART_SERVICE, "service");
     part_check_names(b, SIM_PART_OUTAGE, "outage");
     if (b->base.groups == 0 && b->diagnostics->count == 0)
-        conf_diagnostics_add(b->diagnostics, 0, "want a [clients] section");
+        conf_diagnostics_add(b->diagnostics, 0, "needs a [clients] section");
     if (b->base.services == 0 && b->diagnostics->count == 0)
-        conf_diagnostics_add(b->diagnostics, 0, "want a [service] section");
+        conf_diagnostics_add(b->diagnostics, 0, "needs a [service] section");
 }
 
 static uint32_t section_element(const struct sim_builder *b, const struct sim_section *s)
@@ -392,11 +392,11 @@ static void override_read_set(struct sim_builder *b, const char *word)
     if (setting == NULL)
         return;
     if (mark == NULL || !fits)
-        sim_setting_report(setting, b->diagnostics, "want KEY=VALUE, such as clients.rate=300/s");
+        sim_setting_report(setting, b->diagnostics, "must be KEY=VALUE, such as clients.rate=300/s");
     else if (sim_setting_find_by_path(setting, &context) && sim_setting_check(setting, &context)) {
         setting->origin.key = setting->field != NULL ? setting->field->key.key : conf_key_name(&setting->policy_key);
         if (b->overrides->policy != NULL && setting->field != NULL && setting->field->form == SIM_FORM_POLICY)
-            sim_setting_report(setting, b->diagnostics, "--policy says it already");
+            sim_setting_report(setting, b->diagnostics, "already set by --policy");
         return;
     }
     drop_last_setting(b);
@@ -408,10 +408,10 @@ static const struct conf_policy *override_find_policy(struct sim_builder *b, con
     char errors[CONF_ERROR_MAX] = "";
     const struct conf_policy *policy = NULL;
     if (b->variations == SIM_CASES_MAX)
-        conf_diagnostics_add(b->diagnostics, 0, "want %u at most", SIM_CASES_MAX);
+        conf_diagnostics_add(b->diagnostics, 0, "at most %u are allowed", SIM_CASES_MAX);
     else if (strlen(word) >= SIM_POLICY_MAX)
-        conf_diagnostics_add(b->diagnostics, 0, "%s: want %u bytes at most", conf_printable(word, strlen(word)).text,
-                             SIM_POLICY_MAX - 1);
+        conf_diagnostics_add(b->diagnostics, 0, "%s: must be %u bytes at most", conf_printable(word, strlen(word)).text,
+                  SIM_POLICY_MAX - 1);
     else
         policy = sim_policy_find(&b->scenario->policies, word, SIM_LOOKUP_BY_USER, errors);
     for (const char *line = errors; policy == NULL && *line != '\0';) {

@@ -39,7 +39,7 @@ static void report_unknown_scenario(const char *name, char errors[CONF_ERROR_MAX
         snprintf(errors, CONF_ERROR_MAX, "no scenario named %s; did you mean %s?", shown.text, near.found);
     else
         snprintf(errors, CONF_ERROR_MAX,
-                 "no scenario named %s: want one of `bide sim list`, or a file with a / or a . in its name",
+                 "no scenario named %s: must be one of `bide sim list`, or a file name with a / or a . in it",
                  shown.text);
 }
 

@@ -69,7 +69,7 @@ static bool find_policy_key(struct sim_setting *setting, const struct sim_settin
     snprintf(near, sizeof near, "policy.%s", found != NULL ? found : "");
     if (strcmp(key, "extends") != 0)
         return report_unknown_key(setting, context->diagnostics, found != NULL ? near : NULL);
-    sim_setting_report(setting, context->diagnostics, "a policy extends another in its own section only");
+    sim_setting_report(setting, context->diagnostics, "extends is only valid in the policy's own section");
     return false;
 }
 
@@ -166,7 +166,7 @@ bool sim_setting_find_by_path(struct sim_setting *setting, const struct sim_sett
         return false;
     if (setting->field->part != SIM_PART_HEAD || setting->origin.line == 0)
         return true;
-    sim_setting_report(setting, context->diagnostics, "it is the same for all that is compared: say it in [scenario]");
+    sim_setting_report(setting, context->diagnostics, "must be in [scenario]: it is the same for all rows");
     return false;
 }
 
@@ -183,7 +183,7 @@ static void report_unknown_metric(const struct sim_setting *setting, struct conf
             length--;
         if (sim_metric_find(at, length) == SIZE_MAX) {
             const char *near = sim_metric_suggest(at, length);
-            sim_setting_report(setting, diagnostics, "no figure named \"%s\"%s%s%s", conf_printable(at, length).text,
+            sim_setting_report(setting, diagnostics, "no metric named \"%s\"%s%s%s", conf_printable(at, length).text,
                                near != NULL ? "; did you mean " : "", near != NULL ? near : "",
                                near != NULL ? "?" : "");
             return;
@@ -192,7 +192,7 @@ static void report_unknown_metric(const struct sim_setting *setting, struct conf
             break;
         at += end + 1;
     }
-    sim_setting_report(setting, diagnostics, "want %s", setting->field->key.want);
+    sim_setting_report(setting, diagnostics, "must be %s", setting->field->key.want);
 }
 
 static void report_unknown_service(const struct sim_setting *setting, const struct sim_setting_context *context)
@@ -227,7 +227,7 @@ static bool check_policy_value(const struct sim_setting *setting, const struct s
     conf_policy_init(&any, BIDE_PRESET_SERVICE);
     const char *want = conf_key_assign(&setting->policy_key, &any, setting->value);
     if (want != NULL)
-        sim_setting_report(setting, context->diagnostics, "want %s", want);
+        sim_setting_report(setting, context->diagnostics, "must be %s", want);
     return want == NULL;
 }
 
@@ -252,7 +252,7 @@ bool sim_setting_check(const struct sim_setting *setting, const struct sim_setti
     else if ((field->form == SIM_FORM_SERVICE || field->form == SIM_FORM_CALLS) && !empty)
         report_unknown_service(setting, context);
     else
-        sim_setting_report(setting, context->diagnostics, "want %s", want);
+        sim_setting_report(setting, context->diagnostics, "must be %s", want);
     return false;
 }
 

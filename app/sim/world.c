@@ -213,36 +213,41 @@ static const struct {
     const char *keys, *reason;
 } ignored_rules[] = {
     {SIM_PART_CLIENTS, is_herd, "rate peak_rate end_rate peak_from peak_until calls until think pace",
-     "a herd comes all at once, at `from`, as many as `count` says"},
+     "no effect: a herd of `count` callers begins at once, at `from`"},
     {SIM_PART_CLIENTS, is_closed, "rate peak_rate end_rate peak_from peak_until",
-     "closed clients have no rate: `count` and `think` make it"},
+     "no effect: the rate of closed clients follows from `count` and `think`"},
     {SIM_PART_CLIENTS, is_steady, "peak_rate end_rate peak_from peak_until",
-     "only a ramp or a spike has a peak: want arrival = ramp or spike"},
-    {SIM_PART_CLIENTS, is_spike, "end_rate", "only a ramp has a rate at the end: want arrival = ramp"},
-    {SIM_PART_CLIENTS, is_open_loop, "think pace", "only closed clients think: want arrival = closed"},
-    {SIM_PART_CLIENTS, has_one_shard, "scope", "their service has one shard"},
+     "no effect: only a ramp or a spike has a peak (arrival = ramp or spike)"},
+    {SIM_PART_CLIENTS, is_spike, "end_rate", "no effect: only a ramp has an end rate (arrival = ramp)"},
+    {SIM_PART_CLIENTS, is_open_loop, "think pace", "no effect: only closed clients think (arrival = closed)"},
+    {SIM_PART_CLIENTS, has_one_shard, "scope", "no effect: their service has a single shard"},
     {SIM_PART_FLEET, fleet_is_unused, "capacity refill_per_minute delay timeout down_from down_until",
-     "nobody leases from it: want clients.fleet = yes"},
-    {SIM_PART_FLEET, fleet_is_never_down, "down_until", "it is never down: want down_from"},
+     "no effect: no clients lease from the fleet (set clients.fleet = yes)"},
+    {SIM_PART_FLEET, fleet_is_never_down, "down_until", "no effect without down_from"},
     {SIM_PART_SERVICE, is_row,
      "servers time per_in_flight order queue_max full drop_dead fail throttles shards bad_shards hint cold cold_time "
      "cold_at_start calls",
-     "a row has no queue and no service time, and fails by conflict only"},
+     "no effect: a row has no queue, no service time, and fails only by conflict"},
     {SIM_PART_SERVICE, is_unlimited, "servers order queue_max full drop_dead",
-     "nobody waits at an unlimited service: want kind = queueing"},
-    {SIM_PART_SERVICE, queue_is_unbounded, "full", "its queue is never full: want queue_max"},
-    {SIM_PART_SERVICE, queue_is_zero, "order drop_dead", "nobody may wait: want queue_max of 1 or more"},
-    {SIM_PART_SERVICE, never_fails, "throttles", "nothing fails here: want fail"},
-    {SIM_PART_SERVICE, sends_no_hint, "hint_time hint_spread", "it gives no hint: want hint = delta or date"},
-    {SIM_PART_SERVICE, is_never_cold, "cold_time cold_at_start", "it is never cold: want cold below 100%"},
-    {SIM_PART_SERVICE, has_no_cold_time, "cold", "it would be warm at once: want cold_time"},
+     "no effect: an unlimited service has no queue (set kind = queueing)"},
+    {SIM_PART_SERVICE, queue_is_unbounded, "full", "no effect: the queue has no limit (set queue_max)"},
+    {SIM_PART_SERVICE, queue_is_zero, "order drop_dead", "no effect: no request may wait (set queue_max to 1 or more)"},
+    {SIM_PART_SERVICE, never_fails, "throttles", "no effect: no request fails here (set fail)"},
+    {SIM_PART_SERVICE, sends_no_hint, "hint_time hint_spread", "no effect without hint = delta or date"},
+    {SIM_PART_SERVICE, is_never_cold, "cold_time cold_at_start",
+     "no effect: the service is never cold (set cold below 100%)"},
+    {SIM_PART_SERVICE, has_no_cold_time, "cold", "no effect without cold_time"},
     {SIM_PART_SERVICE, stays_warm, "cold cold_time",
-     "it is cold after an outage, and has none: want an [outage], or cold_at_start = yes"},
-    {SIM_PART_SERVICE, never_sends_hint, "hint", "nothing fails here: want fail, queue_max or an [outage]"},
-    {SIM_PART_SERVICE, shards_are_alike, "shards", "its shards are all alike: want bad_shards, or scope = shard"},
-    {SIM_PART_SERVICE, calls_no_service, "policy processes fan", "it calls nobody: want calls = NAME"},
-    {SIM_PART_OUTAGE, outage_is_not_slow, "capacity", "only a slow service has some left: want kind = slow"},
-    {SIM_PART_OUTAGE, outage_is_silent, "fail", "nobody is answered at all: want kind = fail, throttle or slow"},
+     "no effect: without an [outage] the service is never cold (or set cold_at_start = yes)"},
+    {SIM_PART_SERVICE, never_sends_hint, "hint",
+     "no effect: no request fails here (set fail, queue_max or an [outage])"},
+    {SIM_PART_SERVICE, shards_are_alike, "shards",
+     "no effect: all shards are alike (set bad_shards, or scope = shard)"},
+    {SIM_PART_SERVICE, calls_no_service, "policy processes fan",
+     "no effect: the service calls no other (set calls = NAME)"},
+    {SIM_PART_OUTAGE, outage_is_not_slow, "capacity", "no effect: only an outage of kind = slow has a capacity"},
+    {SIM_PART_OUTAGE, outage_is_silent, "fail",
+     "no effect: this outage sends no response (kind = fail, throttle or slow does)"},
 };
 
 static bool field_is_default(const struct sim_world *world, const struct sim_field *field, uint32_t i)
@@ -288,20 +293,21 @@ static void check_span(struct faults *f, uint32_t i)
     const struct sim_clients *c = &f->world->clients[i];
     int64_t end_ns = clients_end_ns(f->world, c);
     if (c->until_ns != BIDE_NEVER && c->until_ns > f->world->duration_ns)
-        fault_add(f, SIM_PART_CLIENTS, i, "until", "want the duration (%s) at most, or never",
+        fault_add(f, SIM_PART_CLIENTS, i, "until", "must be the duration (%s) at most, or never",
                   duration_text(f->world->duration_ns).text);
     else if (c->from_ns >= end_ns && c->until_ns != 0) /* until = 0 switches the group off */
-        fault_add(f, SIM_PART_CLIENTS, i, "from", "no call would begin: want less than %s", duration_text(end_ns).text);
+        fault_add(f, SIM_PART_CLIENTS, i, "from", "must be less than %s: no call would begin",
+                  duration_text(end_ns).text);
     if ((c->arrival != SIM_RAMP && c->arrival != SIM_SPIKE) || c->until_ns == 0)
         return;
     if (c->peak_from_ns < c->from_ns || c->peak_from_ns > end_ns)
-        fault_add(f, SIM_PART_CLIENTS, i, "peak_from", "want %s to %s", duration_text(c->from_ns).text,
+        fault_add(f, SIM_PART_CLIENTS, i, "peak_from", "must be %s to %s", duration_text(c->from_ns).text,
                   duration_text(end_ns).text);
     else if (c->peak_until_ns < c->peak_from_ns || (c->arrival == SIM_SPIKE && c->peak_until_ns == c->peak_from_ns))
-        fault_add(f, SIM_PART_CLIENTS, i, "peak_until", "want later than peak_from (%s)",
+        fault_add(f, SIM_PART_CLIENTS, i, "peak_until", "must be later than peak_from (%s)",
                   duration_text(c->peak_from_ns).text);
     else if (c->peak_until_ns > end_ns)
-        fault_add(f, SIM_PART_CLIENTS, i, "peak_until", "want %s at most", duration_text(end_ns).text);
+        fault_add(f, SIM_PART_CLIENTS, i, "peak_until", "must be %s at most", duration_text(end_ns).text);
 }
 
 static bool is_positive(const struct sim_distribution *time)
@@ -313,16 +319,16 @@ static void check_arrival(struct faults *f, uint32_t i)
 {
     const struct sim_clients *c = &f->world->clients[i];
     if ((c->arrival == SIM_HERD || c->arrival == SIM_CLOSED) && c->count == 0)
-        fault_add(f, SIM_PART_CLIENTS, i, "count", "want how many, 1 or more");
+        fault_add(f, SIM_PART_CLIENTS, i, "count", "must be 1 or more");
     if (is_steady(f->world, i) && c->rate_micro == 0)
-        fault_add(f, SIM_PART_CLIENTS, i, "rate", "want more than 0/s, or arrival = herd or closed");
+        fault_add(f, SIM_PART_CLIENTS, i, "rate", "must be more than 0/s (or set arrival = herd or closed)");
     if ((c->arrival == SIM_RAMP || c->arrival == SIM_SPIKE) && c->peak_rate_micro == 0)
-        fault_add(f, SIM_PART_CLIENTS, i, "peak_rate", "a %s wants more than 0/s",
+        fault_add(f, SIM_PART_CLIENTS, i, "peak_rate", "must be more than 0/s for a %s",
                   is_spike(f->world, i) ? "spike" : "ramp");
     if (c->arrival == SIM_CLOSED && !is_positive(&c->think))
-        fault_add(f, SIM_PART_CLIENTS, i, "think", "closed clients want some time between two calls");
+        fault_add(f, SIM_PART_CLIENTS, i, "think", "must be more than 0: closed clients need time between two calls");
     if (c->arrival == SIM_CLOSED && c->fanout > 1)
-        fault_add(f, SIM_PART_CLIENTS, i, "fanout", "a closed client has one call at a time: want 1");
+        fault_add(f, SIM_PART_CLIENTS, i, "fanout", "must be 1: a closed client has one call at a time");
 }
 
 static void check_numbers(struct faults *f, uint32_t i)
@@ -331,20 +337,21 @@ static void check_numbers(struct faults *f, uint32_t i)
     uint64_t processes = c->processes > 0 ? c->processes : c->count;
     uint64_t shards = c->scope == SIM_SCOPE_SHARD ? f->world->service[c->service].shards : 1;
     if (c->fanout == 0)
-        fault_add(f, SIM_PART_CLIENTS, i, "fanout", "want 1 or more");
+        fault_add(f, SIM_PART_CLIENTS, i, "fanout", "must be 1 or more");
     if (c->count >= IDS_MAX)
-        fault_add(f, SIM_PART_CLIENTS, i, "count", "want less than %u", IDS_MAX);
+        fault_add(f, SIM_PART_CLIENTS, i, "count", "must be less than %u", IDS_MAX);
     else if (c->count > 0 && c->processes > c->count)
-        fault_add(f, SIM_PART_CLIENTS, i, "processes", "want count (%llu) at most: the others would have nobody",
-                  (unsigned long long)c->count);
+        fault_add(f, SIM_PART_CLIENTS, i, "processes",
+                  "must be count (%llu) at most: other processes would have no client", (unsigned long long)c->count);
     else if (processes < PROCESS_MAX && processes * shards < TARGETS_MAX)
         return;
     else if (c->processes == 0)
-        fault_add(f, SIM_PART_CLIENTS, i, "count", "each has gates of its own: want fewer than %llu, or some processes",
+        fault_add(f, SIM_PART_CLIENTS, i, "count",
+                  "must be fewer than %llu, or set processes: each caller has its own gates",
                   (unsigned long long)(TARGETS_MAX / shards < PROCESS_MAX ? TARGETS_MAX / shards : PROCESS_MAX));
     else
-        fault_add(f, SIM_PART_CLIENTS, i, "processes", "want fewer than %u%s", PROCESS_MAX,
-                  shards > 1 ? ", and 1073741824 times all shards" : "");
+        fault_add(f, SIM_PART_CLIENTS, i, "processes", "must be fewer than %u%s", PROCESS_MAX,
+                  shards > 1 ? ", and 1073741824 over all shards" : "");
 }
 
 /* Checks that the policy's gates can be shared by processes of a host, and that its budget can be leased. */
@@ -354,21 +361,19 @@ static void check_shared(struct faults *f, uint32_t i)
     const struct conf_policy *policy = f->world->policy_of_clients[i];
     uint64_t processes = c->processes > 0 ? c->processes : c->count > 0 ? c->count : 1;
     if (c->hosts > processes)
-        fault_add(f, SIM_PART_CLIENTS, i, "hosts", "want processes (%llu) at most: the others would have nobody",
-                  (unsigned long long)processes);
+        fault_add(f, SIM_PART_CLIENTS, i, "hosts",
+                  "must be processes (%llu) at most: other hosts would have no process", (unsigned long long)processes);
     if (policy == NULL)
         return;
     const struct bide_target_config *config = &policy->pair.target;
     if (c->hosts > 0 && (config->budget.kind == BIDE_BUDGET_CONCURRENCY || config->in_flight_max > 0))
         fault_add(f, SIM_PART_CLIENTS, i, "hosts",
-                  "the policy %.64s counts what is in flight, which cannot be shared: want 0, or another policy",
-                  policy->name);
+                  "must be 0 with policy %.64s: its limit on attempts in flight cannot be shared", policy->name);
     if (c->fleet && config->budget.kind != BIDE_BUDGET_TOKENS)
-        fault_add(f, SIM_PART_CLIENTS, i, "fleet",
-                  "the policy %.64s has no budget of tokens: want budget.kind = tokens", policy->name);
+        fault_add(f, SIM_PART_CLIENTS, i, "fleet", "needs budget.kind = tokens in policy %.64s", policy->name);
     else if (c->fleet && config->budget.threshold_milli > 0)
         fault_add(f, SIM_PART_CLIENTS, i, "fleet",
-                  "the policy %.64s has a threshold, below which tokens would be lent for nothing: want 0",
+                  "needs budget.threshold = 0 in policy %.64s: leased tokens below it could not be spent",
                   policy->name);
 }
 
@@ -378,8 +383,7 @@ static void check_gauss(struct faults *f, uint32_t i)
     const struct conf_policy *policy = f->world->policy_of_clients[i];
     bool random = policy != NULL && policy->pair.policy.jitter != BIDE_JITTER_NONE;
     if (f->world->clients[i].gauss_milli > 0 && random)
-        fault_add(f, SIM_PART_CLIENTS, i, "gauss", "the policy %.64s has a jitter of its own: want jitter = none in it",
-                  policy->name);
+        fault_add(f, SIM_PART_CLIENTS, i, "gauss", "needs jitter = none in policy %.64s", policy->name);
 }
 
 /* Returns an upper bound on the calls that begin: the highest rate all the time. 0 for closed clients: their number
@@ -411,7 +415,7 @@ static void check_clients(struct faults *f)
         check_gauss(f, i);
         if (clients_calls_max(f->world, &f->world->clients[i]) > CALLS_MAX)
             fault_add(f, SIM_PART_CLIENTS, i, f->world->clients[i].arrival == SIM_HERD ? "count" : "rate",
-                      "this makes more than 4000M calls: want fewer, or a shorter duration");
+                      "must be lower, or the duration shorter: more than 4000M calls would begin");
     }
 }
 
@@ -421,19 +425,19 @@ static void check_service(struct faults *f, uint32_t i)
 {
     const struct sim_service *s = &f->world->service[i];
     if (s->servers == 0)
-        fault_add(f, SIM_PART_SERVICE, i, "servers", "want 1 or more; for one that is down there is [outage]");
+        fault_add(f, SIM_PART_SERVICE, i, "servers", "must be 1 or more (use [outage] for a service that is down)");
     if (s->shards == 0)
-        fault_add(f, SIM_PART_SERVICE, i, "shards", "want 1 or more");
+        fault_add(f, SIM_PART_SERVICE, i, "shards", "must be 1 or more");
     else if (s->bad_shards > s->shards)
-        fault_add(f, SIM_PART_SERVICE, i, "bad_shards", "want shards (%u) at most", s->shards);
+        fault_add(f, SIM_PART_SERVICE, i, "bad_shards", "must be shards (%u) at most", s->shards);
     if (s->hint != SIM_HINT_NO && s->hint_ns == 0 && s->hint_spread_ns == 0)
-        fault_add(f, SIM_PART_SERVICE, i, "hint", "want a hint_time or a hint_spread");
+        fault_add(f, SIM_PART_SERVICE, i, "hint", "needs a hint_time or a hint_spread");
     if (s->cold_permille == 0)
-        fault_add(f, SIM_PART_SERVICE, i, "cold", "want 0.1%% or more: it would never begin");
+        fault_add(f, SIM_PART_SERVICE, i, "cold", "must be 0.1%% or more: the service would never start");
     if (s->processes == 0 || s->processes >= PROCESS_MAX)
-        fault_add(f, SIM_PART_SERVICE, i, "processes", "want 1 to %u", PROCESS_MAX - 1);
+        fault_add(f, SIM_PART_SERVICE, i, "processes", "must be 1 to %u", PROCESS_MAX - 1);
     if (s->fan == 0)
-        fault_add(f, SIM_PART_SERVICE, i, "fan", "want 1 or more, or calls = none");
+        fault_add(f, SIM_PART_SERVICE, i, "fan", "must be 1 or more (or set calls = none)");
 }
 
 /* Reports a cycle of services that call each other once: at its service with the lowest index. */
@@ -450,7 +454,7 @@ static void check_call_cycle(struct faults *f, uint32_t i)
         if (at == (int32_t)i) {
             if (least == i)
                 fault_add(f, SIM_PART_SERVICE, i, "calls",
-                          "services call each other in a circle: want none at one of them");
+                          "must not form a cycle: set calls = none in one of these services");
             return;
         }
     }
@@ -471,20 +475,20 @@ static void check_outage(struct faults *f, uint32_t i)
     const struct sim_outage *o = &f->world->outage[i];
     const struct sim_service *s = &f->world->service[o->service];
     if (o->from_ns >= f->world->duration_ns)
-        fault_add(f, SIM_PART_OUTAGE, i, "from", "want less than the duration (%s)",
+        fault_add(f, SIM_PART_OUTAGE, i, "from", "must be less than the duration (%s)",
                   duration_text(f->world->duration_ns).text);
     if (o->until_ns < o->from_ns || (o->until_ns == o->from_ns && !o->inclusive))
-        fault_add(f, SIM_PART_OUTAGE, i, "until", "want later than from (%s)", duration_text(o->from_ns).text);
+        fault_add(f, SIM_PART_OUTAGE, i, "until", "must be later than from (%s)", duration_text(o->from_ns).text);
     if (o->kind == SIM_OUTAGE_HOLD && o->until_ns == BIDE_NEVER)
-        fault_add(f, SIM_PART_OUTAGE, i, "until", "what is held arrives then: want a time, or kind = silence");
+        fault_add(f, SIM_PART_OUTAGE, i, "until", "must be a time: held requests arrive then (or set kind = silence)");
     if (o->kind != SIM_OUTAGE_SLOW)
         return;
     if (o->capacity_permille == 0)
-        fault_add(f, SIM_PART_OUTAGE, i, "capacity", "want 0.1%% or more, or kind = silence");
+        fault_add(f, SIM_PART_OUTAGE, i, "capacity", "must be 0.1%% or more (or set kind = silence)");
     if (s->kind == SIM_ROW)
-        fault_add(f, SIM_PART_OUTAGE, i, "kind", "a row has no service time: want another kind");
+        fault_add(f, SIM_PART_OUTAGE, i, "kind", "must not be slow: a row has no service time");
     if (o->capacity_permille == 1000 && (o->fail_ppm == SIM_USUAL || o->fail_ppm == s->fail_ppm))
-        fault_add(f, SIM_PART_OUTAGE, i, "kind", "nothing is slow or fails: want capacity below 100%%, or fail");
+        fault_add(f, SIM_PART_OUTAGE, i, "kind", "has no effect: set capacity below 100%%, or fail");
 }
 
 static void check_overlap(struct faults *f, uint32_t i)
@@ -493,7 +497,8 @@ static void check_overlap(struct faults *f, uint32_t i)
     for (uint32_t j = 0; j < i; j++) {
         const struct sim_outage *other = &f->world->outage[j];
         if (one->service == other->service && one->from_ns < other->until_ns && other->from_ns < one->until_ns)
-            fault_add(f, SIM_PART_OUTAGE, i, "from", "another outage of the same service lasts from %s until %s",
+            fault_add(f, SIM_PART_OUTAGE, i, "from",
+                      "must not overlap another outage of the same service, from %s until %s",
                       duration_text(other->from_ns).text, duration_text(other->until_ns).text);
     }
 }
@@ -504,18 +509,18 @@ static void check_fleet(struct faults *f)
 {
     const struct sim_fleet *fleet = &f->world->fleet;
     if (fleet->capacity_milli == 0 || fleet->capacity_milli > BIDE_CAPACITY_MAX_MILLI)
-        fault_add(f, SIM_PART_FLEET, 0, "capacity", "want more than 0, and 268435.455 at most");
+        fault_add(f, SIM_PART_FLEET, 0, "capacity", "must be more than 0, and 268435.455 at most");
     if (fleet->refill_per_minute_milli > BIDE_CAPACITY_MAX_MILLI)
-        fault_add(f, SIM_PART_FLEET, 0, "refill_per_minute", "want 268435.455 at most");
+        fault_add(f, SIM_PART_FLEET, 0, "refill_per_minute", "must be 268435.455 at most");
     if (fleet->timeout_ns == 0)
-        fault_add(f, SIM_PART_FLEET, 0, "timeout", "want more than 0");
+        fault_add(f, SIM_PART_FLEET, 0, "timeout", "must be more than 0");
     if (fleet->down_from_ns == BIDE_NEVER)
         return;
     if (fleet->down_from_ns >= f->world->duration_ns)
-        fault_add(f, SIM_PART_FLEET, 0, "down_from", "want less than the duration (%s), or never",
+        fault_add(f, SIM_PART_FLEET, 0, "down_from", "must be less than the duration (%s), or never",
                   duration_text(f->world->duration_ns).text);
     else if (fleet->down_until_ns <= fleet->down_from_ns)
-        fault_add(f, SIM_PART_FLEET, 0, "down_until", "want later than down_from (%s)",
+        fault_add(f, SIM_PART_FLEET, 0, "down_until", "must be later than down_from (%s)",
                   duration_text(fleet->down_from_ns).text);
 }
 
@@ -525,14 +530,14 @@ static void check_scenario(struct faults *f)
 {
     const struct sim_world *world = f->world;
     if (world->duration_ns <= 0 || world->duration_ns > YEAR)
-        fault_add(f, SIM_PART_WORLD, 0, "duration", "want more than 0, and 365d at most");
+        fault_add(f, SIM_PART_WORLD, 0, "duration", "must be more than 0, and 365d at most");
     if (world->bin_ns <= 0)
-        fault_add(f, SIM_PART_WORLD, 0, "bin", "want more than 0");
+        fault_add(f, SIM_PART_WORLD, 0, "bin", "must be more than 0");
     else if (world->duration_ns / world->bin_ns > POINTS_MAX)
-        fault_add(f, SIM_PART_WORLD, 0, "bin", "there would be more than a million of them: want %s or more",
+        fault_add(f, SIM_PART_WORLD, 0, "bin", "must be %s or more: there would be more than a million bins",
                   duration_text(world->duration_ns / POINTS_MAX + 1).text);
     if (world->recover_from_ns != BIDE_NEVER && world->recover_from_ns >= world->duration_ns)
-        fault_add(f, SIM_PART_WORLD, 0, "recover_from", "want less than the duration (%s), or never",
+        fault_add(f, SIM_PART_WORLD, 0, "recover_from", "must be less than the duration (%s), or never",
                   duration_text(world->duration_ns).text);
 }
 

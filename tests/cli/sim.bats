@@ -257,11 +257,11 @@ teardown() { bide_teardown; }
     [ "$status" -eq 125 ]
     run bide sim shop.ini --svg a --html a
     [ "$status" -eq 125 ]
-    [[ $output == *"--html a: want another file than that of --svg"* ]]
+    [[ $output == *"--html a: must not be the file of --svg"* ]]
     [ ! -e a ]
     run bide sim shop.ini --svg a --html ./a
     [ "$status" -eq 125 ]
-    [[ $output == *"--html ./a: want another file than that of --svg"* ]]
+    [[ $output == *"--html ./a: must not be the file of --svg"* ]]
     [ "$(ls)" = shop.ini ]
 }
 
@@ -275,7 +275,7 @@ teardown() { bide_teardown; }
         run --separate-stderr bide sim "$@" < shop.ini
         [ "$status" -eq 125 ] || { echo "$* exits $status" && false; }
         [ -z "$output" ]
-        [[ $stderr == "bide sim: --"*": want another file: this one is read" ]] || { echo "$*: $stderr" && false; }
+        [[ $stderr == "bide sim: --"*": must be another file: this file is an input" ]] || { echo "$*: $stderr" && false; }
         md5sum --quiet -c before
     }
     spared shop.ini --svg shop.ini
@@ -373,12 +373,12 @@ teardown() { bide_teardown; }
     wrong "no-such.ini" no-such.ini
     cp shop.ini shop
     wrong "is ./shop" shop
-    wrong "one scenario at a time" occ drain
+    wrong "must be one scenario" occ drain
     wrong "nothing after list" list occ
-    wrong "want a scenario after it" show
+    wrong "needs a scenario after it" show
     wrong "did you mean occ?" show ocd
-    wrong "want no option but --json" list --seed 3
-    wrong "want no option" show occ --json
+    wrong "accepts no option but --json" list --seed 3
+    wrong "accepts no option" show occ --json
     wrong "KEY=VALUE" shop.ini --set clients.rate
     wrong "clients.rate" shop.ini --set clients.rat=3/s
     wrong "clients.rate" shop.ini --set clients.rate=often
@@ -386,7 +386,7 @@ teardown() { bide_teardown; }
     wrong "from 1 to 100000" shop.ini --seeds 0
     wrong "from 1 to 256" shop.ini --threads 0
     wrong "from 0 to" shop.ini --seed -1
-    wrong "each policy once" shop.ini --policy service --policy service
+    wrong "a policy given once" shop.ini --policy service --policy service
     wrong "service" shop.ini --policy servise
     wrong "nosuch.conf" shop.ini --policy nosuch.conf#x
     wrong "amplification" shop.ini --expect 'amplfication<1.2'
@@ -394,19 +394,19 @@ teardown() { bide_teardown; }
     wrong "'recovers' or '!recovers'" shop.ini --expect 'recovers>1'
     wrong "did you mean once?" shop.ini --expect 'onec: recovers'
     wrong "did you mean --seeds?" shop.ini --sedes 3
-    wrong "a policy stands behind --policy" shop.ini payments
+    wrong "use --policy for a policy" shop.ini payments
     wrong "--config nosuch.conf: cannot be read" shop.ini --config nosuch.conf
     wrong "'success>=99%'" shop.ini --expect 'success>=99'
-    wrong "clients.count=300M: each has gates of its own" storm_herd --set clients.count=300M
+    wrong "clients.count=300M: must be fewer than" storm_herd --set clients.count=300M
     [ "${#stderr_lines[@]}" -eq 1 ]
     printf '[payments]\nattempts = 2\n' > bide.conf
-    wrong "bide.conf:1: [payments]: no such section of a scenario: want scenario, clients," bide.conf
+    wrong "bide.conf:1: [payments]: no such section: must be scenario, clients," bide.conf
     BIDE_CONFIG='' run bide sim shop.ini --policy payments --csv # as if it were not set
     [ "$status" -eq 0 ]
     sed 's/^rate .*/rate = often/' shop.ini > bad.ini
     wrong "bad.ini:" bad.ini
     wrong "rate" bad.ini
-    BIDE_SIM_QUEUE=fast wrong "want plain" shop.ini
+    BIDE_SIM_QUEUE=fast wrong "must be plain" shop.ini
 }
 
 @test "a run that needs more memory than there is says so before it starts" {
@@ -414,7 +414,7 @@ teardown() { bide_teardown; }
         --set clients.processes=0 --policy service --svg x.svg
     [ "$status" -eq 125 ]
     [ -z "$output" ]
-    [[ $stderr =~ "needs about "[0-9]+\.[0-9]" GB at once, and "[0-9.]+" GB are left: use a smaller clients.count"$ ]]
+    [[ $stderr =~ "needs about "[0-9]+\.[0-9]" GB of memory, and "[0-9.]+" GB are available: use a smaller clients.count"$ ]]
     [ "$(ls)" = shop.ini ]
 }
 
@@ -422,10 +422,10 @@ teardown() { bide_teardown; }
     (ulimit -v 50000 && bide-sim --version > /dev/null 2>&1) || return 0 # sanitizers need all addresses there are
     run --separate-stderr bash -c 'ulimit -v 50000; bide sim storm_herd --set clients.count=20000 --threads 2 --csv'
     [ "$status" -eq 0 ]
-    [[ $stderr =~ ^"bide sim: 2 runs at once would need about "[0-9]+" MB, and "[0-9]+" MB are left: 1 at once"$ ]]
+    [[ $stderr =~ ^"bide sim: 2 parallel runs need about "[0-9]+" MB of memory, and "[0-9]+" MB are available: running 1 at a time"$ ]]
     run --separate-stderr bash -c 'ulimit -v 20000; bide sim storm_herd --set clients.count=20000 --csv'
     [ "$status" -eq 125 ]
-    [[ $stderr == *"MB are left: use a smaller clients.count" ]]
+    [[ $stderr == *"MB are available: use a smaller clients.count" ]]
 }
 
 # ---- a person looks on ----

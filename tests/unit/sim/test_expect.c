@@ -79,7 +79,7 @@ static bool holds(const char *text)
     struct sim_expect expect;
     const char *want = sim_expect_read(&expect, text);
     if (want != NULL)
-        fail_msg("%s: want %s", text, want);
+        fail_msg("%s: must be %s", text, want);
     return sim_expect_holds(&expect, &batch, report);
 }
 
@@ -90,7 +90,7 @@ static void assert_rejected(const char *text, const char *part)
     if (want == NULL)
         fail_msg("%s is taken", text);
     if (strstr(want, part) == NULL)
-        fail_msg("%s: want %s, which does not say %s", text, want, part);
+        fail_msg("%s: must be %s, which does not say %s", text, want, part);
 }
 
 /* ---- checking ---- */
@@ -257,7 +257,7 @@ static void expected_numbers_may_have_units(void **state)
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
         const char *want = sim_expect_read(&expect, right[i].text);
         if (want != NULL)
-            fail_msg("%s: want %s", right[i].text, want);
+            fail_msg("%s: must be %s", right[i].text, want);
         if (fabs(expect.number - right[i].number) > 1e-9 * right[i].number)
             fail_msg("%s: %.12g", right[i].text, expect.number);
     }

@@ -224,7 +224,7 @@ static void table_describes_the_run(void **state)
 {
     char *text = table_of(80, true);
     expect_in(text, "made_up: A title\nHow much can it stand?\n");
-    expect_in(text, "Simulated: open loop; seed 7; buckets of 1s.");
+    expect_in(text, "Simulated: open loop; seed 7; bins of 1s.");
     expect_in(text, "arrivals over time, 0 to 50s; the highest are 2800 per 1s");
     free(text);
 }
@@ -346,7 +346,7 @@ static void single_wave_is_cut_in_the_pictures(void **state)
     free(text);
     svg = written(SVG);
     assert_int_equal(occurrences(svg, ">↑ 2800</text>"), 1);
-    assert_int_equal(occurrences(svg, "; what is higher is cut: ↑</text>"), 1); /* not printed where nothing is cut */
+    assert_int_equal(occurrences(svg, "; higher values are cut: ↑</text>"), 1); /* not printed where nothing is cut */
     free(svg);
     for (size_t i = 18; i < 23; i++) /* a wave that lasts is not an outlier */
         points[0][i].arrivals = 2800;
@@ -643,7 +643,7 @@ static void series_has_a_panel_per_row_with_a_common_scale(void **state)
     assert_int_equal(occurrences(svg, ">2000</text>"), 2);
     assert_int_equal(occurrences(svg, "class=\"band\""), 2);
     assert_int_equal(occurrences(svg, ">cut</text>"), 2);
-    expect_in(svg, "seed 7; buckets of 1s.");
+    expect_in(svg, "seed 7; bins of 1s.");
     free(svg);
 }
 
@@ -765,17 +765,10 @@ static void words_on_the_axis_are_equally_spaced(void **state)
 static void page_has_all_parts(void **state)
 {
     char *page = drawn(HTML);
-    static const char *const parts[] = {"<h1>A title</h1>",
-                                        "How much can it stand?",
-                                        "open loop; seed 7; buckets of 1s",
-                                        ">arrivals</th>",
-                                        ">served</th>",
-                                        ">amplification</th>",
-                                        ">attempts spent</th>",
-                                        "<td>123</td>",
-                                        "Retry budget",
-                                        "<code>clients.rate</code>",
-                                        "bide sim made_up --seed 7</pre>"};
+    static const char *const parts[] = {
+        "<h1>A title</h1>", "How much can it stand?",    "open loop; seed 7; bins of 1s",  ">arrivals</th>",
+        ">served</th>",     ">amplification</th>",       ">attempts spent</th>",           "<td>123</td>",
+        "Retry budget",     "<code>clients.rate</code>", "bide sim made_up --seed 7</pre>"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         expect_in(page, parts[i]);
     free(page);

@@ -359,21 +359,21 @@ static void invalid_overrides_are_reported_as_options(void **state)
         {"attempts=3", "no such key of the world; for all policies write policy.attempts"},
         {"budget.kind=none", "no such key of the world; for all policies write policy.budget.kind"},
         {"policy.attemps=3", "no such key; did you mean policy.attempts?"},
-        {"policy.attempts=0", "want 1 or more (1 means no retry) (in policy service)"},
-        {"policy.base=1h", "cap of policy service is then 30s: want base (1h) or more"},
-        {"policy.base=x", "want a duration such as 200ms"},
+        {"policy.attempts=0", "must be 1 or more (1 means no retry) (in policy service)"},
+        {"policy.base=1h", "cap of policy service would be 30s: must be base (1h) or more"},
+        {"policy.base=x", "must be a duration such as 200ms"},
         {"clients.rate = ",
-         "want a rate such as 280/s or 30/min, in whole millionths a second"}, /* blanks are trimmed */
-        {"clients.rate", "want KEY=VALUE, such as clients.rate=300/s"},
-        {"clients.rate=", "want a rate such as 280/s or 30/min, in whole millionths a second"},
-        {"clients.rate=0/s", "want more than 0/s, or arrival = herd or closed"},
+         "must be a rate such as 280/s or 30/min, in whole millionths a second"}, /* blanks are trimmed */
+        {"clients.rate", "must be KEY=VALUE, such as clients.rate=300/s"},
+        {"clients.rate=", "must be a rate such as 280/s or 30/min, in whole millionths a second"},
+        {"clients.rate=0/s", "must be more than 0/s (or set arrival = herd or closed)"},
         {"clients.x.rate=1/s", "there is no [clients x]"},
         {"outage.from=1s", "there is no [outage]"},
         {"clients.service=db", "there is no [service db]"},
-        {"clients.think=1s", "only closed clients think: want arrival = closed"},
+        {"clients.think=1s", "no effect: only closed clients think (arrival = closed)"},
         {"clients.policy=servic", "no policy named servic: no preset"},
-        {"scenario.plot=goodputt", "no figure named \"goodputt\"; did you mean goodput?"},
-        {"policy.extends=one", "a policy extends another in its own section only"},
+        {"scenario.plot=goodputt", "no metric named \"goodputt\"; did you mean goodput?"},
+        {"policy.extends=one", "extends is only valid in the policy's own section"},
         {"hullabaloo=1", "no such key"},
     };
     char expected[256];
@@ -391,7 +391,7 @@ static void invalid_overrides_are_reported_as_options(void **state)
     assert_non_null(strstr(errors, "--policy: no policy named nobody: "));
     set("clients.policy=grpc");
     policies[0] = "sre";
-    assert_reports(PLAIN, "--set clients.policy=grpc: --policy says it already");
+    assert_reports(PLAIN, "--set clients.policy=grpc: already set by --policy");
 }
 
 /* ---- mistakes ---- */
@@ -402,18 +402,18 @@ static void every_mistake_is_reported_with_its_line(void **state)
         "stray = 1\n[scenario]\ndurration = 10s\nduration = 10\n[polcy a]\n[policy one]\nattemps = 3\n[policy]\n"
         "x = 1\n[clients]\nrat = 280/s\nrate = 280\nrate = 10/s\nrate = 11/s\npolicy = on\n[clients]\nrate = 1/s\n"
         "[service db]\nfail = 200%\n[clients\n",
-        "f.ini:1: stray = 1: want a [section] above it\n"
+        "f.ini:1: stray = 1: must be inside a [section]\n"
         "f.ini:3: [scenario] durration = 10s: no such key; did you mean duration?\n"
-        "f.ini:4: [scenario] duration = 10: want a duration such as 10s\n"
+        "f.ini:4: [scenario] duration = 10: must be a duration such as 10s\n"
         "f.ini:5: [polcy a]: no such section; did you mean policy?\n"
         "f.ini:7: [one] attemps = 3: no such key; did you mean attempts?\n"
-        "f.ini:8: [policy]: want a name, as in [policy careful]\n"
+        "f.ini:8: [policy]: needs a name, as in [policy careful]\n"
         "f.ini:11: [clients] rat = 280/s: no such key; did you mean rate?\n"
-        "f.ini:12: [clients] rate = 280: want a rate such as 280/s or 30/min, in whole millionths a second\n"
-        "f.ini:14: [clients] rate = 11/s: said already, in line 13\n"
-        "f.ini:16: [clients]: is there already, in line 10\n"
-        "f.ini:19: [service db] fail = 200%: want 100% at most\n"
-        "f.ini:20: [clients: want [section] and nothing behind it");
+        "f.ini:12: [clients] rate = 280: must be a rate such as 280/s or 30/min, in whole millionths a second\n"
+        "f.ini:14: [clients] rate = 11/s: duplicate key, first in line 13\n"
+        "f.ini:16: [clients]: duplicate section, first in line 10\n"
+        "f.ini:19: [service db] fail = 200%: must be 100% at most\n"
+        "f.ini:20: [clients: must be [section] with nothing after it");
 }
 
 static void unknown_policy_is_reported_where_it_is_used(void **state)
@@ -422,44 +422,45 @@ static void unknown_policy_is_reported_where_it_is_used(void **state)
                    "f.ini:8: [clients] policy = tow: no policy named tow; did you mean two?\n"
                    "f.ini:11: [case a] clients.policy = onee: no policy named onee; did you mean one?");
     write_file("bad.conf", "[x]\nattemps = 3\nbase = 1\n");
-    assert_reports("[clients]\nrate = 1/s\npolicy = bad.conf#x\n[service]\n",
-                   "f.ini:3: [clients] policy = bad.conf#x: bad.conf:2: [x] attemps = 3: no such key; did you mean "
-                   "attempts?\n"
-                   "f.ini:3: [clients] policy = bad.conf#x: bad.conf:3: [x] base = 1: want a duration such as 200ms");
+    assert_reports(
+        "[clients]\nrate = 1/s\npolicy = bad.conf#x\n[service]\n",
+        "f.ini:3: [clients] policy = bad.conf#x: bad.conf:2: [x] attemps = 3: no such key; did you mean "
+        "attempts?\n"
+        "f.ini:3: [clients] policy = bad.conf#x: bad.conf:3: [x] base = 1: want a duration such as 200ms");
 }
 
 static void mistakes_of_cases_and_sweeps_are_reported(void **state)
 {
-    assert_reports(
-        PLAIN "[case a]\nservice.ordr = lifo\nservice.order = lifos\nscenario.title = x\nservice.time = 1ms\n"
-              "service.time = 2ms\n[case a]\n[case b:c]\n[sweep]\nclients.rate = 1/s, 2\n[sweep]\n",
-        "f.ini:5: [case a] service.ordr = lifo: no such key; did you mean service.order?\n"
-        "f.ini:6: [case a] service.order = lifos: want one of fifo, lifo\n"
-        "f.ini:7: [case a] scenario.title = x: it is the same for all that is compared: say it in [scenario]\n"
-        "f.ini:9: [case a] service.time = 2ms: said already, in line 8\n"
-        "f.ini:10: [case a]: there is a case of that name already\n"
-        "f.ini:11: [case b:c]: want a name of 1 to 63 characters without any of : [ ] = and quotes\n"
-        "f.ini:13: [sweep] clients.rate = 2: want a rate such as 280/s or 30/min, in whole millionths a "
-        "second\n"
-        "f.ini:14: [sweep]: is there already, in line 12");
+    assert_reports(PLAIN
+                   "[case a]\nservice.ordr = lifo\nservice.order = lifos\nscenario.title = x\nservice.time = 1ms\n"
+                   "service.time = 2ms\n[case a]\n[case b:c]\n[sweep]\nclients.rate = 1/s, 2\n[sweep]\n",
+                   "f.ini:5: [case a] service.ordr = lifo: no such key; did you mean service.order?\n"
+                   "f.ini:6: [case a] service.order = lifos: must be one of fifo, lifo\n"
+                   "f.ini:7: [case a] scenario.title = x: must be in [scenario]: it is the same for all rows\n"
+                   "f.ini:9: [case a] service.time = 2ms: duplicate key, first in line 8\n"
+                   "f.ini:10: [case a]: duplicate case\n"
+                   "f.ini:11: [case b:c]: the name must have 1 to 63 characters without : [ ] = and quotes\n"
+                   "f.ini:13: [sweep] clients.rate = 2: must be a rate such as 280/s or 30/min, in whole millionths a "
+                   "second\n"
+                   "f.ini:14: [sweep]: duplicate section, first in line 12");
     assert_reports(PLAIN "[sweep]\nclients.rate = 1/s, 1/s\nclients.rate = 3/s\n[sweep x]\n",
-                   "f.ini:5: [sweep] clients.rate = 1/s: the same value twice\n"
-                   "f.ini:6: [sweep] clients.rate = 3/s: it is swept already\n"
-                   "f.ini:7: [sweep x]: want no name");
+                   "f.ini:5: [sweep] clients.rate = 1/s: duplicate value\n"
+                   "f.ini:6: [sweep] clients.rate = 3/s: the key is already swept\n"
+                   "f.ini:7: [sweep x]: must have no name");
 }
 
 static void case_with_an_invalid_world_is_named(void **state)
 {
     assert_reports(
         PLAIN "[case fine]\n[case off]\nclients.rate = 0/s\n",
-        "f.ini:6: [case off] clients.rate = 0/s: want more than 0/s, or arrival = herd or closed (in row off)");
+        "f.ini:6: [case off] clients.rate = 0/s: must be more than 0/s (or set arrival = herd or closed) (in row off)");
     assert_reports(PLAIN "[outage]\nfrom = 5s\nuntil = 8s\n[sweep]\noutage.from = 5s, 9s\n",
-                   "f.ini:6: [outage] until = 8s: want later than from (9s) (in row outage.from=9s)");
+                   "f.ini:6: [outage] until = 8s: must be later than from (9s) (in row outage.from=9s)");
     assert_reports(PLAIN "[case herd]\nclients.arrival = herd\n",
-                   "f.ini:1: [clients] count = 0, by default: want how many, 1 or more (in row herd)\n"
-                   "f.ini:2: [clients] rate = 10/s: a herd comes all at once, at `from`, as many as `count` says");
+                   "f.ini:1: [clients] count = 0, by default: must be 1 or more (in row herd)\n"
+                   "f.ini:2: [clients] rate = 10/s: no effect: a herd of `count` callers begins at once, at `from`");
     assert_reports(PLAIN "[case x]\npolicy.cap = 1ms\n",
-                   "f.ini:5: [case x] policy.cap = 1ms: want base (200ms) or more (in policy service)");
+                   "f.ini:5: [case x] policy.cap = 1ms: must be base (200ms) or more (in policy service)");
 }
 
 static void key_may_have_an_effect_in_some_rows_only(void **state)
@@ -472,20 +473,20 @@ static void key_may_have_an_effect_in_some_rows_only(void **state)
     policies[0] = NULL;
     overrides.policy = NULL;
     assert_reports("[clients]\nrate = 10/s\n[service]\nfull = throttle\n[case a]\nservice.order = lifo\n[case b]\n",
-                   "f.ini:4: [service] full = throttle: its queue is never full: want queue_max");
+                   "f.ini:4: [service] full = throttle: no effect: the queue has no limit (set queue_max)");
     assert_reports(PLAIN "fail = 1%\n[case a]\nservice.hint_time = 1s\n[case b]\nservice.hint_time = 1s\n"
                          "service.hint = date\n",
-                   "f.ini:6: [case a] service.hint_time = 1s: it gives no hint: want hint = delta or date");
+                   "f.ini:6: [case a] service.hint_time = 1s: no effect without hint = delta or date");
 }
 
 static void several_services_and_groups_need_names(void **state)
 {
     assert_reports(
         "[clients]\nrate = 1/s\n[clients b]\nrate = 1/s\n[service]\n[service b]\n[service b c]\n[service d.e]\n",
-        "f.ini:1: [clients]: want a name, [clients NAME], where there are several\n"
-        "f.ini:5: [service]: want a name, [service NAME], where there are several\n"
-        "f.ini:7: [service b c]: want a name of 1 to 63 letters, digits, _ and -\n"
-        "f.ini:8: [service d.e]: want a name of 1 to 63 letters, digits, _ and -");
+        "f.ini:1: [clients]: needs a name, as in [clients NAME], where there are several\n"
+        "f.ini:5: [service]: needs a name, as in [service NAME], where there are several\n"
+        "f.ini:7: [service b c]: the name must have 1 to 63 letters, digits, _ and -\n"
+        "f.ini:8: [service d.e]: the name must have 1 to 63 letters, digits, _ and -");
     assert_reports("[clients]\nrate = 1/s\nservice = db\n[service web]\ncalls = bd\n[service bb]\n",
                    "f.ini:3: [clients] service = db: there is no [service db]; did you mean bb?\n"
                    "f.ini:5: [service web] calls = bd: there is no [service bd]; did you mean bb?");
@@ -494,7 +495,7 @@ static void several_services_and_groups_need_names(void **state)
 static void service_that_is_never_called_is_reported(void **state)
 {
     assert_reports("[clients]\nrate = 1/s\n[service web]\n[service db]\n",
-                   "f.ini:4: [service db]: nobody calls it: want [clients] service = db, or calls = db in a service");
+                   "f.ini:4: [service db]: never called: set [clients] service = db, or calls = db in a service");
     assert_reads(
         "[clients]\nrate = 1/s\n[service web]\n[service db]\n[case deep]\nservice.web.calls = db\n[case flat]\n");
 }
@@ -502,15 +503,16 @@ static void service_that_is_never_called_is_reported(void **state)
 static void call_cycles_and_overlapping_outages_are_reported(void **state)
 {
     assert_reports("[clients]\nrate = 1/s\n[service a]\ncalls = b\n[service b]\ncalls = a\n",
-                   "f.ini:4: [service a] calls = b: services call each other in a circle: want none at one of them");
-    assert_reports(PLAIN "[outage a]\nuntil = 5s\n[outage b]\nfrom = 4s\nuntil = 6s\n",
-                   "f.ini:7: [outage b] from = 4s: another outage of the same service lasts from 0 until 5s");
+                   "f.ini:4: [service a] calls = b: must not form a cycle: set calls = none in one of these services");
+    assert_reports(
+        PLAIN "[outage a]\nuntil = 5s\n[outage b]\nfrom = 4s\nuntil = 6s\n",
+        "f.ini:7: [outage b] from = 4s: must not overlap another outage of the same service, from 0 until 5s");
 }
 
 static void world_needs_clients_and_a_service(void **state)
 {
-    assert_reports("", "f.ini: want a [clients] section");
-    assert_reports("[clients]\nrate = 1/s\n", "f.ini: want a [service] section");
+    assert_reports("", "f.ini: needs a [clients] section");
+    assert_reports("[clients]\nrate = 1/s\n", "f.ini: needs a [service] section");
 }
 
 static void limits_on_numbers_are_enforced(void **state)
@@ -520,34 +522,32 @@ static void limits_on_numbers_are_enforced(void **state)
     at += sprintf(at, "%s", PLAIN);
     for (int i = 0; i < 33; i++)
         at += sprintf(at, "[case c%d]\n", i);
-    assert_reports(text, "f.ini:36: [case c32]: want 32 cases at most");
+    assert_reports(text, "f.ini:36: [case c32]: at most 32 cases are allowed");
     at = text + sprintf(text, "%s[sweep]\nclients.rate = 1/s", PLAIN);
     for (int i = 2; i < 24; i++)
         at += sprintf(at, ", %d/s", i);
     at += sprintf(at, "\nservice.servers = 1");
     for (int i = 2; i < 24; i++)
         at += sprintf(at, ", %d", i);
-    assert_reports(text, "f.ini:4: [sweep]: 529 rows: want 512 at most");
+    assert_reports(text, "f.ini:4: [sweep]: makes 529 rows: at most 512 are allowed");
     sprintf(text, "%s[sweep]\nclients.rate = 1/s, 2/s\nservice.servers = 1, 2\nservice.fail = 0%%\n", PLAIN);
-    assert_reports(text, "f.ini:7: [sweep] service.fail: want two keys at most");
+    assert_reports(text, "f.ini:7: [sweep] service.fail: at most two keys are allowed");
     sprintf(text, "[clients a]\n[clients b]\n[clients c]\n[clients d]\n[clients e]\n");
-    assert_reports(text, "f.ini:5: [clients e]: want 4 of them at most");
+    assert_reports(text, "f.ini:5: [clients e]: at most 4 such sections are allowed");
     at = text + sprintf(text, "[scenario]\ntitle = ");
     memset(at, 'x', 300);
     sprintf(at + 300, "\n%s", PLAIN);
     assert_false(read_bytes(text, strlen(text)));
-    assert_non_null(strstr(errors, "want a shorter text"));
+    assert_non_null(strstr(errors, "must be a shorter text"));
     free(text);
 }
 
 static void curve_needs_a_numeric_key(void **state)
 {
     assert_reports("[scenario]\npicture = curve\n" PLAIN,
-                   "f.ini:1: [scenario] picture = curve: nothing is swept: want a [sweep], or picture = bars");
-    assert_reports(
-        "[scenario]\npicture = curve\n" PLAIN "[sweep]\nservice.order = fifo, lifo\n",
-        "f.ini:7: [sweep] service.order = fifo: a curve is over numbers: want another key first, or picture = "
-        "bars");
+                   "f.ini:1: [scenario] picture = curve: needs a [sweep] (or set picture = bars)");
+    assert_reports("[scenario]\npicture = curve\n" PLAIN "[sweep]\nservice.order = fifo, lifo\n",
+                   "f.ini:7: [sweep] service.order = fifo: must be a numeric key for a curve (or set picture = bars)");
 }
 
 /* ---- files ---- */
@@ -572,9 +572,8 @@ static void name_with_a_point_or_slash_is_a_file(void **state)
     assert_no_scenario("no.ini", "no.ini: cannot be read: No such file or directory");
     assert_no_scenario("./", "./: cannot be read: Is a directory");
     assert_no_scenario("mm1_chek", "no scenario named mm1_chek; did you mean mm1_check?");
-    assert_no_scenario("whatever",
-                       "no scenario named whatever: want one of `bide sim list`, or a file with a / or a . in "
-                       "its name");
+    assert_no_scenario(
+        "whatever", "no scenario named whatever: must be one of `bide sim list`, or a file name with a / or a . in it");
 }
 
 static void oversized_or_binary_file_is_rejected(void **state)
@@ -584,17 +583,17 @@ static void oversized_or_binary_file_is_rejected(void **state)
     assert_non_null(text);
     memset(text, '\n', size);
     assert_false(read_bytes(text, size));
-    assert_string_equal(errors, "f.ini: larger than 1048576 bytes: want a scenario file");
+    assert_string_equal(errors, "f.ini: must be a scenario file: larger than 1048576 bytes");
     memset(text, ' ', size);
     memcpy(text, "[clients]\nrate = 1/s", 20);
     for (size_t i = 20; i + 3 < size; i += 3)
         memcpy(text + i, "\n x", 3);
     assert_false(read_bytes(text, size - 1)); /* a value of 350,000 lines is rejected early */
-    assert_non_null(strstr(errors, "rate has more than 65536 bytes: want fewer"));
+    assert_non_null(strstr(errors, "rate: must be 65536 bytes at most"));
     free(text);
     static const char binary[] = PLAIN "[scenario]\ntitle = a\0b\n";
     assert_false(read_bytes(binary, sizeof binary - 1));
-    assert_string_equal(errors, "f.ini:5: a NUL byte: want text");
+    assert_string_equal(errors, "f.ini:5: must be text: contains a NUL byte");
 }
 
 /* ---- the docs ---- */

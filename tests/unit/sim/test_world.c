@@ -304,18 +304,18 @@ static void default_world_needs_only_a_rate(void **state)
 {
     assert_valid();
     world.clients[0].rate_micro = 0;
-    assert_problem("clients.rate = 0/s: want more than 0/s, or arrival = herd or closed");
+    assert_problem("clients.rate = 0/s: must be more than 0/s (or set arrival = herd or closed)");
 }
 
 static void herd_has_no_rate(void **state)
 {
     world.clients[0].arrival = SIM_HERD;
     world.clients[0].count = 5;
-    assert_problem("clients.rate = 10/s: a herd comes all at once, at `from`, as many as `count` says");
+    assert_problem("clients.rate = 10/s: no effect: a herd of `count` callers begins at once, at `from`");
     world.clients[0].rate_micro = 0;
     assert_valid();
     world.clients[0].count = 0;
-    assert_problem("clients.count = 0: want how many, 1 or more");
+    assert_problem("clients.count = 0: must be 1 or more");
 }
 
 static void closed_clients_think_and_have_one_call_at_a_time(void **state)
@@ -323,28 +323,28 @@ static void closed_clients_think_and_have_one_call_at_a_time(void **state)
     world.clients[0].arrival = SIM_CLOSED;
     world.clients[0].rate_micro = 0;
     world.clients[0].count = 5;
-    assert_problem("clients.think = 0: closed clients want some time between two calls");
+    assert_problem("clients.think = 0: must be more than 0: closed clients need time between two calls");
     world.clients[0].think.a_ns = BIDE_S;
     assert_valid();
     world.clients[0].fanout = 2;
-    assert_problem("clients.fanout = 2: a closed client has one call at a time: want 1");
+    assert_problem("clients.fanout = 2: must be 1: a closed client has one call at a time");
 }
 
 static void peak_must_lie_within_the_calls_time(void **state)
 {
     world.clients[0].peak_rate_micro = 1000000;
-    assert_problem("clients.peak_rate = 1/s: only a ramp or a spike has a peak: want arrival = ramp or spike");
+    assert_problem("clients.peak_rate = 1/s: no effect: only a ramp or a spike has a peak (arrival = ramp or spike)");
     world.clients[0].arrival = SIM_SPIKE;
-    assert_problem("clients.peak_until = 0: want later than peak_from (0)");
+    assert_problem("clients.peak_until = 0: must be later than peak_from (0)");
     world.clients[0].peak_from_ns = 2 * BIDE_S;
     world.clients[0].peak_until_ns = BIDE_S;
-    assert_problem("clients.peak_until = 1s: want later than peak_from (2s)");
+    assert_problem("clients.peak_until = 1s: must be later than peak_from (2s)");
     world.clients[0].peak_until_ns = 61 * BIDE_S;
-    assert_problem("clients.peak_until = 61s: want 1m at most");
+    assert_problem("clients.peak_until = 61s: must be 1m at most");
     world.clients[0].peak_until_ns = 3 * BIDE_S;
     assert_valid();
     world.clients[0].end_rate_micro = 1;
-    assert_problem("clients.end_rate = 0.000001/s: only a ramp has a rate at the end: want arrival = ramp");
+    assert_problem("clients.end_rate = 0.000001/s: no effect: only a ramp has an end rate (arrival = ramp)");
     world.clients[0].arrival = SIM_RAMP;
     assert_valid();
 }
@@ -352,10 +352,10 @@ static void peak_must_lie_within_the_calls_time(void **state)
 static void calls_must_begin_within_the_duration(void **state)
 {
     world.clients[0].from_ns = world.duration_ns;
-    assert_problem("clients.from = 1m: no call would begin: want less than 1m");
+    assert_problem("clients.from = 1m: must be less than 1m: no call would begin");
     world.clients[0].from_ns = 0;
     world.clients[0].until_ns = world.duration_ns + 1;
-    assert_problem("clients.until = 60.000000001s: want the duration (1m) at most, or never");
+    assert_problem("clients.until = 60.000000001s: must be the duration (1m) at most, or never");
     world.clients[0].until_ns = 0; /* the group is switched off */
     assert_valid();
 }
@@ -364,7 +364,7 @@ static void processes_must_not_exceed_clients(void **state)
 {
     world.clients[0].count = 10;
     world.clients[0].processes = 11;
-    assert_problem("clients.processes = 11: want count (10) at most: the others would have nobody");
+    assert_problem("clients.processes = 11: must be count (10) at most: other processes would have no client");
     world.clients[0].count = 0; /* without clients, calls are spread over the processes */
     assert_valid();
 }
@@ -374,9 +374,10 @@ static void number_of_callers_with_own_gates_is_limited(void **state)
     world.clients[0].arrival = SIM_HERD;
     world.clients[0].rate_micro = 0;
     world.clients[0].count = 300000000;
-    assert_problem("clients.count = 300M: each has gates of its own: want fewer than 268435456, or some processes");
+    assert_problem(
+        "clients.count = 300M: must be fewer than 268435456, or set processes: each caller has its own gates");
     world.clients[0].processes = 300000000;
-    assert_problem("clients.processes = 300M: want fewer than 268435456");
+    assert_problem("clients.processes = 300M: must be fewer than 268435456");
     world.clients[0].processes = 10;
     assert_valid();
 }
@@ -384,7 +385,7 @@ static void number_of_callers_with_own_gates_is_limited(void **state)
 static void calls_beyond_the_event_limit_are_rejected(void **state)
 {
     world.clients[0].rate_micro = UINT64_C(1000000000000000);
-    assert_problem("clients.rate = 1000M/s: this makes more than 4000M calls: want fewer, or a shorter duration");
+    assert_problem("clients.rate = 1000M/s: must be lower, or the duration shorter: more than 4000M calls would begin");
     world.clients[0].calls = 1000;
     assert_valid();
 }
@@ -392,7 +393,7 @@ static void calls_beyond_the_event_limit_are_rejected(void **state)
 static void gaussian_jitter_needs_a_policy_without_jitter(void **state)
 {
     world.clients[0].gauss_milli = 6000;
-    assert_problem("clients.gauss = 6: the policy service has a jitter of its own: want jitter = none in it");
+    assert_problem("clients.gauss = 6: needs jitter = none in policy service");
     policy.pair.policy.jitter = BIDE_JITTER_NONE;
     assert_valid();
 }
@@ -400,12 +401,12 @@ static void gaussian_jitter_needs_a_policy_without_jitter(void **state)
 static void hosts_need_gates_that_can_be_shared(void **state)
 {
     world.clients[0].hosts = 2;
-    assert_problem("clients.hosts = 2: want processes (1) at most: the others would have nobody");
+    assert_problem("clients.hosts = 2: must be processes (1) at most: other hosts would have no process");
     world.clients[0].processes = 2;
     assert_valid();
     policy.pair.target.in_flight_max = 5;
-    assert_problem("clients.hosts = 2: the policy service counts what is in flight, which cannot be shared: want 0, or "
-                   "another policy");
+    assert_problem(
+        "clients.hosts = 2: must be 0 with policy service: its limit on attempts in flight cannot be shared");
     policy.pair.target.in_flight_max = 0;
     policy.pair.target.budget.kind = BIDE_BUDGET_CONCURRENCY;
     world.clients[0].hosts = 0;
@@ -415,40 +416,39 @@ static void hosts_need_gates_that_can_be_shared(void **state)
 static void fleet_needs_a_token_budget_and_clients(void **state)
 {
     world.fleet.capacity_milli = 5000;
-    assert_problem("fleet.capacity = 5: nobody leases from it: want clients.fleet = yes");
+    assert_problem("fleet.capacity = 5: no effect: no clients lease from the fleet (set clients.fleet = yes)");
     world.clients[0].fleet = true;
     assert_valid();
     world.fleet.down_until_ns = 5 * BIDE_S;
-    assert_problem("fleet.down_until = 5s: it is never down: want down_from");
+    assert_problem("fleet.down_until = 5s: no effect without down_from");
     world.fleet.down_from_ns = 5 * BIDE_S;
-    assert_problem("fleet.down_until = 5s: want later than down_from (5s)");
+    assert_problem("fleet.down_until = 5s: must be later than down_from (5s)");
     world.fleet.down_until_ns = BIDE_NEVER;
     assert_valid();
     world.fleet.down_from_ns = 60 * BIDE_S;
-    assert_problem("fleet.down_from = 1m: want less than the duration (1m), or never");
+    assert_problem("fleet.down_from = 1m: must be less than the duration (1m), or never");
     world.fleet.down_from_ns = BIDE_NEVER;
     policy.pair.target.budget.threshold_milli = 5000;
     assert_problem(
-        "clients.fleet = yes: the policy service has a threshold, below which tokens would be lent for nothing: "
-        "want 0");
+        "clients.fleet = yes: needs budget.threshold = 0 in policy service: leased tokens below it could not be spent");
     policy.pair.target.budget.kind = BIDE_BUDGET_WINDOW;
-    assert_problem("clients.fleet = yes: the policy service has no budget of tokens: want budget.kind = tokens");
+    assert_problem("clients.fleet = yes: needs budget.kind = tokens in policy service");
 }
 
 static void fleet_numbers_must_fit_the_bucket(void **state)
 {
     world.clients[0].fleet = true;
     world.fleet.capacity_milli = 0;
-    assert_problem("fleet.capacity = 0: want more than 0, and 268435.455 at most");
+    assert_problem("fleet.capacity = 0: must be more than 0, and 268435.455 at most");
     world.fleet.capacity_milli = 268435456;
-    assert_problem("fleet.capacity = 268435.456: want more than 0, and 268435.455 at most");
+    assert_problem("fleet.capacity = 268435.456: must be more than 0, and 268435.455 at most");
     world.fleet.capacity_milli = 268435455;
     world.fleet.refill_per_minute_milli = 268435456;
-    assert_problem("fleet.refill_per_minute = 268435.456: want 268435.455 at most");
+    assert_problem("fleet.refill_per_minute = 268435.456: must be 268435.455 at most");
     world.fleet.refill_per_minute_milli = 0;
     assert_valid();
     world.fleet.timeout_ns = 0;
-    assert_problem("fleet.timeout = 0: want more than 0");
+    assert_problem("fleet.timeout = 0: must be more than 0");
 }
 
 static void services_must_not_call_in_a_cycle(void **state)
@@ -460,9 +460,9 @@ static void services_must_not_call_in_a_cycle(void **state)
     world.service[1].calls = 2;
     assert_valid();
     world.service[2].calls = 1;
-    assert_problem("service.s1.calls = s2: services call each other in a circle: want none at one of them");
+    assert_problem("service.s1.calls = s2: must not form a cycle: set calls = none in one of these services");
     world.service[2].calls = 2;
-    assert_problem("service.s2.calls = s2: services call each other in a circle: want none at one of them");
+    assert_problem("service.s2.calls = s2: must not form a cycle: set calls = none in one of these services");
 }
 
 static void outages_must_end_after_they_begin_and_not_overlap(void **state)
@@ -470,19 +470,19 @@ static void outages_must_end_after_they_begin_and_not_overlap(void **state)
     world.outages = 2;
     world.outage[0].from_ns = 10 * BIDE_S;
     world.outage[0].until_ns = 5 * BIDE_S;
-    assert_problem("outage.until = 5s: want later than from (10s)");
+    assert_problem("outage.until = 5s: must be later than from (10s)");
     world.outage[0].until_ns = 20 * BIDE_S;
     world.outage[1].until_ns = 10 * BIDE_S;
     assert_valid();
     world.outage[1].until_ns++;
-    assert_problem("outage.from = 0: another outage of the same service lasts from 10s until 20s");
+    assert_problem("outage.from = 0: must not overlap another outage of the same service, from 10s until 20s");
     world.outage[1].until_ns = 5 * BIDE_S;
     world.outage[1].kind = SIM_OUTAGE_HOLD;
     assert_valid();
     world.outage[1].until_ns = BIDE_NEVER;
     world.outages = 1;
     world.outage[0] = world.outage[1];
-    assert_problem("outage.until = never: what is held arrives then: want a time, or kind = silence");
+    assert_problem("outage.until = never: must be a time: held requests arrive then (or set kind = silence)");
 }
 
 static void slow_outage_fails_as_the_service_by_default(void **state)
@@ -491,7 +491,7 @@ static void slow_outage_fails_as_the_service_by_default(void **state)
     world.service[0].fail_ppm = 1234;
     world.outage[0].kind = SIM_OUTAGE_SLOW;
     world.outage[0].until_ns = BIDE_S;
-    assert_problem("outage.kind = slow: nothing is slow or fails: want capacity below 100%, or fail");
+    assert_problem("outage.kind = slow: has no effect: set capacity below 100%, or fail");
     world.outage[0].capacity_permille = 100;
     world.outage[1].from_ns = 2 * BIDE_S;
     assert_valid();
@@ -503,9 +503,9 @@ static void slow_outage_fails_as_the_service_by_default(void **state)
 static void bin_width_must_be_positive_and_not_too_small(void **state)
 {
     world.bin_ns = 0;
-    assert_problem("scenario.bin = 0: want more than 0");
+    assert_problem("scenario.bin = 0: must be more than 0");
     world.bin_ns = BIDE_US;
-    assert_problem("scenario.bin = 1us: there would be more than a million of them: want 60.001us or more");
+    assert_problem("scenario.bin = 1us: must be 60.001us or more: there would be more than a million bins");
     world.bin_ns = world.duration_ns / 1000000;
     assert_valid();
 }
