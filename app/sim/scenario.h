@@ -1,8 +1,8 @@
 /* scenario.h - a scenario: a world, and the variations of it to be compared.
  *
  *     [scenario]
- *     title    = A cut network, and a database that never comes back
- *     question = How much retrying can it stand?
+ *     title    = A cut network, and a database that never recovers
+ *     question = How many retries can it sustain?
  *     duration = 600s
  *     bin      = 1s
  *
