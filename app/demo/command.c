@@ -86,7 +86,8 @@ static const char *read_outage(void *settings, const char *value)
     const char *dots = strstr(value, "..");
     s->has_outage = true;
     if (dots == NULL || !conf_duration_parse(value, (size_t)(dots - value), &s->scenario.down_ns) ||
-        !conf_duration_parse(dots + 2, strlen(dots + 2), &s->scenario.up_ns) || s->scenario.down_ns >= s->scenario.up_ns)
+        !conf_duration_parse(dots + 2, strlen(dots + 2), &s->scenario.up_ns) ||
+        s->scenario.down_ns >= s->scenario.up_ns)
         return "begin and end of the outage, such as 5s..9s";
     return NULL;
 }
@@ -375,7 +376,7 @@ static void watch_report_phase(struct watch *w, int64_t since_ns)
     const int64_t begin_ns[] = {0, s->down_ns, s->up_ns, s->length_ns};
     if (w->phase < 4 && since_ns >= begin_ns[w->phase]) {
         cli_report(&cli_demo, "%4.1f s  %s", (double)begin_ns[w->phase] / (double)BIDE_S,
-                phase_text(s, begin_ns[w->phase]));
+                   phase_text(s, begin_ns[w->phase]));
         w->phase++;
     }
 }
@@ -428,8 +429,9 @@ static bool scenario_fit_descriptors(struct demo_scenario *s)
         return false;
     }
     if (s->rate < wanted)
-        cli_report(&cli_demo, "the limit of open files is %" PRIu64 ": %" PRIu32 " calls per second instead of %" PRIu32,
-                (uint64_t)limit.rlim_cur, s->rate, wanted);
+        cli_report(&cli_demo,
+                   "the limit of open files is %" PRIu64 ": %" PRIu32 " calls per second instead of %" PRIu32,
+                   (uint64_t)limit.rlim_cur, s->rate, wanted);
     return true;
 }
 
@@ -486,10 +488,11 @@ static bool demo_prepare(struct demo *demo, struct settings *s)
         !scenario_fit_descriptors(&s->scenario))
         return false;
     snprintf(demo->name, sizeof demo->name, "bide, %s", demo->policy.name);
-    demo->client[1] = (struct demo_client){.name = demo->name,
-                                           .policy = demo->policy.pair.policy,
-                                           .target = demo->policy.pair.target,
-                                           .status_rules = conf_rules_for_engine(&demo->policy.status, &demo->status_rules)};
+    demo->client[1] =
+        (struct demo_client){.name = demo->name,
+                             .policy = demo->policy.pair.policy,
+                             .target = demo->policy.pair.target,
+                             .status_rules = conf_rules_for_engine(&demo->policy.status, &demo->status_rules)};
     demo_client_init_naive(&demo->client[0], &demo->client[1].policy);
     demo->repeat = repeat_options(&demo->policy, &s->policy);
     return true;
@@ -583,7 +586,7 @@ static void warn_late(const struct demo_result *result)
     late_ns = result->side[1].late_ns > late_ns ? result->side[1].late_ns : late_ns;
     if (late_ns > LATE_START_NS)
         cli_report(&cli_demo, "this machine was busy: calls started up to %s late, which distorts the metrics",
-                conf_duration_format_short(text, late_ns));
+                   conf_duration_format_short(text, late_ns));
 }
 
 static int demo_conclude(struct demo *demo, const struct watch *w, struct page *page, bool json)

@@ -159,7 +159,7 @@ static const struct cli_option world_options[] = {
      .help = "set a key of the scenario, or policy.KEY of every policy; may be repeated",
      .read = read_set,
      .details = "Removes the key from sweeps and cases of the scenario. `bide sim keys` lists the keys of the world; "
-             "those of policies are in bide.conf(5)."},
+                "those of policies are in bide.conf(5)."},
     {.name = "policy",
      .value = "NAME",
      .help = "run the scenario with this policy: a section of bide.conf, a preset, or FILE#NAME",
@@ -460,9 +460,9 @@ static bool plan_fit_memory(struct sim_plan *plan, const struct sim_scenario *sc
     }
     if (plan->threads < wanted)
         cli_report(&cli_sim,
-                "%" PRIu32 " parallel runs need about %s of memory, and %s are available: running %" PRIu32
-                " at a time",
-                wanted, needed, there, plan->threads);
+                   "%" PRIu32 " parallel runs need about %s of memory, and %s are available: running %" PRIu32
+                   " at a time",
+                   wanted, needed, there, plan->threads);
     return true;
 }
 

@@ -35,7 +35,7 @@ enum fleet_step { FLEET_POLL = 0, FLEET_REQUEST_ARRIVES, FLEET_REPLY_ARRIVES, FL
 struct sim_instance {
     struct lease_member lease;
     struct lease_reply reply; /* the reply, while it travels */
-    int64_t reply_ns;           /* when the reply arrives; BIDE_NEVER: not in time */
+    int64_t reply_ns;         /* when the reply arrives; BIDE_NEVER: not in time */
     uint32_t bucket;
     uint32_t requests, failures; /* requests so far; consecutive failures */
 };

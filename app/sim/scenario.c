@@ -189,8 +189,8 @@ static void scenario_set_columns(struct sim_builder *b)
     snprintf(at, sizeof scenario->columns_text, "%s", scenario->head.columns);
     while (*(at += strspn(at, " \t,")) != '\0') {
         if (scenario->columns == SIM_COLUMNS_MAX) {
-            conf_diagnostics_add(b->diagnostics, b->line[SIM_PART_WORLD][0], "[scenario] columns: at most %u are allowed",
-                      SIM_COLUMNS_MAX);
+            conf_diagnostics_add(b->diagnostics, b->line[SIM_PART_WORLD][0],
+                                 "[scenario] columns: at most %u are allowed", SIM_COLUMNS_MAX);
             return;
         }
         scenario->column[scenario->columns++] = at;

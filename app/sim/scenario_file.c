@@ -139,7 +139,7 @@ static void section_read_head(struct reader *r, struct bide_text text)
     r->in_section = true;
     if (text.at[text.length - 1] != ']' || text.length < 2) {
         conf_diagnostics_add(r->diagnostics, r->line, "%s: must be [section] with nothing after it",
-                  conf_printable(text.at, text.length).text);
+                             conf_printable(text.at, text.length).text);
         r->skips_section = true;
         return;
     }
@@ -168,7 +168,7 @@ static void value_continue(struct reader *r, struct bide_text text)
     size_t before = r->value_length;
     if (before + text.length > VALUE_MAX) {
         conf_diagnostics_add(r->diagnostics, r->line, "%s: must be %u bytes at most",
-                  conf_printable(last->key, strlen(last->key)).text, VALUE_MAX);
+                             conf_printable(last->key, strlen(last->key)).text, VALUE_MAX);
         r->may_continue = false;
         return;
     }

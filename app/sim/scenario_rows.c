@@ -347,9 +347,9 @@ static void rows_check(struct sim_builder *b, const struct row_checks *row_check
     for (uint32_t i = 0; i < b->base.services; i++)
         if (!row_checks->is_called[i])
             conf_diagnostics_add(b->diagnostics, b->line[SIM_PART_SERVICE][i],
-                      "[service%s%s]: never called: set [clients] service = %s, or calls = %s in a service",
-                      b->base.service[i].name[0] != '\0' ? " " : "", b->base.service[i].name, b->base.service[i].name,
-                      b->base.service[i].name);
+                                 "[service%s%s]: never called: set [clients] service = %s, or calls = %s in a service",
+                                 b->base.service[i].name[0] != '\0' ? " " : "", b->base.service[i].name,
+                                 b->base.service[i].name, b->base.service[i].name);
 }
 
 /* ---- rows ---- */
@@ -411,7 +411,8 @@ static bool rows_exceed_limit(struct sim_builder *b)
     for (size_t i = 0; i < b->sweeps; i++)
         rows *= b->sweep[i].end - b->sweep[i].first;
     if (rows > SIM_ROWS_MAX)
-        conf_diagnostics_add(b->diagnostics, b->sweep_line, "[sweep]: makes %zu rows: at most %u are allowed", rows, SIM_ROWS_MAX);
+        conf_diagnostics_add(b->diagnostics, b->sweep_line, "[sweep]: makes %zu rows: at most %u are allowed", rows,
+                             SIM_ROWS_MAX);
     return rows > SIM_ROWS_MAX;
 }
 
@@ -426,7 +427,7 @@ static void curve_check(struct sim_builder *b, const struct row_builder *m, enum
         *picture = SIM_PICTURE_BARS; /* --set has removed the swept key */
     else if (b->sweeps == 0)
         conf_diagnostics_add(b->diagnostics, b->line[SIM_PART_WORLD][0],
-                  "[scenario] picture = curve: needs a [sweep] (or set picture = bars)");
+                             "[scenario] picture = curve: needs a [sweep] (or set picture = bars)");
     else {
         const struct sim_setting *first = &b->setting[b->sweep[0].first];
         setting_number(m, first, &is_number);

@@ -105,8 +105,8 @@ static void part_check_names(struct sim_builder *b, enum sim_part part, const ch
     uint32_t count = sim_part_count(&b->base, part);
     for (uint32_t i = 0; i < count && count > 1; i++)
         if (sim_part_name(&b->base, part, i)[0] == '\0')
-            conf_diagnostics_add(b->diagnostics, b->line[part][i], "[%s]: needs a name, as in [%s NAME], where there are several",
-                      kind, kind);
+            conf_diagnostics_add(b->diagnostics, b->line[part][i],
+                                 "[%s]: needs a name, as in [%s NAME], where there are several", kind, kind);
 }
 
 /* ---- settings ---- */
@@ -262,7 +262,7 @@ static void sweep_read(struct sim_builder *b, const struct sim_section *s)
     for (size_t i = s->first; i < s->first + s->count && !b->no_memory; i++) {
         if (b->sweeps == SIM_SWEEPS_MAX) {
             conf_diagnostics_add(b->diagnostics, b->file.assignment[i].line, "[sweep] %s: at most two keys are allowed",
-                      conf_printable(b->file.assignment[i].key, strlen(b->file.assignment[i].key)).text);
+                                 conf_printable(b->file.assignment[i].key, strlen(b->file.assignment[i].key)).text);
             return;
         }
         size_t before = b->sweeps;
@@ -411,7 +411,7 @@ static const struct conf_policy *override_find_policy(struct sim_builder *b, con
         conf_diagnostics_add(b->diagnostics, 0, "at most %u are allowed", SIM_CASES_MAX);
     else if (strlen(word) >= SIM_POLICY_MAX)
         conf_diagnostics_add(b->diagnostics, 0, "%s: must be %u bytes at most", conf_printable(word, strlen(word)).text,
-                  SIM_POLICY_MAX - 1);
+                             SIM_POLICY_MAX - 1);
     else
         policy = sim_policy_find(&b->scenario->policies, word, SIM_LOOKUP_BY_USER, errors);
     for (const char *line = errors; policy == NULL && *line != '\0';) {

@@ -50,7 +50,7 @@ void sim_setting_apply(const struct sim_setting *setting, struct sim_world *worl
 bool sim_setting_covers(const struct sim_setting *one, const struct sim_setting *other);
 
 /* Reports a mistake as "[clients] rate = 280/s: ...", with file and line in front. */
-void sim_setting_report(const struct sim_setting *setting, struct conf_diagnostics *diagnostics, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void sim_setting_report(const struct sim_setting *setting, struct conf_diagnostics *diagnostics, const char *format,
+                        ...) __attribute__((format(printf, 3, 4)));
 
 #endif
