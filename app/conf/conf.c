@@ -29,11 +29,11 @@ void conf_policy_init(struct conf_policy *policy, enum bide_preset preset)
 
 bool conf_name_is_valid(struct bide_text name)
 {
-    static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/*:@+~";
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/*:@+~";
     if (name.length == 0 || name.length >= CONF_NAME_MAX)
         return false;
     for (size_t i = 0; i < name.length; i++)
-        if (memchr(good, name.at[i], sizeof good - 1) == NULL)
+        if (memchr(allowed, name.at[i], sizeof allowed - 1) == NULL)
             return false;
     return true;
 }
@@ -47,7 +47,7 @@ struct conf_policy *conf_policy_by_name(const struct conf *conf, struct bide_tex
 }
 
 /* A path that does not fit is cut in front: its end tells more. */
-static void set_file(struct conf_policy *policy, const char *file)
+static void policy_set_file(struct conf_policy *policy, const char *file)
 {
     size_t length = strlen(file), room = sizeof policy->file - 1;
     if (length <= room)
@@ -57,25 +57,25 @@ static void set_file(struct conf_policy *policy, const char *file)
 }
 
 struct conf_policy *conf_add_policy(struct conf *conf, struct bide_text name, unsigned line,
-                                    struct conf_diagnostics *told)
+                                    struct conf_diagnostics *diagnostics)
 {
     if (conf->count == CONF_POLICIES_MAX) {
-        conf_diagnostics_add(told, line, "more than %u sections: want several files", CONF_POLICIES_MAX);
+        conf_diagnostics_add(diagnostics, line, "more than %u sections: want several files", CONF_POLICIES_MAX);
         return NULL;
     }
     if ((conf->count & (conf->count - 1)) == 0) { /* 0, 1, 2, 4: it is full */
         size_t room = conf->count == 0 ? 1 : 2 * conf->count;
-        struct conf_policy *more = realloc(conf->policy, room * sizeof *more);
-        if (more == NULL) {
-            conf_diagnostics_add(told, line, "no memory");
+        struct conf_policy *grown = realloc(conf->policy, room * sizeof *grown);
+        if (grown == NULL) {
+            conf_diagnostics_add(diagnostics, line, "no memory");
             return NULL;
         }
-        conf->policy = more;
+        conf->policy = grown;
     }
     struct conf_policy *policy = &conf->policy[conf->count++];
     *policy = (struct conf_policy){.line = line};
     snprintf(policy->name, sizeof policy->name, "%.*s", (int)name.length, name.at);
-    set_file(policy, told->file);
+    policy_set_file(policy, diagnostics->file);
     return policy;
 }
 
@@ -89,7 +89,7 @@ void conf_free(struct conf *conf)
 
 /* ---- files ---- */
 
-static bool is_json(struct bide_text text)
+static bool text_is_json(struct bide_text text)
 {
     size_t i = 0;
     while (i < text.length && strchr(" \t\r\n", text.at[i]) != NULL && text.at[i] != '\0')
@@ -99,24 +99,24 @@ static bool is_json(struct bide_text text)
 
 bool conf_read_text(struct conf *conf, const char *name, struct bide_text text, char errors[CONF_ERROR_MAX])
 {
-    struct conf_diagnostics told;
-    conf_diagnostics_begin(&told, errors, name);
+    struct conf_diagnostics diagnostics;
+    conf_diagnostics_begin(&diagnostics, errors, name);
     *conf = (struct conf){.count = 0};
     if (text.length > CONF_FILE_MAX)
-        conf_diagnostics_add(&told, 0, "larger than %u bytes: want a policy file", CONF_FILE_MAX);
+        conf_diagnostics_add(&diagnostics, 0, "larger than %u bytes: want a policy file", CONF_FILE_MAX);
     else {
         if (text.length >= 3 && memcmp(text.at, "\xef\xbb\xbf", 3) == 0) /* a byte order mark says nothing here */
             text = (struct bide_text){text.at + 3, text.length - 3};
-        (is_json(text) ? conf_grpc_read : conf_ini_read)(conf, text, &told);
+        (text_is_json(text) ? conf_grpc_read : conf_ini_read)(conf, text, &diagnostics);
     }
-    if (conf_diagnostics_finish(&told))
+    if (conf_diagnostics_finish(&diagnostics))
         return true;
     conf_free(conf);
     return false;
 }
 
 /* All of a stream, but not more than one byte beyond what is allowed: that much tells that it is too large. */
-static char *read_all(FILE *stream, size_t *length)
+static char *stream_read(FILE *stream, size_t *length)
 {
     char *bytes = malloc(CONF_FILE_MAX + 1);
     if (bytes == NULL)
@@ -130,7 +130,7 @@ static char *read_all(FILE *stream, size_t *length)
 }
 
 /* A path as a terminal may be shown it: other people name files, too. */
-static const char *printable(char name[CONF_PATH_MAX], const char *path)
+static const char *path_printable(char name[CONF_PATH_MAX], const char *path)
 {
     snprintf(name, CONF_PATH_MAX, "%s", path);
     for (char *at = name; *at != '\0'; at++)
@@ -142,10 +142,10 @@ static const char *printable(char name[CONF_PATH_MAX], const char *path)
 char *conf_read_bytes(const char *path, char name[CONF_PATH_MAX], size_t *length, char errors[CONF_ERROR_MAX])
 {
     bool is_stdin = strcmp(path, "-") == 0;
-    printable(name, is_stdin ? "stdin" : path);
+    path_printable(name, is_stdin ? "stdin" : path);
     errno = 0;
     FILE *stream = is_stdin ? stdin : fopen(path, "re");
-    char *bytes = stream == NULL ? NULL : read_all(stream, length);
+    char *bytes = stream == NULL ? NULL : stream_read(stream, length);
     if (bytes == NULL)
         snprintf(errors, CONF_ERROR_MAX, "%.3000s: cannot be read: %s", name, strerror(errno));
     if (stream != NULL && !is_stdin)
@@ -166,11 +166,11 @@ bool conf_read(struct conf *conf, const char *path, char errors[CONF_ERROR_MAX])
 
 /* ---- where files are looked for ---- */
 
-#define PLACES 3u
+#define SEARCH_PATHS 3u
 
 /* The i-th place, or "" if the environment has none. The XDG base directory specification wants paths that are not
  * absolute to be ignored; a HOME that is not is of no more use. */
-static void place(char path[CONF_PATH_MAX], unsigned i)
+static void search_path(char path[CONF_PATH_MAX], unsigned i)
 {
     const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     int length = 0;
@@ -189,7 +189,7 @@ static void place(char path[CONF_PATH_MAX], unsigned i)
 
 /* What nobody lets us look at (the home of another user) is as if it were not there. What cannot be looked at for
  * another reason (a circle of links) is there: whoever reads it tells. */
-static bool exists(const char *path)
+static bool path_may_exist(const char *path)
 {
     struct stat file;
     return stat(path, &file) == 0 || (errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != ENAMETOOLONG);
@@ -197,21 +197,21 @@ static bool exists(const char *path)
 
 bool conf_default_path(char path[CONF_PATH_MAX])
 {
-    for (unsigned i = 0; i < PLACES; i++) {
-        place(path, i);
-        if (path[0] != '\0' && exists(path))
+    for (unsigned i = 0; i < SEARCH_PATHS; i++) {
+        search_path(path, i);
+        if (path[0] != '\0' && path_may_exist(path))
             return true;
     }
     return false;
 }
 
 /* "bide.conf, /home/ann/.config/bide/bide.conf or /etc/bide/bide.conf" */
-static void say_places(char *text, size_t size)
+static void format_search_paths(char *text, size_t size)
 {
     char path[CONF_PATH_MAX];
     size_t used = 0;
-    for (unsigned i = 0; i < PLACES && used < size; i++) {
-        place(path, i);
+    for (unsigned i = 0; i < SEARCH_PATHS && used < size; i++) {
+        search_path(path, i);
         if (path[0] != '\0')
             used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : i == 2 ? " or " : ", ", path);
     }
@@ -225,17 +225,18 @@ struct search {
     bool presets;
 };
 
-static const char *nearest(const struct conf *conf, struct search search, struct bide_text name)
+static const char *search_suggest(const struct conf *conf, struct search search, struct bide_text name)
 {
-    struct conf_suggestion near = {name.at, name.length, NULL, 0};
+    struct conf_suggestion suggestion = {name.at, name.length, NULL, 0};
     for (size_t i = 0; i < conf->count; i++)
-        conf_suggestion_consider(&near, conf->policy[i].name, conf->policy[i].name);
+        conf_suggestion_consider(&suggestion, conf->policy[i].name, conf->policy[i].name);
     for (unsigned i = 0; i < BIDE_PRESET_COUNT && search.presets; i++)
-        conf_suggestion_consider(&near, bide_preset_label((enum bide_preset)i), bide_preset_label((enum bide_preset)i));
-    return near.found;
+        conf_suggestion_consider(&suggestion, bide_preset_label((enum bide_preset)i),
+                                 bide_preset_label((enum bide_preset)i));
+    return suggestion.found;
 }
 
-static bool is_regular(struct bide_text name, char path[CONF_PATH_MAX])
+static bool name_is_regular_file(struct bide_text name, char path[CONF_PATH_MAX])
 {
     struct stat file;
     int length = snprintf(path, CONF_PATH_MAX, "%.*s", (int)name.length, name.at);
@@ -243,7 +244,7 @@ static bool is_regular(struct bide_text name, char path[CONF_PATH_MAX])
 }
 
 /* ": want svc.json#NAME, one of: a, b" */
-static void list_names(const struct conf *conf, const char *file, char *text, size_t size)
+static void format_policy_names(const struct conf *conf, const char *file, char *text, size_t size)
 {
     size_t used = (size_t)snprintf(text, size, ": want %.1000s#NAME", file);
     for (size_t i = 0; i < conf->count && used < size; i++) {
@@ -256,36 +257,38 @@ static void list_names(const struct conf *conf, const char *file, char *text, si
 }
 
 /* A file where a policy's name was wanted: its policies are told, or the first thing that is wrong with it. */
-static void is_a_file(const char *path, char errors[CONF_ERROR_MAX])
+static void report_file_as_name(const char *path, char errors[CONF_ERROR_MAX])
 {
     char space[CONF_PATH_MAX], rest[CONF_ERROR_MAX / 2];
-    const char *name = printable(space, path);
+    const char *name = path_printable(space, path);
     struct conf conf;
     if (conf_read(&conf, path, errors))
-        list_names(&conf, name, rest, sizeof rest);
+        format_policy_names(&conf, name, rest, sizeof rest);
     else
         snprintf(rest, sizeof rest, ", but none of policies: %.*s", (int)strcspn(errors, "\n"), errors);
     snprintf(errors, CONF_ERROR_MAX, "%.1000s is a file%s", name, rest);
     conf_free(&conf);
 }
 
-static void not_found(const struct conf *conf, struct search search, struct bide_text name, char errors[CONF_ERROR_MAX])
+static void report_not_found(const struct conf *conf, struct search search, struct bide_text name,
+                             char errors[CONF_ERROR_MAX])
 {
     char places[CONF_ERROR_MAX / 2];
-    const char *near = nearest(conf, search, name);
+    const char *suggestion = search_suggest(conf, search, name);
     size_t used = 0;
     if (search.file != NULL)
         snprintf(places, sizeof places, "not in %s%s", search.file, search.presets ? ", and no preset" : "");
     else {
         used = (size_t)snprintf(places, sizeof places, "no preset, and there is no ");
-        say_places(places + used, sizeof places - used);
+        format_search_paths(places + used, sizeof places - used);
     }
     snprintf(errors, CONF_ERROR_MAX, "no policy named %s: %s%s%s%s", conf_printable(name.at, name.length).text, places,
-             near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
+             suggestion != NULL ? "; did you mean " : "", suggestion != NULL ? suggestion : "",
+             suggestion != NULL ? "?" : "");
 }
 
-static bool find_in(struct conf_policy *policy, struct search search, struct bide_text name,
-                    char errors[CONF_ERROR_MAX])
+static bool search_find(struct conf_policy *policy, struct search search, struct bide_text name,
+                        char errors[CONF_ERROR_MAX])
 {
     struct conf conf = {.count = 0};
     char path[CONF_PATH_MAX];
@@ -297,15 +300,15 @@ static bool find_in(struct conf_policy *policy, struct search search, struct bid
         *policy = *found;
     else if (preset != BIDE_PRESET_COUNT)
         conf_policy_init(policy, preset);
-    else if (search.presets && is_regular(name, path))
-        is_a_file(path, errors);
+    else if (search.presets && name_is_regular_file(name, path))
+        report_file_as_name(path, errors);
     else {
         policy->name[0] = '\0';
-        not_found(&conf, search, name, errors);
+        report_not_found(&conf, search, name, errors);
     }
-    bool well = found != NULL || preset != BIDE_PRESET_COUNT;
+    bool ok = found != NULL || preset != BIDE_PRESET_COUNT;
     conf_free(&conf);
-    return well;
+    return ok;
 }
 
 bool conf_find(struct conf_policy *policy, const char *config, const char *name, char errors[CONF_ERROR_MAX])
@@ -315,7 +318,7 @@ bool conf_find(struct conf_policy *policy, const char *config, const char *name,
     errors[0] = '\0';
     if (mark == NULL) {
         const char *file = config != NULL ? config : conf_default_path(path) ? path : NULL;
-        return find_in(policy, (struct search){file, true}, (struct bide_text){name, strlen(name)}, errors);
+        return search_find(policy, (struct search){file, true}, (struct bide_text){name, strlen(name)}, errors);
     }
     int length = snprintf(path, sizeof path, "%.*s", (int)(mark - name), name);
     if (length <= 0 || (size_t)length >= sizeof path || mark[1] == '\0') {
@@ -323,5 +326,5 @@ bool conf_find(struct conf_policy *policy, const char *config, const char *name,
                  conf_printable(name, strlen(name)).text);
         return false;
     }
-    return find_in(policy, (struct search){path, false}, (struct bide_text){mark + 1, strlen(mark + 1)}, errors);
+    return search_find(policy, (struct search){path, false}, (struct bide_text){mark + 1, strlen(mark + 1)}, errors);
 }

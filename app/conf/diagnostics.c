@@ -8,80 +8,80 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PIECE_MAX 1024u /* bytes of one */
-#define TAIL      64u   /* kept free for the line that says how many more */
+#define MESSAGE_MAX     1024u /* bytes of one */
+#define SUMMARY_RESERVE 64u   /* kept free for the line that says how many more */
 
-void conf_diagnostics_begin(struct conf_diagnostics *told, char text[CONF_ERROR_MAX], const char *file)
+void conf_diagnostics_begin(struct conf_diagnostics *diagnostics, char text[CONF_ERROR_MAX], const char *file)
 {
     text[0] = '\0';
-    *told = (struct conf_diagnostics){.text = text, .file = file};
+    *diagnostics = (struct conf_diagnostics){.text = text, .file = file};
 }
 
-bool conf_diagnostics_have_room(const struct conf_diagnostics *told)
+bool conf_diagnostics_have_room(const struct conf_diagnostics *diagnostics)
 {
-    return told->told == told->count;
+    return diagnostics->stored == diagnostics->count;
 }
 
-bool conf_diagnostics_add(struct conf_diagnostics *told, unsigned line, const char *format, ...)
+bool conf_diagnostics_add(struct conf_diagnostics *diagnostics, unsigned line, const char *format, ...)
 {
-    char piece[PIECE_MAX];
+    char message[MESSAGE_MAX];
     va_list values;
-    if (line > 0 && told->column > 0)
-        snprintf(piece, sizeof piece, "%s:%u:%u: ", told->file, line, told->column);
+    if (line > 0 && diagnostics->column > 0)
+        snprintf(message, sizeof message, "%s:%u:%u: ", diagnostics->file, line, diagnostics->column);
     else if (line > 0)
-        snprintf(piece, sizeof piece, "%s:%u: ", told->file, line);
+        snprintf(message, sizeof message, "%s:%u: ", diagnostics->file, line);
     else
-        snprintf(piece, sizeof piece, "%s: ", told->file);
-    size_t length = strlen(piece);
+        snprintf(message, sizeof message, "%s: ", diagnostics->file);
+    size_t length = strlen(message);
     va_start(values, format);
-    vsnprintf(piece + length, sizeof piece - length, format, values);
+    vsnprintf(message + length, sizeof message - length, format, values);
     va_end(values);
-    length = strlen(piece);
-    bool room = conf_diagnostics_have_room(told) && told->told < CONF_DIAGNOSTICS_MAX &&
-                told->used + length + 1 + TAIL < CONF_ERROR_MAX;
-    told->count++;
+    length = strlen(message);
+    bool room = conf_diagnostics_have_room(diagnostics) && diagnostics->stored < CONF_DIAGNOSTICS_MAX &&
+                diagnostics->used + length + 1 + SUMMARY_RESERVE < CONF_ERROR_MAX;
+    diagnostics->count++;
     if (!room)
         return false;
-    memcpy(told->text + told->used, piece, length);
-    told->said[told->told++] = (struct conf_diagnostic){line, told->used, length};
-    told->used += length + 1; /* its line end comes in the end */
+    memcpy(diagnostics->text + diagnostics->used, message, length);
+    diagnostics->entry[diagnostics->stored++] = (struct conf_diagnostic){line, diagnostics->used, length};
+    diagnostics->used += length + 1; /* its line end comes in the end */
     return false;
 }
 
 /* By insertion: what is in one line keeps its order, and there are few. */
-static void sort(struct conf_diagnostic *said, unsigned count)
+static void entries_sort(struct conf_diagnostic *entry, unsigned count)
 {
     for (unsigned i = 1; i < count; i++) {
-        struct conf_diagnostic one = said[i];
+        struct conf_diagnostic moved = entry[i];
         unsigned j = i;
-        for (; j > 0 && said[j - 1].line > one.line; j--)
-            said[j] = said[j - 1];
-        said[j] = one;
+        for (; j > 0 && entry[j - 1].line > moved.line; j--)
+            entry[j] = entry[j - 1];
+        entry[j] = moved;
     }
 }
 
-bool conf_diagnostics_finish(struct conf_diagnostics *told)
+bool conf_diagnostics_finish(struct conf_diagnostics *diagnostics)
 {
-    char pieces[CONF_ERROR_MAX];
+    char messages[CONF_ERROR_MAX];
     size_t used = 0;
-    memcpy(pieces, told->text, told->used);
-    sort(told->said, told->told);
-    told->text[0] = '\0';
-    for (unsigned i = 0; i < told->told; i++)
-        used += (size_t)snprintf(told->text + used, CONF_ERROR_MAX - used, "%s%.*s", i > 0 ? "\n" : "",
-                                 (int)told->said[i].length, pieces + told->said[i].at);
-    if (told->count > told->told)
-        snprintf(told->text + used, CONF_ERROR_MAX - used, "%s... and %u more", used > 0 ? "\n" : "",
-                 told->count - told->told);
-    return told->count == 0;
+    memcpy(messages, diagnostics->text, diagnostics->used);
+    entries_sort(diagnostics->entry, diagnostics->stored);
+    diagnostics->text[0] = '\0';
+    for (unsigned i = 0; i < diagnostics->stored; i++)
+        used += (size_t)snprintf(diagnostics->text + used, CONF_ERROR_MAX - used, "%s%.*s", i > 0 ? "\n" : "",
+                                 (int)diagnostics->entry[i].length, messages + diagnostics->entry[i].at);
+    if (diagnostics->count > diagnostics->stored)
+        snprintf(diagnostics->text + used, CONF_ERROR_MAX - used, "%s... and %u more", used > 0 ? "\n" : "",
+                 diagnostics->count - diagnostics->stored);
+    return diagnostics->count == 0;
 }
 
 struct conf_printable conf_printable(const char *text, size_t length)
 {
-    struct conf_printable shown;
-    size_t most = sizeof shown.text - 4, used = length < most ? length : most;
+    struct conf_printable printable;
+    size_t most = sizeof printable.text - 4, used = length < most ? length : most;
     for (size_t i = 0; i < used; i++) /* a terminal must not obey what a file says */
-        shown.text[i] = (char)(text[i] < ' ' || text[i] > '~' ? '?' : text[i]);
-    snprintf(shown.text + used, sizeof shown.text - used, "%s", used < length ? "..." : "");
-    return shown;
+        printable.text[i] = (char)(text[i] < ' ' || text[i] > '~' ? '?' : text[i]);
+    snprintf(printable.text + used, sizeof printable.text - used, "%s", used < length ? "..." : "");
+    return printable;
 }

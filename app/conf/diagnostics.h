@@ -14,22 +14,22 @@ struct conf_diagnostics {
     struct conf_diagnostic {
         unsigned line;
         size_t at, length;
-    } said[CONF_DIAGNOSTICS_MAX];
+    } entry[CONF_DIAGNOSTICS_MAX];
     unsigned count; /* of all, told or not */
-    unsigned told;
+    unsigned stored;
 };
 
-void conf_diagnostics_begin(struct conf_diagnostics *told, char text[CONF_ERROR_MAX], const char *file);
+void conf_diagnostics_begin(struct conf_diagnostics *diagnostics, char text[CONF_ERROR_MAX], const char *file);
 
 /* "FILE:LINE: ...", or "FILE: ..." for line 0. Returns false, for callers that return what they tell. */
-bool conf_diagnostics_add(struct conf_diagnostics *told, unsigned line, const char *format, ...)
+bool conf_diagnostics_add(struct conf_diagnostics *diagnostics, unsigned line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* False: there is no more room, so it would not be read. */
-bool conf_diagnostics_have_room(const struct conf_diagnostics *told);
+bool conf_diagnostics_have_room(const struct conf_diagnostics *diagnostics);
 
 /* Puts what was told in the order of lines, and adds "... and 7 more" if it is so. Returns true if nothing was told. */
-bool conf_diagnostics_finish(struct conf_diagnostics *told);
+bool conf_diagnostics_finish(struct conf_diagnostics *diagnostics);
 
 /* A piece of a file as it may be shown: without control characters, and not too long. */
 struct conf_printable {

@@ -12,26 +12,26 @@
 
 #define DUMP (JSON_INDENT(2) | JSON_REAL_PRECISION(12))
 
-static bool is_retried(struct bide_outcome outcome)
+static bool outcome_is_retryable(struct bide_outcome outcome)
 {
     return outcome.kind == BIDE_KIND_TRANSIENT || outcome.kind == BIDE_KIND_THROTTLED ||
            outcome.kind == BIDE_KIND_CONFLICT;
 }
 
-static json_t *number(int64_t value, int64_t scale)
+static json_t *json_scaled(int64_t value, int64_t scale)
 {
     return value % scale == 0 ? json_integer(value / scale) : json_real((double)value / (double)scale);
 }
 
-static json_t *seconds(int64_t ns)
+static json_t *json_seconds(int64_t ns)
 {
     char text[CONF_VALUE_SIZE];
     return json_string(conf_format_seconds(text, ns));
 }
 
 /* Lists of numbers that the format has no place for. */
-static void tell_lost_rules(struct conf_diagnostics *losses, const struct conf_policy *policy,
-                            const struct conf_list *list)
+static void losses_add_rules(struct conf_diagnostics *losses, const struct conf_policy *policy,
+                             const struct conf_list *list)
 {
     const struct conf_rules *rules = (const void *)((const char *)policy + list->offset);
     char text[CONF_LIST_SIZE];
@@ -43,7 +43,8 @@ static void tell_lost_rules(struct conf_diagnostics *losses, const struct conf_p
                              conf_rules_format(text, list, rules, true));
 }
 
-static void tell_no_gate(struct conf_diagnostics *losses, const struct conf_policy *policy, enum bide_preset own)
+static void losses_add_repeat_gate(struct conf_diagnostics *losses, const struct conf_policy *policy,
+                                   enum bide_preset own)
 {
     if (policy->preset != own && policy->pair.policy.attempts_max > 1)
         conf_diagnostics_add(losses, 0, "it does not ask whether a request may be repeated: leave out what is unsafe");
@@ -52,7 +53,7 @@ static void tell_no_gate(struct conf_diagnostics *losses, const struct conf_poli
 /* ---- gRPC ---- */
 
 /* "service/method"; a preset, and "*", are for every method. */
-static json_t *method_name(const struct conf_policy *policy)
+static json_t *grpc_method_name(const struct conf_policy *policy)
 {
     const char *slash = strchr(policy->name, '/');
     if (policy->line == 0 || strcmp(policy->name, "*") == 0)
@@ -62,67 +63,68 @@ static json_t *method_name(const struct conf_policy *policy)
     return json_pack("{s:s%, s:s}", "service", policy->name, (size_t)(slash - policy->name), "method", slash + 1);
 }
 
-static json_t *retried_codes(const struct conf_policy *policy)
+static json_t *grpc_retried_codes(const struct conf_policy *policy)
 {
     struct bide_rules space;
     const struct bide_rules *rules = conf_rules_for_engine(&policy->grpc, &space);
     json_t *codes = json_array();
     for (int code = 0; code <= 16; code++)
-        if (is_retried(bide_classify_grpc(code, rules)))
+        if (outcome_is_retryable(bide_classify_grpc(code, rules)))
             json_array_append_new(codes, json_string(conf_grpc_name(code)));
     return codes;
 }
 
-static json_t *retry_policy(const struct conf_policy *policy)
+static json_t *grpc_retry_policy(const struct conf_policy *policy)
 {
     const struct bide_policy *p = &policy->pair.policy;
-    json_t *codes = retried_codes(policy);
+    json_t *codes = grpc_retried_codes(policy);
     if (json_array_size(codes) == 0 || p->attempts_max == 1) { /* gRPC wants some, and without any nothing is retried */
         json_decref(codes);
         return NULL;
     }
     return json_pack("{s:I, s:o, s:o, s:o, s:o}", "maxAttempts", (json_int_t)p->attempts_max, "initialBackoff",
-                     seconds(p->base_ns), "maxBackoff", seconds(p->cap_ns), "backoffMultiplier",
-                     number(p->backoff == BIDE_BACKOFF_EXPONENTIAL ? p->multiplier_milli : 1000, 1000),
+                     json_seconds(p->base_ns), "maxBackoff", json_seconds(p->cap_ns), "backoffMultiplier",
+                     json_scaled(p->backoff == BIDE_BACKOFF_EXPONENTIAL ? p->multiplier_milli : 1000, 1000),
                      "retryableStatusCodes", codes);
 }
 
-static json_t *hedging_policy(const struct conf_policy *policy)
+static json_t *grpc_hedging_policy(const struct conf_policy *policy)
 {
     const struct bide_policy *p = &policy->pair.policy;
     return json_pack("{s:I, s:o, s:o}", "maxAttempts", (json_int_t)p->hedges_max + 1, "hedgingDelay",
-                     seconds(p->hedge_delay_ns), "nonFatalStatusCodes", retried_codes(policy));
+                     json_seconds(p->hedge_delay_ns), "nonFatalStatusCodes", grpc_retried_codes(policy));
 }
 
 /* What can be said of a bucket at all: a capacity, and what a success earns. */
-static json_t *throttling(const struct bide_budget_config *budget)
+static json_t *grpc_throttling(const struct bide_budget_config *budget)
 {
     bool possible = budget->kind == BIDE_BUDGET_TOKENS && budget->capacity_milli >= 2 &&
                     budget->capacity_milli <= 1000000 && budget->earn_success_milli > 0;
     if (!possible)
         return NULL;
-    return json_pack("{s:o, s:o}", "maxTokens", number(budget->capacity_milli, 1000), "tokenRatio",
-                     number(budget->earn_success_milli, 1000));
+    return json_pack("{s:o, s:o}", "maxTokens", json_scaled(budget->capacity_milli, 1000), "tokenRatio",
+                     json_scaled(budget->earn_success_milli, 1000));
 }
 
-static json_t *service_config(const struct conf_policy *policy)
+static json_t *grpc_service_config(const struct conf_policy *policy)
 {
     const struct bide_policy *p = &policy->pair.policy;
     bool hedged = p->hedges_max > 0;
-    json_t *method = json_pack("{s:[o]}", "name", method_name(policy));
+    json_t *method = json_pack("{s:[o]}", "name", grpc_method_name(policy));
     if (p->deadline_ns != BIDE_NEVER)
-        json_object_set_new(method, "timeout", seconds(p->deadline_ns));
-    json_t *attempts = hedged ? hedging_policy(policy) : retry_policy(policy);
+        json_object_set_new(method, "timeout", json_seconds(p->deadline_ns));
+    json_t *attempts = hedged ? grpc_hedging_policy(policy) : grpc_retry_policy(policy);
     if (attempts != NULL)
         json_object_set_new(method, hedged ? "hedgingPolicy" : "retryPolicy", attempts);
-    json_t *config = json_pack("{s:[o]}", "methodConfig", method), *bucket = throttling(&policy->pair.target.budget);
+    json_t *config = json_pack("{s:[o]}", "methodConfig", method),
+           *bucket = grpc_throttling(&policy->pair.target.budget);
     if (bucket != NULL)
         json_object_set_new(config, "retryThrottling", bucket);
     return config;
 }
 
 /* A second look at what was written. */
-static void tell_lost_grpc(struct conf_diagnostics *losses, const struct conf_policy *policy, const char *text)
+static void grpc_report_losses(struct conf_diagnostics *losses, const struct conf_policy *policy, const char *text)
 {
     char errors[CONF_ERROR_MAX];
     struct conf conf;
@@ -131,17 +133,17 @@ static void tell_lost_grpc(struct conf_diagnostics *losses, const struct conf_po
     else if (conf.count > 0)
         conf_report_losses(losses, &policy->pair, &conf.policy[0].pair);
     conf_free(&conf);
-    tell_lost_rules(losses, policy, &conf_lists[0]);
-    tell_lost_rules(losses, policy, &conf_lists[1]);
-    tell_no_gate(losses, policy, BIDE_PRESET_GRPC);
+    losses_add_rules(losses, policy, &conf_lists[0]);
+    losses_add_rules(losses, policy, &conf_lists[1]);
+    losses_add_repeat_gate(losses, policy, BIDE_PRESET_GRPC);
 }
 
 char *conf_write_grpc(const struct conf_policy *policy, struct conf_diagnostics *losses)
 {
-    json_t *config = service_config(policy);
+    json_t *config = grpc_service_config(policy);
     char *text = config == NULL ? NULL : json_dumps(config, DUMP);
     if (text != NULL)
-        tell_lost_grpc(losses, policy, text);
+        grpc_report_losses(losses, policy, text);
     json_decref(config);
     return text;
 }
@@ -150,24 +152,25 @@ char *conf_write_grpc(const struct conf_policy *policy, struct conf_diagnostics 
 
 #define NO_LIMIT 4294967295
 
-static int64_t whole_ms(int64_t ns)
+static int64_t round_to_ms(int64_t ns)
 {
     return ns < BIDE_MS ? BIDE_MS : ns - ns % BIDE_MS;
 }
 
-static json_t *retried_statuses(const struct conf_policy *policy)
+static json_t *envoy_retried_statuses(const struct conf_policy *policy)
 {
     struct bide_rules space;
     const struct bide_rules *rules = conf_rules_for_engine(&policy->status, &space);
     json_t *statuses = json_array();
     for (int status = 100; status <= 599; status++)
-        if (is_retried(bide_classify_http(status, rules)))
+        if (outcome_is_retryable(bide_classify_http(status, rules)))
             json_array_append_new(statuses, json_integer(status));
     return statuses;
 }
 
 /* The gRPC codes that a list names and Envoy knows by a word; the others are told. */
-static void append_codes(char *text, size_t size, const struct conf_policy *policy, struct conf_diagnostics *losses)
+static void envoy_append_codes(char *text, size_t size, const struct conf_policy *policy,
+                               struct conf_diagnostics *losses)
 {
     static const struct {
         int code;
@@ -180,7 +183,7 @@ static void append_codes(char *text, size_t size, const struct conf_policy *poli
         const char *token = NULL;
         for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
             token = tokens[i].code == code ? tokens[i].token : token;
-        if (!is_retried(bide_classify_grpc(code, rules)))
+        if (!outcome_is_retryable(bide_classify_grpc(code, rules)))
             continue;
         size_t used = strlen(text);
         if (token != NULL)
@@ -191,95 +194,98 @@ static void append_codes(char *text, size_t size, const struct conf_policy *poli
 }
 
 /* Fills `theirs` with what the words come to. */
-static json_t *envoy_retries(const struct conf_policy *policy, struct bide_policy *theirs,
+static json_t *envoy_retries(const struct conf_policy *policy, struct bide_policy *exported,
                              struct conf_diagnostics *losses)
 {
     const struct bide_policy *p = &policy->pair.policy;
     char on[160] = "connect-failure,refused-stream,reset";
-    json_t *statuses = retried_statuses(policy);
+    json_t *statuses = envoy_retried_statuses(policy);
     if (json_array_size(statuses) > 0)
         snprintf(on + strlen(on), sizeof on - strlen(on), ",retriable-status-codes");
-    append_codes(on, sizeof on, policy, losses);
-    theirs->attempts_max = p->attempts_max;
-    theirs->base_ns = whole_ms(p->base_ns);
-    theirs->cap_ns = whole_ms(p->cap_ns);
-    json_t *retries = json_pack("{s:s, s:I, s:o, s:{s:o, s:o}}", "retry_on", on, "num_retries",
-                                (json_int_t)p->attempts_max - 1, "retriable_status_codes", statuses, "retry_back_off",
-                                "base_interval", seconds(theirs->base_ns), "max_interval", seconds(theirs->cap_ns));
-    theirs->attempt_timeout_ns = p->attempt_timeout_ns == BIDE_NEVER ? BIDE_NEVER : whole_ms(p->attempt_timeout_ns);
-    if (theirs->attempt_timeout_ns != BIDE_NEVER)
-        json_object_set_new(retries, "per_try_timeout", seconds(theirs->attempt_timeout_ns));
-    theirs->hint_rule = BIDE_HINT_RULE_IGNORE;
+    envoy_append_codes(on, sizeof on, policy, losses);
+    exported->attempts_max = p->attempts_max;
+    exported->base_ns = round_to_ms(p->base_ns);
+    exported->cap_ns = round_to_ms(p->cap_ns);
+    json_t *retries =
+        json_pack("{s:s, s:I, s:o, s:{s:o, s:o}}", "retry_on", on, "num_retries", (json_int_t)p->attempts_max - 1,
+                  "retriable_status_codes", statuses, "retry_back_off", "base_interval",
+                  json_seconds(exported->base_ns), "max_interval", json_seconds(exported->cap_ns));
+    exported->attempt_timeout_ns =
+        p->attempt_timeout_ns == BIDE_NEVER ? BIDE_NEVER : round_to_ms(p->attempt_timeout_ns);
+    if (exported->attempt_timeout_ns != BIDE_NEVER)
+        json_object_set_new(retries, "per_try_timeout", json_seconds(exported->attempt_timeout_ns));
+    exported->hint_rule = BIDE_HINT_RULE_IGNORE;
     if (p->hint_rule == BIDE_HINT_RULE_IGNORE)
         return retries;
-    theirs->hint_rule = BIDE_HINT_RULE_FLOOR;
-    theirs->hint_max_ns = p->hint_max_ns == BIDE_NEVER ? theirs->hint_max_ns : whole_ms(p->hint_max_ns);
+    exported->hint_rule = BIDE_HINT_RULE_FLOOR;
+    exported->hint_max_ns = p->hint_max_ns == BIDE_NEVER ? exported->hint_max_ns : round_to_ms(p->hint_max_ns);
     json_object_set_new(retries, "rate_limited_retry_back_off",
                         json_pack("{s:[{s:s, s:s}], s:o}", "reset_headers", "name", "Retry-After", "format", "SECONDS",
-                                  "max_interval", seconds(theirs->hint_max_ns)));
+                                  "max_interval", json_seconds(exported->hint_max_ns)));
     conf_diagnostics_add(losses, 0, "a Retry-After that is a date is not read");
     return retries;
 }
 
 /* A timeout of 0 is none; without a word it would be 15 s. */
-static json_t *envoy_route(const struct conf_policy *policy, struct bide_policy *theirs,
+static json_t *envoy_route(const struct conf_policy *policy, struct bide_policy *exported,
                            struct conf_diagnostics *losses)
 {
     int64_t deadline_ns = policy->pair.policy.deadline_ns;
-    theirs->deadline_ns = deadline_ns == BIDE_NEVER ? BIDE_NEVER : whole_ms(deadline_ns);
-    json_t *route = json_pack("{s:o}", "timeout", seconds(deadline_ns == BIDE_NEVER ? 0 : theirs->deadline_ns));
-    theirs->attempts_max = 1;
+    exported->deadline_ns = deadline_ns == BIDE_NEVER ? BIDE_NEVER : round_to_ms(deadline_ns);
+    json_t *route = json_pack("{s:o}", "timeout", json_seconds(deadline_ns == BIDE_NEVER ? 0 : exported->deadline_ns));
+    exported->attempts_max = 1;
     if (policy->pair.policy.attempts_max > 1)
-        json_object_set_new(route, "retry_policy", envoy_retries(policy, theirs, losses));
+        json_object_set_new(route, "retry_policy", envoy_retries(policy, exported, losses));
     return route;
 }
 
 /* Limits of the cluster. A budget of another kind than Envoy's becomes Envoy's own default. */
-static json_t *envoy_thresholds(const struct conf_policy *policy, struct bide_target_config *theirs)
+static json_t *envoy_thresholds(const struct conf_policy *policy, struct bide_target_config *exported)
 {
-    const struct bide_target_config *ours = &policy->pair.target;
+    const struct bide_target_config *original = &policy->pair.target;
     json_t *thresholds = json_object();
-    if (ours->in_flight_max > 0)
-        json_object_set_new(thresholds, "max_requests", json_integer(ours->in_flight_max));
-    theirs->in_flight_max = ours->in_flight_max;
-    if (ours->budget.kind == BIDE_BUDGET_NONE) {
-        theirs->budget.kind = BIDE_BUDGET_NONE;
+    if (original->in_flight_max > 0)
+        json_object_set_new(thresholds, "max_requests", json_integer(original->in_flight_max));
+    exported->in_flight_max = original->in_flight_max;
+    if (original->budget.kind == BIDE_BUDGET_NONE) {
+        exported->budget.kind = BIDE_BUDGET_NONE;
         json_object_set_new(thresholds, "max_retries", json_integer(NO_LIMIT));
         return thresholds;
     }
-    if (ours->budget.kind == BIDE_BUDGET_CONCURRENCY) {
-        theirs->budget.ratio_ppm = ours->budget.ratio_ppm;
-        theirs->budget.reserve = ours->budget.reserve;
+    if (original->budget.kind == BIDE_BUDGET_CONCURRENCY) {
+        exported->budget.ratio_ppm = original->budget.ratio_ppm;
+        exported->budget.reserve = original->budget.reserve;
     }
     json_object_set_new(thresholds, "retry_budget",
-                        json_pack("{s:{s:o}, s:I}", "budget_percent", "value", number(theirs->budget.ratio_ppm, 10000),
-                                  "min_retry_concurrency", (json_int_t)theirs->budget.reserve));
+                        json_pack("{s:{s:o}, s:I}", "budget_percent", "value",
+                                  json_scaled(exported->budget.ratio_ppm, 10000), "min_retry_concurrency",
+                                  (json_int_t)exported->budget.reserve));
     return thresholds;
 }
 
-static json_t *envoy_cluster(const struct conf_policy *policy, struct conf_pair *theirs)
+static json_t *envoy_cluster(const struct conf_policy *policy, struct conf_pair *exported)
 {
     int64_t connect_ns = policy->pair.policy.connect_timeout_ns;
     json_t *cluster = json_object();
     if (connect_ns != BIDE_NEVER) {
-        theirs->policy.connect_timeout_ns = connect_ns;
-        json_object_set_new(cluster, "connect_timeout", seconds(connect_ns));
+        exported->policy.connect_timeout_ns = connect_ns;
+        json_object_set_new(cluster, "connect_timeout", json_seconds(connect_ns));
     }
     json_object_set_new(cluster, "circuit_breakers",
-                        json_pack("{s:[o]}", "thresholds", envoy_thresholds(policy, &theirs->target)));
+                        json_pack("{s:[o]}", "thresholds", envoy_thresholds(policy, &exported->target)));
     return cluster;
 }
 
 char *conf_write_envoy(const struct conf_policy *policy, struct conf_diagnostics *losses)
 {
-    struct conf_pair theirs;
-    conf_pair_init(&theirs, BIDE_PRESET_ENVOY);
-    json_t *route = envoy_route(policy, &theirs.policy, losses), *cluster = envoy_cluster(policy, &theirs);
+    struct conf_pair exported;
+    conf_pair_init(&exported, BIDE_PRESET_ENVOY);
+    json_t *route = envoy_route(policy, &exported.policy, losses), *cluster = envoy_cluster(policy, &exported);
     json_t *json = json_pack("{s:o, s:o}", "route", route, "cluster", cluster);
     char *text = json == NULL ? NULL : json_dumps(json, DUMP);
     json_decref(json);
-    conf_report_losses(losses, &policy->pair, &theirs);
-    tell_lost_rules(losses, policy, &conf_lists[1]);
-    tell_no_gate(losses, policy, BIDE_PRESET_ENVOY);
+    conf_report_losses(losses, &policy->pair, &exported);
+    losses_add_rules(losses, policy, &conf_lists[1]);
+    losses_add_repeat_gate(losses, policy, BIDE_PRESET_ENVOY);
     return text;
 }

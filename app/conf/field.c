@@ -218,7 +218,7 @@ const char *conf_field_suggest(const char *key, size_t length)
     return nearest.found;
 }
 
-static const struct conf_field *by_member(const char *member, size_t length, bool of_target)
+static const struct conf_field *field_by_member(const char *member, size_t length, bool of_target)
 {
     for (size_t i = 0; i < FIELDS; i++)
         if (fields[i].of_target == of_target && strlen(fields[i].member) == length &&
@@ -229,17 +229,17 @@ static const struct conf_field *by_member(const char *member, size_t length, boo
 
 /* ---- reading ---- */
 
-static void *member_of(const struct conf_field *field, struct conf_pair *pair)
+static void *field_member(const struct conf_field *field, struct conf_pair *pair)
 {
     return (char *)pair + (field->of_target ? offsetof(struct conf_pair, target) : 0) + field->offset;
 }
 
-static const void *member_in(const struct conf_field *field, const struct conf_pair *pair)
+static const void *field_member_const(const struct conf_field *field, const struct conf_pair *pair)
 {
     return (const char *)pair + (field->of_target ? offsetof(struct conf_pair, target) : 0) + field->offset;
 }
 
-static bool narrow(const char *text, size_t length, int64_t scale, void *into)
+static bool parse_uint32(const char *text, size_t length, int64_t scale, void *into)
 {
     int64_t value;
     if (!conf_decimal_parse(text, length, scale, &value) || value > UINT32_MAX)
@@ -249,23 +249,23 @@ static bool narrow(const char *text, size_t length, int64_t scale, void *into)
 }
 
 /* A number with one letter behind it; 0 needs none, and the x of a factor may be left out. */
-static bool with_unit(const char *text, char unit, int64_t scale, void *into)
+static bool parse_with_unit(const char *text, char unit, int64_t scale, void *into)
 {
     size_t length = strlen(text);
     if (length > 0 && text[length - 1] == unit)
-        return narrow(text, length - 1, scale, into);
-    return (unit == 'x' || strcmp(text, "0") == 0) && narrow(text, length, scale, into);
+        return parse_uint32(text, length - 1, scale, into);
+    return (unit == 'x' || strcmp(text, "0") == 0) && parse_uint32(text, length, scale, into);
 }
 
-static bool tokens(const struct conf_field *field, const char *text, void *into)
+static bool parse_tokens(const struct conf_field *field, const char *text, void *into)
 {
     if (strcmp(text, "full") != 0)
-        return narrow(text, strlen(text), 1000, into);
+        return parse_uint32(text, strlen(text), 1000, into);
     memcpy(into, &(uint32_t){BIDE_FULL}, sizeof(uint32_t));
     return strcmp(field->key, "budget.initial") == 0;
 }
 
-static bool rate(const char *text, void *into)
+static bool parse_rate(const char *text, void *into)
 {
     static const struct {
         const char *per;
@@ -286,7 +286,7 @@ static bool rate(const char *text, void *into)
 }
 
 /* Capitals and the kind of dash do not matter. */
-static bool is_word(const char *text, size_t length, const char *word)
+static bool word_matches(const char *text, size_t length, const char *word)
 {
     size_t i = 0;
     for (; i < length && word[i] != '\0'; i++)
@@ -296,43 +296,43 @@ static bool is_word(const char *text, size_t length, const char *word)
 }
 
 /* The number of a word; negative: there is none. */
-static int word_number(const char *const *words, const char *text, size_t length)
+static int word_index(const char *const *words, const char *text, size_t length)
 {
     for (int i = 0; words[i] != NULL; i++)
-        if (is_word(text, length, words[i]))
+        if (word_matches(text, length, words[i]))
             return i;
     return -1;
 }
 
-static bool flag(const char *text, void *into)
+static bool parse_flag(const char *text, void *into)
 {
     static const char *const words[] = {"no", "yes", "false", "true", "off", "on", NULL};
-    int number = word_number(words, text, strlen(text));
+    int number = word_index(words, text, strlen(text));
     if (number >= 0)
         memcpy(into, &(bool){number % 2 == 1}, sizeof(bool));
     return number >= 0;
 }
 
-static bool word_of(const char *const *words, const char *text, void *into)
+static bool parse_word(const char *const *words, const char *text, void *into)
 {
-    int number = word_number(words, text, strlen(text));
+    int number = word_index(words, text, strlen(text));
     if (number >= 0)
         memcpy(into, &number, sizeof number); /* an enum of the public headers: as wide as an int */
     return number >= 0;
 }
 
 /* "budget, breaker", or none. */
-static bool bits_of(const char *const *words, const char *text, uint32_t *bits)
+static bool parse_bits(const char *const *words, const char *text, uint32_t *bits)
 {
     *bits = 0;
-    if (is_word(text, strlen(text), "none"))
+    if (word_matches(text, strlen(text), "none"))
         return true;
     for (;;) {
         text += strspn(text, " \t");
         size_t end = strcspn(text, ","), length = end;
         while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t'))
             length--;
-        int number = word_number(words, text, length);
+        int number = word_index(words, text, length);
         if (number < 0)
             return false;
         *bits |= 1u << number;
@@ -342,45 +342,45 @@ static bool bits_of(const char *const *words, const char *text, uint32_t *bits)
     }
 }
 
-static bool is_observe(const struct conf_field *field)
+static bool field_is_observe(const struct conf_field *field)
 {
     return field->words == gate_words;
 }
 
-static uint32_t bits_in(const struct conf_field *field, const struct conf_pair *pair)
+static uint32_t field_bits(const struct conf_field *field, const struct conf_pair *pair)
 {
     uint32_t bits;
-    memcpy(&bits, member_in(field, pair), sizeof bits);
-    return is_observe(field) ? bits | pair->target.observe : bits;
+    memcpy(&bits, field_member_const(field, pair), sizeof bits);
+    return field_is_observe(field) ? bits | pair->target.observe : bits;
 }
 
-static bool set_bits(const struct conf_field *field, struct conf_pair *pair, const char *text)
+static bool field_set_bits(const struct conf_field *field, struct conf_pair *pair, const char *text)
 {
     uint32_t bits;
-    if (!bits_of(field->words, text, &bits))
+    if (!parse_bits(field->words, text, &bits))
         return false;
-    if (is_observe(field)) {
+    if (field_is_observe(field)) {
         pair->target.observe = bits & BIDE_TARGET_GATES;
         bits &= BIDE_POLICY_GATES;
     }
-    memcpy(member_of(field, pair), &bits, sizeof bits);
+    memcpy(field_member(field, pair), &bits, sizeof bits);
     return true;
 }
 
-static bool assign(const struct conf_field *field, struct conf_pair *pair, const char *value)
+static bool field_parse(const struct conf_field *field, struct conf_pair *pair, const char *value)
 {
-    void *into = member_of(field, pair);
+    void *into = field_member(field, pair);
     switch (field->form) {
     case CONF_TIME: return conf_duration_parse(value, strlen(value), into);
-    case CONF_COUNT: return narrow(value, strlen(value), 1, into);
-    case CONF_TOKENS: return tokens(field, value, into);
-    case CONF_RATE: return rate(value, into);
-    case CONF_FACTOR: return with_unit(value, 'x', 1000, into);
-    case CONF_PERMILLE: return with_unit(value, '%', 10, into);
-    case CONF_PPM: return with_unit(value, '%', 10000, into);
-    case CONF_FLAG: return flag(value, into);
-    case CONF_BITS: return set_bits(field, pair, value);
-    case CONF_WORD: return word_of(field->words, value, into);
+    case CONF_COUNT: return parse_uint32(value, strlen(value), 1, into);
+    case CONF_TOKENS: return parse_tokens(field, value, into);
+    case CONF_RATE: return parse_rate(value, into);
+    case CONF_FACTOR: return parse_with_unit(value, 'x', 1000, into);
+    case CONF_PERMILLE: return parse_with_unit(value, '%', 10, into);
+    case CONF_PPM: return parse_with_unit(value, '%', 10000, into);
+    case CONF_FLAG: return parse_flag(value, into);
+    case CONF_BITS: return field_set_bits(field, pair, value);
+    case CONF_WORD: return parse_word(field->words, value, into);
     }
     return false;
 }
@@ -388,7 +388,7 @@ static bool assign(const struct conf_field *field, struct conf_pair *pair, const
 const char *conf_field_assign(const struct conf_field *field, struct conf_pair *pair, const char *value)
 {
     struct conf_pair changed = *pair;
-    if (!assign(field, &changed, value)) {
+    if (!field_parse(field, &changed, value)) {
         bool large = field->form == CONF_COUNT && value[0] != '\0' && value[strspn(value, "0123456789")] == '\0';
         return large ? WANT_SMALLER : field->want;
     }
@@ -399,7 +399,7 @@ const char *conf_field_assign(const struct conf_field *field, struct conf_pair *
 /* ---- writing ---- */
 
 /* A number of the field's own unit, as a file says it. */
-static const char *number_text(char text[CONF_VALUE_SIZE], enum conf_form form, int64_t value)
+static const char *number_format(char text[CONF_VALUE_SIZE], enum conf_form form, int64_t value)
 {
     static const struct {
         int64_t scale;
@@ -415,7 +415,7 @@ static const char *number_text(char text[CONF_VALUE_SIZE], enum conf_form form, 
     return text;
 }
 
-static void print_bits(char text[256], const char *const *words, uint32_t bits)
+static void bits_format(char text[256], const char *const *words, uint32_t bits)
 {
     size_t used = 0;
     snprintf(text, 256, "none");
@@ -424,16 +424,16 @@ static void print_bits(char text[256], const char *const *words, uint32_t bits)
             used += (size_t)snprintf(text + used, 256 - used, "%s%s", used > 0 ? "," : "", words[i]);
 }
 
-static int64_t value_in(const struct conf_field *field, const struct conf_pair *pair)
+static int64_t field_value(const struct conf_field *field, const struct conf_pair *pair)
 {
-    const void *from = member_in(field, pair);
+    const void *from = field_member_const(field, pair);
     uint32_t number;
     int64_t ns;
     bool yes;
     switch (field->form) {
     case CONF_TIME: memcpy(&ns, from, sizeof ns); return ns;
     case CONF_FLAG: memcpy(&yes, from, sizeof yes); return yes;
-    case CONF_BITS: return bits_in(field, pair);
+    case CONF_BITS: return field_bits(field, pair);
     case CONF_COUNT:
     case CONF_TOKENS:
     case CONF_RATE:
@@ -446,7 +446,7 @@ static int64_t value_in(const struct conf_field *field, const struct conf_pair *
     return number;
 }
 
-static const char *word_text(const char *const *words, int64_t number)
+static const char *word_name(const char *const *words, int64_t number)
 {
     for (; number > 0 && *words != NULL; number--)
         words++;
@@ -455,42 +455,42 @@ static const char *word_text(const char *const *words, int64_t number)
 
 const char *conf_field_format(char text[256], const struct conf_field *field, const struct conf_pair *pair)
 {
-    int64_t value = value_in(field, pair);
+    int64_t value = field_value(field, pair);
     if (field->form == CONF_TIME)
         return conf_duration_format(text, value);
     if (field->form == CONF_BITS)
-        print_bits(text, field->words, (uint32_t)value);
+        bits_format(text, field->words, (uint32_t)value);
     else if (field->form == CONF_FLAG)
         snprintf(text, 256, "%s", value != 0 ? "yes" : "no");
     else if (field->form == CONF_WORD)
-        snprintf(text, 256, "%s", word_text(field->words, value));
+        snprintf(text, 256, "%s", word_name(field->words, value));
     else if (field->form == CONF_TOKENS && value == BIDE_FULL)
         snprintf(text, 256, "full");
     else
-        return number_text(text, field->form, value);
+        return number_format(text, field->form, value);
     return text;
 }
 
 bool conf_field_equal(const struct conf_field *field, const struct conf_pair *one, const struct conf_pair *other)
 {
-    return value_in(field, one) == value_in(field, other);
+    return field_value(field, one) == field_value(field, other);
 }
 
 void conf_field_copy(const struct conf_field *field, struct conf_pair *to, const struct conf_pair *from)
 {
     bool wide = field->form == CONF_TIME, flag_sized = field->form == CONF_FLAG;
     size_t size = wide ? sizeof(int64_t) : flag_sized ? sizeof(bool) : sizeof(uint32_t);
-    memcpy(member_of(field, to), member_in(field, from), size);
-    if (is_observe(field))
+    memcpy(field_member(field, to), field_member_const(field, from), size);
+    if (field_is_observe(field))
         to->target.observe = from->target.observe;
 }
 
 /* ---- what matters ---- */
 
 /* What begins with `prefix` matters only while `key` has this value, or, after a !, another one. */
-static const struct need {
+static const struct dependency {
     const char *prefix, *key, *value;
-} needs[] = {
+} dependencies[] = {
     {"multiplier", "backoff", "exponential"},
     {"jitter_lo", "jitter", "proportional"},
     {"jitter_hi", "jitter", "proportional"},
@@ -536,19 +536,19 @@ static const struct need {
     {"budget.", "attempts", "!1"},
 };
 
-static bool is_met(const struct need *need, const struct conf_pair *pair)
+static bool dependency_is_met(const struct dependency *dependency, const struct conf_pair *pair)
 {
-    const struct conf_field *other = conf_field_find(need->key, strlen(need->key));
+    const struct conf_field *other = conf_field_find(dependency->key, strlen(dependency->key));
     char text[256];
-    bool unless = need->value[0] == '!';
-    return (strcmp(conf_field_format(text, other, pair), need->value + unless) == 0) != unless;
+    bool unless = dependency->value[0] == '!';
+    return (strcmp(conf_field_format(text, other, pair), dependency->value + unless) == 0) != unless;
 }
 
 bool conf_field_has_effect(const struct conf_field *field, const struct conf_pair *pair)
 {
-    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
-        if (strncmp(field->key, needs[i].prefix, strlen(needs[i].prefix)) == 0 &&
-            strcmp(field->key, needs[i].key) != 0 && !is_met(&needs[i], pair))
+    for (size_t i = 0; i < sizeof dependencies / sizeof *dependencies; i++)
+        if (strncmp(field->key, dependencies[i].prefix, strlen(dependencies[i].prefix)) == 0 &&
+            strcmp(field->key, dependencies[i].key) != 0 && !dependency_is_met(&dependencies[i], pair))
             return false;
     return true;
 }
@@ -567,30 +567,30 @@ struct sentence {
     size_t size, used;
 };
 
-static void append(struct sentence *s, const char *text, size_t length)
+static void sentence_append_bytes(struct sentence *s, const char *text, size_t length)
 {
     for (; length > 0 && s->used + 1 < s->size; length--)
         s->text[s->used++] = *text++;
     s->text[s->used] = '\0';
 }
 
-static void append_text(struct sentence *s, const char *text)
+static void sentence_append(struct sentence *s, const char *text)
 {
-    append(s, text, strlen(text));
+    sentence_append_bytes(s, text, strlen(text));
 }
 
 /* A member of a nested struct is named without its prefix by its neighbours: capacity_milli, for budget.cost_milli. */
-static const struct conf_field *neighbour(const struct conf_field *field, const char *word, size_t length)
+static const struct conf_field *field_neighbour(const struct conf_field *field, const char *word, size_t length)
 {
     const char *point = strchr(field->member, '.');
     char name[64];
     int used = snprintf(name, sizeof name, "%.*s%.*s", point == NULL ? 0 : (int)(point + 1 - field->member),
                         field->member, (int)length, word);
-    return used > 0 && (size_t)used < sizeof name ? by_member(name, (size_t)used, field->of_target) : NULL;
+    return used > 0 && (size_t)used < sizeof name ? field_by_member(name, (size_t)used, field->of_target) : NULL;
 }
 
 /* What the engine calls otherwise than a file does, and is no member. */
-static const char *constant(const char *word, size_t length)
+static const char *engine_constant_name(const char *word, size_t length)
 {
     static const char *const known[][2] = {
         {"BIDE_NEVER", "never"}, {"BIDE_FULL", "full"}, {"BIDE_BACKOFF_FIXED", "backoff = fixed"}};
@@ -601,45 +601,47 @@ static const char *constant(const char *word, size_t length)
 }
 
 /* The key, and outside of parentheses its value too: "base (200ms)". A flag has no value worth telling. */
-static void append_key(struct sentence *s, const struct conf_field *field, const struct conf_pair *pair, bool nested)
+static void sentence_append_key(struct sentence *s, const struct conf_field *field, const struct conf_pair *pair,
+                                bool nested)
 {
     char text[256];
-    append_text(s, field->key);
+    sentence_append(s, field->key);
     if (nested || field->form == CONF_FLAG)
         return;
-    append_text(s, " (");
-    append_text(s, conf_field_format(text, field, pair));
-    append_text(s, ")");
+    sentence_append(s, " (");
+    sentence_append(s, conf_field_format(text, field, pair));
+    sentence_append(s, ")");
 }
 
-static void append_word(struct sentence *s, const struct conf_field *field, const struct conf_pair *pair,
-                        const char *word, size_t length, bool nested)
+static void sentence_append_word(struct sentence *s, const struct conf_field *field, const struct conf_pair *pair,
+                                 const char *word, size_t length, bool nested)
 {
-    const struct conf_field *other = neighbour(field, word, length);
-    const char *known = constant(word, length);
+    const struct conf_field *other = field_neighbour(field, word, length);
+    const char *known = engine_constant_name(word, length);
     if (other != NULL && memchr(word, '_', length) != NULL) /* a plain English word is no member: "floor" */
-        append_key(s, other, pair, nested);
+        sentence_append_key(s, other, pair, nested);
     else if (known != NULL)
-        append_text(s, known);
+        sentence_append(s, known);
     else
-        append(s, word, length);
+        sentence_append_bytes(s, word, length);
 }
 
-static void append_number(struct sentence *s, const struct conf_field *field, const char *digits, size_t length)
+static void sentence_append_number(struct sentence *s, const struct conf_field *field, const char *digits,
+                                   size_t length)
 {
     char text[CONF_VALUE_SIZE];
     int64_t value;
     bool has_unit = field->form == CONF_TOKENS || field->form == CONF_RATE || field->form == CONF_FACTOR ||
                     field->form == CONF_PERMILLE || field->form == CONF_PPM;
     if (has_unit && conf_decimal_parse(digits, length, 1, &value))
-        append_text(s, number_text(text, field->form, value));
+        sentence_append(s, number_format(text, field->form, value));
     else
-        append(s, digits, length);
+        sentence_append_bytes(s, digits, length);
 }
 
 /* The engine's "what would be right" in the words of a file. */
-static void translate(struct sentence *s, const struct conf_field *field, const struct conf_pair *pair,
-                      const char *want)
+static void sentence_translate(struct sentence *s, const struct conf_field *field, const struct conf_pair *pair,
+                               const char *want)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.";
     static const char digits[] = "0123456789";
@@ -648,28 +650,28 @@ static void translate(struct sentence *s, const struct conf_field *field, const 
         size_t word = strspn(want, letters), number = strspn(want, digits);
         depth += (*want == '(') - (*want == ')');
         if (word > 0)
-            append_word(s, field, pair, want, word, depth > 0);
+            sentence_append_word(s, field, pair, want, word, depth > 0);
         else if (number > 0)
-            append_number(s, field, want, number);
+            sentence_append_number(s, field, want, number);
         else
-            append(s, want, 1);
+            sentence_append_bytes(s, want, 1);
         want += word > 0 ? word : number > 0 ? number : 1;
     }
 }
 
-bool conf_pair_check(const struct conf_pair *pair, struct conf_problem *wrong)
+bool conf_pair_check(const struct conf_pair *pair, struct conf_problem *problem)
 {
-    struct bide_problem problem;
-    bool of_target = bide_policy_check(&pair->policy, &problem) == BIDE_OK;
-    if (of_target && bide_target_config_check(&pair->target, &problem) == BIDE_OK)
+    struct bide_problem engine_problem;
+    bool of_target = bide_policy_check(&pair->policy, &engine_problem) == BIDE_OK;
+    if (of_target && bide_target_config_check(&pair->target, &engine_problem) == BIDE_OK)
         return true;
-    if (wrong == NULL)
+    if (problem == NULL)
         return false;
-    struct sentence sentence = {wrong->want, sizeof wrong->want, 0};
-    wrong->field = by_member(problem.field, strlen(problem.field), of_target);
-    if (wrong->field != NULL)
-        translate(&sentence, wrong->field, pair, problem.want);
+    struct sentence sentence = {problem->want, sizeof problem->want, 0};
+    problem->field = field_by_member(engine_problem.field, strlen(engine_problem.field), of_target);
+    if (problem->field != NULL)
+        sentence_translate(&sentence, problem->field, pair, engine_problem.want);
     else
-        snprintf(wrong->want, sizeof wrong->want, "%s to be %s", problem.field, problem.want);
+        snprintf(problem->want, sizeof problem->want, "%s to be %s", engine_problem.field, engine_problem.want);
     return false;
 }

@@ -75,7 +75,7 @@ struct conf_problem {
     const struct conf_field *field; /* NULL: it is none of the table's */
     char want[192];
 };
-bool conf_pair_check(const struct conf_pair *pair, struct conf_problem *wrong);
+bool conf_pair_check(const struct conf_pair *pair, struct conf_problem *problem);
 
 /* The nearest of several words by edit distance, or NULL if none is near enough: for messages. */
 const char *conf_suggest(const char *word, size_t length, const char *const *words);

@@ -28,9 +28,9 @@ static const char *const hedging_members[] = {"maxAttempts", "hedgingDelay", "no
 static const char *const throttling_members[] = {"maxTokens", "tokenRatio", NULL};
 
 /* An object, and where it is: "methodConfig[0].retryPolicy". */
-struct place {
+struct node {
     json_t *object;
-    struct conf_diagnostics *told;
+    struct conf_diagnostics *diagnostics;
     struct bide_text text; /* the whole file */
     char path[96];
 };
@@ -38,53 +38,55 @@ struct place {
 /* ---- telling ---- */
 
 /* Of a member, or of the object itself. */
-static unsigned line_of(const struct place *place, const char *member)
+static unsigned node_line(const struct node *node, const char *member)
 {
-    return conf_diagnostics_have_room(place->told) ? conf_json_line(place->text, place->path, member) : 0;
+    return conf_diagnostics_have_room(node->diagnostics) ? conf_json_line(node->text, node->path, member) : 0;
 }
 
-static void tell(const struct place *place, const char *member, const char *want)
+static void node_report(const struct node *node, const char *member, const char *want)
 {
-    const json_t *value = json_object_get(place->object, member);
-    const char *point = place->path[0] != '\0' ? "." : "";
+    const json_t *value = json_object_get(node->object, member);
+    const char *point = node->path[0] != '\0' ? "." : "";
     char *text = value == NULL ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
     if (value == NULL)
-        conf_diagnostics_add(place->told, line_of(place, NULL), "%s%s%s is missing: want %s", place->path, point,
+        conf_diagnostics_add(node->diagnostics, node_line(node, NULL), "%s%s%s is missing: want %s", node->path, point,
                              member, want);
     else
-        conf_diagnostics_add(place->told, line_of(place, member), "%s%s%s = %s: want %s", place->path, point, member,
-                             text != NULL ? conf_printable(text, strlen(text)).text : "?", want);
+        conf_diagnostics_add(node->diagnostics, node_line(node, member), "%s%s%s = %s: want %s", node->path, point,
+                             member, text != NULL ? conf_printable(text, strlen(text)).text : "?", want);
     free(text);
 }
 
 /* Members that nobody reads. Where strangers may stand, only a near miss is told. */
-static void check_members(const struct place *place, const char *const *known, bool strangers)
+static void node_check_members(const struct node *node, const char *const *known, bool allow_unknown)
 {
     const char *member;
     json_t *value;
-    json_object_foreach(place->object, member, value)
+    json_object_foreach(node->object, member, value)
     {
         const char *const *name = known;
         while (*name != NULL && strcmp(*name, member) != 0)
             name++;
-        const char *near = *name != NULL ? NULL : conf_suggest(member, strlen(member), known);
-        if (*name != NULL || (strangers && near == NULL))
+        const char *suggestion = *name != NULL ? NULL : conf_suggest(member, strlen(member), known);
+        if (*name != NULL || (allow_unknown && suggestion == NULL))
             continue;
-        conf_diagnostics_add(place->told, line_of(place, member), "%s%s%s: no such member%s%s%s", place->path,
-                             place->path[0] != '\0' ? "." : "", conf_printable(member, strlen(member)).text,
-                             near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
+        conf_diagnostics_add(node->diagnostics, node_line(node, member), "%s%s%s: no such member%s%s%s", node->path,
+                             node->path[0] != '\0' ? "." : "", conf_printable(member, strlen(member)).text,
+                             suggestion != NULL ? "; did you mean " : "", suggestion != NULL ? suggestion : "",
+                             suggestion != NULL ? "?" : "");
     }
 }
 
 /* Goes to a member that must be an object. False: it is not there, or told. */
-static bool enter(struct place *inner, const struct place *outer, const char *member)
+static bool node_enter(struct node *inner, const struct node *outer, const char *member)
 {
-    *inner = (struct place){.object = json_object_get(outer->object, member), .told = outer->told, .text = outer->text};
+    *inner = (struct node){
+        .object = json_object_get(outer->object, member), .diagnostics = outer->diagnostics, .text = outer->text};
     snprintf(inner->path, sizeof inner->path, "%.60s%s%.30s", outer->path, outer->path[0] != '\0' ? "." : "", member);
     if (inner->object == NULL)
         return false;
     if (!json_is_object(inner->object))
-        tell(outer, member, "an object");
+        node_report(outer, member, "an object");
     return json_is_object(inner->object);
 }
 
@@ -101,7 +103,7 @@ static bool is_plain_number(const char *text, size_t length)
 }
 
 /* A google.protobuf.Duration in JSON. */
-static bool duration(const json_t *value, int64_t *ns)
+static bool parse_duration(const json_t *value, int64_t *ns)
 {
     const char *text = json_string_value(value);
     size_t length = text == NULL ? 0 : strlen(text);
@@ -109,18 +111,18 @@ static bool duration(const json_t *value, int64_t *ns)
            conf_decimal_parse(text, length - 1, BIDE_S, ns);
 }
 
-static void read_duration(const struct place *place, const char *member, int64_t least_ns, int64_t *ns)
+static void node_read_duration(const struct node *node, const char *member, int64_t least_ns, int64_t *ns)
 {
     int64_t value;
-    if (duration(json_object_get(place->object, member), &value) && value >= least_ns)
+    if (parse_duration(json_object_get(node->object, member), &value) && value >= least_ns)
         *ns = value;
     else
-        tell(place, member, least_ns > 0 ? "a duration above 0 such as \"0.1s\"" : "a duration such as \"0.5s\"");
+        node_report(node, member, least_ns > 0 ? "a duration above 0 such as \"0.1s\"" : "a duration such as \"0.5s\"");
 }
 
 /* A JSON number in thousandths, what is beyond them dropped. The nearest double of 0.29 is a little less: that is no
  * reason to read 0.289. False unless it is a number between 0 and a million. */
-static bool thousandths(const json_t *value, int64_t *milli)
+static bool parse_thousandths(const json_t *value, int64_t *milli)
 {
     double number = json_is_number(value) ? json_number_value(value) : -1;
     if (!(number >= 0 && number <= 1000000))
@@ -129,22 +131,22 @@ static bool thousandths(const json_t *value, int64_t *milli)
     return true;
 }
 
-static bool is_exact(const json_t *value, int64_t milli)
+static bool thousandths_are_exact(const json_t *value, int64_t milli)
 {
     double rest = json_number_value(value) * 1000 - (double)milli;
     return rest > -1e-6 && rest < 1e-6;
 }
 
-static uint32_t attempts(const struct place *place)
+static uint32_t node_read_attempts(const struct node *node)
 {
-    const json_t *value = json_object_get(place->object, "maxAttempts");
+    const json_t *value = json_object_get(node->object, "maxAttempts");
     if (json_is_integer(value) && json_integer_value(value) > 1)
         return json_integer_value(value) > ATTEMPTS_MOST ? ATTEMPTS_MOST : (uint32_t)json_integer_value(value);
-    tell(place, "maxAttempts", "an integer above 1");
+    node_report(node, "maxAttempts", "an integer above 1");
     return 2;
 }
 
-static bool code_of(const json_t *value, int32_t *code)
+static bool parse_code(const json_t *value, int32_t *code)
 {
     const char *name = json_string_value(value);
     if (name != NULL)
@@ -156,22 +158,22 @@ static bool code_of(const json_t *value, int32_t *code)
 }
 
 /* A list of status codes, as the rules of the policy: these and no others. */
-static void read_codes(const struct place *place, const char *member, bool required, struct conf_rules *rules)
+static void node_read_codes(const struct node *node, const char *member, bool required, struct conf_rules *rules)
 {
     static const char *const want = "status codes such as [\"UNAVAILABLE\"] or [14]";
-    const json_t *list = json_object_get(place->object, member);
+    const json_t *list = json_object_get(node->object, member);
     char text[128] = "";
     uint32_t all = 0;
     size_t used = 0;
     if ((list == NULL && required) || (list != NULL && !json_is_array(list)) ||
         (required && json_array_size(list) == 0)) {
-        tell(place, member, want);
+        node_report(node, member, want);
         return;
     }
     for (size_t i = 0; i < json_array_size(list); i++) {
         int32_t code;
-        if (!code_of(json_array_get(list, i), &code)) {
-            tell(place, member, want);
+        if (!parse_code(json_array_get(list, i), &code)) {
+            node_report(node, member, want);
             return;
         }
         all |= 1u << code;
@@ -184,78 +186,78 @@ static void read_codes(const struct place *place, const char *member, bool requi
 
 /* ---- policies ---- */
 
-static void read_multiplier(const struct place *place, struct bide_policy *policy)
+static void multiplier_read(const struct node *node, struct bide_policy *policy)
 {
-    const json_t *value = json_object_get(place->object, "backoffMultiplier");
+    const json_t *value = json_object_get(node->object, "backoffMultiplier");
     int64_t milli;
-    if (!thousandths(value, &milli) || json_number_value(value) <= 0)
-        tell(place, "backoffMultiplier", "a number above 0");
+    if (!parse_thousandths(value, &milli) || json_number_value(value) <= 0)
+        node_report(node, "backoffMultiplier", "a number above 0");
     else if (json_number_value(value) < 1)
-        tell(place, "backoffMultiplier", "1 or more: waits that shrink are not for bide");
-    else if (!is_exact(value, milli))
-        tell(place, "backoffMultiplier", "three decimals at most");
+        node_report(node, "backoffMultiplier", "1 or more: waits that shrink are not for bide");
+    else if (!thousandths_are_exact(value, milli))
+        node_report(node, "backoffMultiplier", "three decimals at most");
     else if (milli == 1000)
         policy->backoff = BIDE_BACKOFF_FIXED;
     else
         policy->multiplier_milli = (uint32_t)milli;
 }
 
-static void read_retries(const struct place *place, struct conf_policy *policy)
+static void retry_policy_read(const struct node *node, struct conf_policy *policy)
 {
     struct bide_policy *p = &policy->pair.policy;
-    check_members(place, retry_members, false);
-    p->attempts_max = attempts(place);
-    read_duration(place, "initialBackoff", 1, &p->base_ns);
-    read_duration(place, "maxBackoff", 1, &p->cap_ns);
-    read_multiplier(place, p);
-    read_codes(place, "retryableStatusCodes", true, &policy->grpc);
-    if (json_object_get(place->object, "perAttemptRecvTimeout") != NULL) /* an experiment of some of gRPC's languages */
-        read_duration(place, "perAttemptRecvTimeout", 1, &p->attempt_timeout_ns);
+    node_check_members(node, retry_members, false);
+    p->attempts_max = node_read_attempts(node);
+    node_read_duration(node, "initialBackoff", 1, &p->base_ns);
+    node_read_duration(node, "maxBackoff", 1, &p->cap_ns);
+    multiplier_read(node, p);
+    node_read_codes(node, "retryableStatusCodes", true, &policy->grpc);
+    if (json_object_get(node->object, "perAttemptRecvTimeout") != NULL) /* an experiment of some of gRPC's languages */
+        node_read_duration(node, "perAttemptRecvTimeout", 1, &p->attempt_timeout_ns);
     if (p->base_ns > p->cap_ns) /* then min(initial * multiplier^n, max) is max from the start */
         p->base_ns = p->cap_ns;
 }
 
-static void read_hedging(const struct place *place, struct conf_policy *policy)
+static void hedging_policy_read(const struct node *node, struct conf_policy *policy)
 {
     struct bide_policy *p = &policy->pair.policy;
-    check_members(place, hedging_members, false);
-    p->attempts_max = attempts(place);
+    node_check_members(node, hedging_members, false);
+    p->attempts_max = node_read_attempts(node);
     p->hedges_max = p->attempts_max - 1;
     p->hedge_delay_ns = 0;
     if (p->hedges_max > BIDE_HEDGES_MAX) {
-        tell(place, "maxAttempts", "4 or less: bide sends at most 3 hedges");
+        node_report(node, "maxAttempts", "4 or less: bide sends at most 3 hedges");
         p->hedges_max = BIDE_HEDGES_MAX;
     }
-    if (json_object_get(place->object, "hedgingDelay") != NULL)
-        read_duration(place, "hedgingDelay", 0, &p->hedge_delay_ns);
-    read_codes(place, "nonFatalStatusCodes", false, &policy->grpc);
+    if (json_object_get(node->object, "hedgingDelay") != NULL)
+        node_read_duration(node, "hedgingDelay", 0, &p->hedge_delay_ns);
+    node_read_codes(node, "nonFatalStatusCodes", false, &policy->grpc);
 }
 
-static void read_throttling(const struct place *config, struct bide_budget_config *budget)
+static void throttling_read(const struct node *config, struct bide_budget_config *budget)
 {
-    struct place place;
+    struct node node;
     int64_t most, ratio;
-    if (!enter(&place, config, "retryThrottling")) {
+    if (!node_enter(&node, config, "retryThrottling")) {
         budget->kind = BIDE_BUDGET_NONE;
         return;
     }
-    check_members(&place, throttling_members, false);
-    const json_t *tokens = json_object_get(place.object, "maxTokens");
-    if (!thousandths(tokens, &most) || most < 2 || most > 1000000 || !is_exact(tokens, most))
-        tell(&place, "maxTokens", "a number above 0.001, at most 1000, with three decimals at most");
+    node_check_members(&node, throttling_members, false);
+    const json_t *tokens = json_object_get(node.object, "maxTokens");
+    if (!parse_thousandths(tokens, &most) || most < 2 || most > 1000000 || !thousandths_are_exact(tokens, most))
+        node_report(&node, "maxTokens", "a number above 0.001, at most 1000, with three decimals at most");
     else {
         budget->capacity_milli = (uint32_t)most;
         budget->threshold_milli = (uint32_t)most / 2;
     }
-    if (!thousandths(json_object_get(place.object, "tokenRatio"), &ratio) || ratio == 0 ||
+    if (!parse_thousandths(json_object_get(node.object, "tokenRatio"), &ratio) || ratio == 0 ||
         ratio > BIDE_CAPACITY_MAX_MILLI)
-        tell(&place, "tokenRatio", "a number of 0.001 or more");
+        node_report(&node, "tokenRatio", "a number of 0.001 or more");
     else
         budget->earn_success_milli = (uint32_t)ratio;
 }
 
 /* Where a field of the policy came from, for what only the whole can tell. */
-static const char *source_of(const struct conf_field *field)
+static const char *field_source(const struct conf_field *field)
 {
     static const char *const sources[][2] = {{"base", ".retryPolicy.initialBackoff"},
                                              {"cap", ".retryPolicy.maxBackoff"},
@@ -268,71 +270,70 @@ static const char *source_of(const struct conf_field *field)
     return "";
 }
 
-static void read_method(const struct place *place, struct conf_policy *policy)
+static void method_read(const struct node *node, struct conf_policy *policy)
 {
-    struct place retries, hedging;
-    struct conf_problem wrong;
-    unsigned told = place->told->count;
-    bool retry = enter(&retries, place, "retryPolicy"), hedge = enter(&hedging, place, "hedgingPolicy");
-    check_members(place, method_members, true);
-    if (json_object_get(place->object, "timeout") != NULL)
-        read_duration(place, "timeout", 1, &policy->pair.policy.deadline_ns);
+    struct node retries, hedging;
+    struct conf_problem problem;
+    unsigned diagnostics = node->diagnostics->count;
+    bool retry = node_enter(&retries, node, "retryPolicy"), hedge = node_enter(&hedging, node, "hedgingPolicy");
+    node_check_members(node, method_members, true);
+    if (json_object_get(node->object, "timeout") != NULL)
+        node_read_duration(node, "timeout", 1, &policy->pair.policy.deadline_ns);
     if (retry && hedge)
-        conf_diagnostics_add(place->told, line_of(place, NULL), "%s: want retryPolicy or hedgingPolicy, not both",
-                             place->path);
+        conf_diagnostics_add(node->diagnostics, node_line(node, NULL),
+                             "%s: want retryPolicy or hedgingPolicy, not both", node->path);
     if (retry)
-        read_retries(&retries, policy);
+        retry_policy_read(&retries, policy);
     if (hedge)
-        read_hedging(&hedging, policy);
+        hedging_policy_read(&hedging, policy);
     if (!retry && !hedge)
         policy->pair.policy.attempts_max = 1;
-    if (told == place->told->count && !conf_pair_check(&policy->pair, &wrong))
-        conf_diagnostics_add(place->told, line_of(place, NULL), "%s%s: want %s", place->path, source_of(wrong.field),
-                             wrong.want);
+    if (diagnostics == node->diagnostics->count && !conf_pair_check(&policy->pair, &problem))
+        conf_diagnostics_add(node->diagnostics, node_line(node, NULL), "%s%s: want %s", node->path,
+                             field_source(problem.field), problem.want);
 }
 
 /* ---- names ---- */
 
 /* {} is "*", a service is itself, a method "service/method". False: told. */
-static bool name_of(const struct place *place, char name[NAME_ROOM])
+static bool node_policy_name(const struct node *node, char name[NAME_ROOM])
 {
-    const json_t *service = json_object_get(place->object, "service"),
-                 *method = json_object_get(place->object, "method");
+    const json_t *service = json_object_get(node->object, "service"), *method = json_object_get(node->object, "method");
     const char *first = json_string_value(service), *second = json_string_value(method);
-    check_members(place, name_members, true);
+    node_check_members(node, name_members, true);
     if ((service != NULL && first == NULL) || (method != NULL && second == NULL))
-        return conf_diagnostics_add(place->told, line_of(place, NULL), "%s: want strings as service and method",
-                                    place->path);
+        return conf_diagnostics_add(node->diagnostics, node_line(node, NULL), "%s: want strings as service and method",
+                                    node->path);
     first = first == NULL ? "" : first;
     second = second == NULL ? "" : second;
     if (first[0] == '\0' && second[0] != '\0')
-        return conf_diagnostics_add(place->told, line_of(place, NULL), "%s: want a service beside the method",
-                                    place->path);
+        return conf_diagnostics_add(node->diagnostics, node_line(node, NULL), "%s: want a service beside the method",
+                                    node->path);
     snprintf(name, NAME_ROOM, "%s%s%s", first[0] != '\0' ? first : "*", second[0] != '\0' ? "/" : "", second);
     if (!conf_name_is_valid((struct bide_text){name, strlen(name)}))
-        return conf_diagnostics_add(place->told, line_of(place, NULL), "%s: " CONF_NAME_WANT, place->path);
+        return conf_diagnostics_add(node->diagnostics, node_line(node, NULL), "%s: " CONF_NAME_WANT, node->path);
     return true;
 }
 
 /* False: there is no room for more. */
-static bool add_name(struct conf *conf, const struct place *place, const struct conf_policy *policy)
+static bool node_add_policy(struct conf *conf, const struct node *node, const struct conf_policy *policy)
 {
     char name[NAME_ROOM];
-    if (!json_is_object(place->object)) {
-        conf_diagnostics_add(place->told, line_of(place, NULL),
-                             "%s: want an object such as {\"service\": \"echo.Echo\"}", place->path);
+    if (!json_is_object(node->object)) {
+        conf_diagnostics_add(node->diagnostics, node_line(node, NULL),
+                             "%s: want an object such as {\"service\": \"echo.Echo\"}", node->path);
         return true;
     }
-    if (!name_of(place, name))
+    if (!node_policy_name(node, name))
         return true;
     struct bide_text text = {name, strlen(name)};
     if (conf_policy_by_name(conf, text) != NULL) {
-        conf_diagnostics_add(place->told, line_of(place, NULL), "%s: %s is there already: want each name once",
-                             place->path, name);
+        conf_diagnostics_add(node->diagnostics, node_line(node, NULL), "%s: %s is there already: want each name once",
+                             node->path, name);
         return true;
     }
     struct conf_policy *added =
-        conf_add_policy(conf, text, conf_json_line(place->text, place->path, NULL), place->told);
+        conf_add_policy(conf, text, conf_json_line(node->text, node->path, NULL), node->diagnostics);
     if (added == NULL)
         return false;
     added->preset = policy->preset;
@@ -342,15 +343,16 @@ static bool add_name(struct conf *conf, const struct place *place, const struct 
 }
 
 /* An entry without names is for nobody, and gRPC skips it. */
-static bool add_names(struct conf *conf, const struct place *method, const struct conf_policy *policy)
+static bool method_add_policies(struct conf *conf, const struct node *method, const struct conf_policy *policy)
 {
     const json_t *names = json_object_get(method->object, "name");
     if (names != NULL && !json_is_array(names))
-        tell(method, "name", "an array");
+        node_report(method, "name", "an array");
     for (size_t i = 0; i < json_array_size(names); i++) {
-        struct place place = {.object = json_array_get(names, i), .told = method->told, .text = method->text};
-        snprintf(place.path, sizeof place.path, "%.64s.name[%zu]", method->path, i);
-        if (!add_name(conf, &place, policy))
+        struct node node = {
+            .object = json_array_get(names, i), .diagnostics = method->diagnostics, .text = method->text};
+        snprintf(node.path, sizeof node.path, "%.64s.name[%zu]", method->path, i);
+        if (!node_add_policy(conf, &node, policy))
             return false;
     }
     return true;
@@ -358,40 +360,43 @@ static bool add_names(struct conf *conf, const struct place *method, const struc
 
 /* ---- the whole ---- */
 
-static void read_config(struct conf *conf, const struct place *config)
+static void config_read(struct conf *conf, const struct node *config)
 {
     const json_t *methods = json_object_get(config->object, "methodConfig");
     struct conf_policy base;
     conf_policy_init(&base, BIDE_PRESET_GRPC);
-    check_members(config, config_members, true);
-    if (methods == NULL && json_object_get(config->object, "retryThrottling") == NULL && config->told->count == 0)
-        conf_diagnostics_add(config->told, line_of(config, NULL), "want a gRPC service config with methodConfig");
-    read_throttling(config, &base.pair.target.budget);
+    node_check_members(config, config_members, true);
+    if (methods == NULL && json_object_get(config->object, "retryThrottling") == NULL &&
+        config->diagnostics->count == 0)
+        conf_diagnostics_add(config->diagnostics, node_line(config, NULL),
+                             "want a gRPC service config with methodConfig");
+    throttling_read(config, &base.pair.target.budget);
     if (methods != NULL && !json_is_array(methods))
-        tell(config, "methodConfig", "an array");
+        node_report(config, "methodConfig", "an array");
     for (size_t i = 0; i < json_array_size(methods); i++) {
-        struct place place = {.object = json_array_get(methods, i), .told = config->told, .text = config->text};
+        struct node node = {
+            .object = json_array_get(methods, i), .diagnostics = config->diagnostics, .text = config->text};
         struct conf_policy policy = base;
-        snprintf(place.path, sizeof place.path, "methodConfig[%zu]", i);
-        if (!json_is_object(place.object)) {
-            conf_diagnostics_add(config->told, line_of(&place, NULL), "%s: want an object", place.path);
+        snprintf(node.path, sizeof node.path, "methodConfig[%zu]", i);
+        if (!json_is_object(node.object)) {
+            conf_diagnostics_add(config->diagnostics, node_line(&node, NULL), "%s: want an object", node.path);
             continue;
         }
-        read_method(&place, &policy);
-        if (!add_names(conf, &place, &policy))
+        method_read(&node, &policy);
+        if (!method_add_policies(conf, &node, &policy))
             return;
     }
 }
 
-void conf_grpc_read(struct conf *conf, struct bide_text text, struct conf_diagnostics *told)
+void conf_grpc_read(struct conf *conf, struct bide_text text, struct conf_diagnostics *diagnostics)
 {
     json_error_t error;
     json_t *json = json_loadb(text.at, text.length, JSON_REJECT_DUPLICATES, &error);
     if (json != NULL)
-        read_config(conf, &(struct place){.object = json, .told = told, .text = text});
+        config_read(conf, &(struct node){.object = json, .diagnostics = diagnostics, .text = text});
     else {
-        told->column = error.column > 0 ? (unsigned)error.column : 0;
-        conf_diagnostics_add(told, error.line > 0 ? (unsigned)error.line : 0, "%s",
+        diagnostics->column = error.column > 0 ? (unsigned)error.column : 0;
+        conf_diagnostics_add(diagnostics, error.line > 0 ? (unsigned)error.line : 0, "%s",
                              conf_printable(error.text, strlen(error.text)).text);
     }
     json_decref(json);

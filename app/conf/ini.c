@@ -17,14 +17,14 @@
 #include "conf_internal.h"
 #include "suggest.h"
 
-enum state { NEW, BUSY, READY };
+enum section_state { SECTION_UNRESOLVED, SECTION_RESOLVING, SECTION_RESOLVED };
 
 struct section {
     char *extends; /* NULL: nothing said */
     unsigned extends_line;
     size_t first, count; /* its entries */
-    enum state state;
-    bool unsure; /* a field of it, or of what it extends, could not be read */
+    enum section_state section_state;
+    bool incomplete; /* a field of it, or of what it extends, could not be read */
 };
 
 /* A key that is known, and is there once in its section. */
@@ -36,95 +36,98 @@ struct entry {
 
 struct file {
     struct conf *conf; /* policy[i] is what section[i] comes to */
-    struct conf_diagnostics *told;
+    struct conf_diagnostics *diagnostics;
     struct section *section;
     size_t sections;
     struct entry *entry;
     size_t entries, entry_room;
     struct bide_text rest; /* what is still to be read */
     unsigned line;
-    bool goes_on; /* this line goes on with the last entry */
-    bool may_go_on;
+    bool continues; /* this line goes on with the last entry */
+    bool may_continue;
     bool failed; /* no memory, or too many sections: nothing more is read */
 };
 
 /* ---- telling ---- */
 
-static const char *name_of(const struct file *file, size_t section)
+static const char *section_name(const struct file *file, size_t section)
 {
     return file->conf->policy[section].name;
 }
 
-static void tell_value(struct file *file, unsigned line, size_t section, const char *key, const char *value,
-                       const char *want)
+static void report_value(struct file *file, unsigned line, size_t section, const char *key, const char *value,
+                         const char *want)
 {
     bool quoted = value[0] == '"' || value[0] == '\'';
     if (value[0] == '\0')
-        conf_diagnostics_add(file->told, line, "[%s] %s has no value: want %s", name_of(file, section), key, want);
+        conf_diagnostics_add(file->diagnostics, line, "[%s] %s has no value: want %s", section_name(file, section), key,
+                             want);
     else
-        conf_diagnostics_add(file->told, line, "[%s] %s = %s: want %s%s", name_of(file, section), key,
+        conf_diagnostics_add(file->diagnostics, line, "[%s] %s = %s: want %s%s", section_name(file, section), key,
                              conf_printable(value, strlen(value)).text, want, quoted ? ", without quotes" : "");
 }
 
-static void tell_key(struct file *file, const char *key, const char *value)
+static void report_unknown_key(struct file *file, const char *key, const char *value)
 {
     size_t length = strlen(key);
-    const char *near = NULL;
+    const char *suggestion = NULL;
     if (conf_diagnostics_have_room(
-            file->told)) /* else nobody will read it, and a million such lines would take a minute */
-        near = conf_key_suggest(key, length);
-    bool one_less = near != NULL && strcmp(near, "attempts") == 0 && strstr(key, "retr") != NULL;
-    conf_diagnostics_add(file->told, file->line, "[%s] %s = %s: no such key%s%s%s%s", name_of(file, file->sections - 1),
-                         conf_printable(key, length).text, conf_printable(value, strlen(value)).text,
-                         near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "",
-                         one_less ? " It counts the first try too" : "");
+            file->diagnostics)) /* else nobody will read it, and a million such lines would take a minute */
+        suggestion = conf_key_suggest(key, length);
+    bool counts_retries = suggestion != NULL && strcmp(suggestion, "attempts") == 0 && strstr(key, "retr") != NULL;
+    conf_diagnostics_add(file->diagnostics, file->line, "[%s] %s = %s: no such key%s%s%s%s",
+                         section_name(file, file->sections - 1), conf_printable(key, length).text,
+                         conf_printable(value, strlen(value)).text, suggestion != NULL ? "; did you mean " : "",
+                         suggestion != NULL ? suggestion : "", suggestion != NULL ? "?" : "",
+                         counts_retries ? " It counts the first try too" : "");
 }
 
-static void no_memory(struct file *file)
+static void file_out_of_memory(struct file *file)
 {
     if (!file->failed)
-        conf_diagnostics_add(file->told, file->line, "no memory");
+        conf_diagnostics_add(file->diagnostics, file->line, "no memory");
     file->failed = true;
 }
 
 /* ---- sections and entries ---- */
 
 /* A section that is there twice is kept twice: its keys are looked at all the same. */
-static void begin_section(struct file *file, struct bide_text name)
+static void file_begin_section(struct file *file, struct bide_text name)
 {
-    const struct conf_policy *twin = conf_name_is_valid(name) ? conf_policy_by_name(file->conf, name) : NULL;
-    struct section *more = realloc(file->section, (file->sections + 1) * sizeof *more);
-    if (more == NULL) {
-        no_memory(file);
+    const struct conf_policy *duplicate = conf_name_is_valid(name) ? conf_policy_by_name(file->conf, name) : NULL;
+    struct section *grown = realloc(file->section, (file->sections + 1) * sizeof *grown);
+    if (grown == NULL) {
+        file_out_of_memory(file);
         return;
     }
-    file->section = more;
-    if (twin != NULL)
-        conf_diagnostics_add(file->told, file->line, "[%s] is there already, in line %u: want one section of each name",
-                             twin->name, twin->line);
-    if (conf_add_policy(file->conf, name, file->line, file->told) == NULL) {
+    file->section = grown;
+    if (duplicate != NULL)
+        conf_diagnostics_add(file->diagnostics, file->line,
+                             "[%s] is there already, in line %u: want one section of each name", duplicate->name,
+                             duplicate->line);
+    if (conf_add_policy(file->conf, name, file->line, file->diagnostics) == NULL) {
         file->failed = true;
         return;
     }
     file->section[file->sections++] = (struct section){.first = file->entries};
 }
 
-static void set_extends(struct file *file, const char *value)
+static void section_set_extends(struct file *file, const char *value)
 {
     struct section *section = &file->section[file->sections - 1];
     if (section->extends != NULL) {
-        conf_diagnostics_add(file->told, file->line, "[%s] extends = %s: said already, in line %u",
-                             name_of(file, file->sections - 1), conf_printable(value, strlen(value)).text,
+        conf_diagnostics_add(file->diagnostics, file->line, "[%s] extends = %s: said already, in line %u",
+                             section_name(file, file->sections - 1), conf_printable(value, strlen(value)).text,
                              section->extends_line);
         return;
     }
     section->extends_line = file->line;
     section->extends = strdup(value);
     if (section->extends == NULL)
-        no_memory(file);
+        file_out_of_memory(file);
 }
 
-static const struct entry *same_key(const struct file *file, const struct entry *entry)
+static const struct entry *section_find_key(const struct file *file, const struct entry *entry)
 {
     const struct section *section = &file->section[file->sections - 1];
     for (size_t i = section->first; i < section->first + section->count; i++)
@@ -133,36 +136,36 @@ static const struct entry *same_key(const struct file *file, const struct entry 
     return NULL;
 }
 
-static void keep(struct file *file, struct entry entry, const char *value)
+static void section_add_entry(struct file *file, struct entry entry, const char *value)
 {
     if (file->entry == NULL || file->entries == file->entry_room) {
         size_t room = file->entry_room == 0 ? 32 : 2 * file->entry_room;
-        struct entry *more = realloc(file->entry, room * sizeof *more);
-        if (more == NULL) {
-            no_memory(file);
+        struct entry *grown = realloc(file->entry, room * sizeof *grown);
+        if (grown == NULL) {
+            file_out_of_memory(file);
             return;
         }
-        file->entry = more;
+        file->entry = grown;
         file->entry_room = room;
     }
     entry.line = file->line;
     entry.value = strdup(value);
     if (entry.value == NULL) {
-        no_memory(file);
+        file_out_of_memory(file);
         return;
     }
     file->entry[file->entries++] = entry;
     file->section[file->sections - 1].count++;
-    file->may_go_on = entry.key.list != NULL;
+    file->may_continue = entry.key.list != NULL;
 }
 
-static void go_on(struct file *file, const char *value)
+static void entry_continue(struct file *file, const char *value)
 {
     struct entry *last = &file->entry[file->entries - 1];
     size_t before = strlen(last->value), size = before + strlen(value) + 2;
     char *longer = realloc(last->value, size);
     if (longer == NULL) {
-        no_memory(file);
+        file_out_of_memory(file);
         return;
     }
     last->value = longer;
@@ -170,30 +173,30 @@ static void go_on(struct file *file, const char *value)
 }
 
 /* What inih found in a line. Our reader knows more of the section than it does. */
-static int key_and_value(void *context, const char *section, const char *key, const char *value)
+static int on_key_value(void *context, const char *section, const char *key, const char *value)
 {
     struct file *file = context;
     struct entry entry = {.line = 0};
-    const struct entry *twin;
+    const struct entry *duplicate;
     (void)section;
-    if (file->goes_on) {
-        go_on(file, value);
+    if (file->continues) {
+        entry_continue(file, value);
         return 1;
     }
-    file->may_go_on = false;
+    file->may_continue = false;
     if (file->sections == 0)
-        conf_diagnostics_add(file->told, file->line, "%s = %s: want a [section] above it",
+        conf_diagnostics_add(file->diagnostics, file->line, "%s = %s: want a [section] above it",
                              conf_printable(key, strlen(key)).text, conf_printable(value, strlen(value)).text);
     else if (strcmp(key, "extends") == 0)
-        set_extends(file, value);
+        section_set_extends(file, value);
     else if (!conf_key_find(&entry.key, key, strlen(key)))
-        tell_key(file, key, value);
-    else if ((twin = same_key(file, &entry)) != NULL)
-        conf_diagnostics_add(file->told, file->line, "[%s] %s = %s: said already, in line %u",
-                             name_of(file, file->sections - 1), key, conf_printable(value, strlen(value)).text,
-                             twin->line);
+        report_unknown_key(file, key, value);
+    else if ((duplicate = section_find_key(file, &entry)) != NULL)
+        conf_diagnostics_add(file->diagnostics, file->line, "[%s] %s = %s: said already, in line %u",
+                             section_name(file, file->sections - 1), key, conf_printable(value, strlen(value)).text,
+                             duplicate->line);
     else
-        keep(file, entry, value);
+        section_add_entry(file, entry, value);
     return 1;
 }
 
@@ -204,7 +207,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-static struct bide_text next_line(struct file *file)
+static struct bide_text file_next_line(struct file *file)
 {
     const char *end = memchr(file->rest.at, '\n', file->rest.length);
     size_t length = end == NULL ? file->rest.length : (size_t)(end - file->rest.at);
@@ -216,7 +219,7 @@ static struct bide_text next_line(struct file *file)
 }
 
 /* Without comment and blanks. A # or ; begins a comment where a word could begin. */
-static struct bide_text content(struct bide_text line)
+static struct bide_text line_content(struct bide_text line)
 {
     size_t end = 0;
     while (end < line.length &&
@@ -230,60 +233,60 @@ static struct bide_text content(struct bide_text line)
     return line;
 }
 
-static void head(struct file *file, struct bide_text text)
+static void file_parse_heading(struct file *file, struct bide_text text)
 {
-    struct bide_text name = content((struct bide_text){text.at + 1, text.length - 1});
-    file->may_go_on = false;
+    struct bide_text name = line_content((struct bide_text){text.at + 1, text.length - 1});
+    file->may_continue = false;
     if (name.length == 0 || name.at[name.length - 1] != ']')
-        conf_diagnostics_add(file->told, file->line, "%s: want [name] and nothing behind it",
+        conf_diagnostics_add(file->diagnostics, file->line, "%s: want [name] and nothing behind it",
                              conf_printable(text.at, text.length).text);
     else {
         name.length--;
-        name = content(name);
+        name = line_content(name);
         if (!conf_name_is_valid(name))
-            conf_diagnostics_add(file->told, file->line, "%s: " CONF_NAME_WANT,
+            conf_diagnostics_add(file->diagnostics, file->line, "%s: " CONF_NAME_WANT,
                                  conf_printable(text.at, text.length).text);
         else {
-            begin_section(file, name);
+            file_begin_section(file, name);
             return;
         }
     }
-    begin_section(file, (struct bide_text){"?", 1});
+    file_begin_section(file, (struct bide_text){"?", 1});
 }
 
 /* Does inih get to see the line? What it would misread is told here instead. */
-static bool for_inih(struct file *file, struct bide_text line, struct bide_text text, size_t room)
+static bool line_is_for_inih(struct file *file, struct bide_text line, struct bide_text text, size_t room)
 {
     bool key = memchr(text.at, '=', text.length) != NULL || memchr(text.at, ':', text.length) != NULL;
-    file->goes_on = false;
+    file->continues = false;
     if (text.length == 0)
         return false;
     if (memchr(line.at, '\0', line.length) != NULL)
-        return conf_diagnostics_add(file->told, file->line, "a NUL byte: want text");
+        return conf_diagnostics_add(file->diagnostics, file->line, "a NUL byte: want text");
     if (text.at[0] == '[') {
-        head(file, text);
+        file_parse_heading(file, text);
         return false;
     }
-    file->goes_on = !key && text.at > line.at && file->may_go_on;
-    if (!key && !file->goes_on)
-        return conf_diagnostics_add(file->told, file->line, "%s: want key = value",
+    file->continues = !key && text.at > line.at && file->may_continue;
+    if (!key && !file->continues)
+        return conf_diagnostics_add(file->diagnostics, file->line, "%s: want key = value",
                                     conf_printable(text.at, text.length).text);
     if (text.length + 3 > room)
-        return conf_diagnostics_add(file->told, file->line,
+        return conf_diagnostics_add(file->diagnostics, file->line,
                                     "%s: longer than %zu bytes; a list may go on in an indented line",
                                     conf_printable(text.at, text.length).text, room - 3);
     return true;
 }
 
 /* An ini_reader. What inih is not to see becomes an empty line. */
-static char *read_line(char *buffer, int room, void *context)
+static char *on_read_line(char *buffer, int room, void *context)
 {
     struct file *file = context;
     if (file->rest.length == 0 || file->failed)
         return NULL;
-    struct bide_text line = next_line(file), text = content(line);
-    if (for_inih(file, line, text, (size_t)room))
-        snprintf(buffer, (size_t)room, "%s%.*s\n", file->goes_on ? " " : "", (int)text.length, text.at);
+    struct bide_text line = file_next_line(file), text = line_content(line);
+    if (line_is_for_inih(file, line, text, (size_t)room))
+        snprintf(buffer, (size_t)room, "%s%.*s\n", file->continues ? " " : "", (int)text.length, text.at);
     else
         snprintf(buffer, (size_t)room, "\n");
     return buffer;
@@ -291,19 +294,19 @@ static char *read_line(char *buffer, int room, void *context)
 
 /* ---- resolving ---- */
 
-static void apply(struct file *file, size_t i, const struct entry *entry)
+static void section_apply_entry(struct file *file, size_t i, const struct entry *entry)
 {
     struct conf_policy *policy = &file->conf->policy[i];
     const char *want = conf_key_assign(&entry->key, policy, entry->value);
     if (want == NULL)
         return;
-    tell_value(file, entry->line, i, conf_key_name(&entry->key), entry->value, want);
+    report_value(file, entry->line, i, conf_key_name(&entry->key), entry->value, want);
     if (entry->key.field != NULL) /* a list has no bearing on the fields */
-        file->section[i].unsure = true;
+        file->section[i].incomplete = true;
 }
 
 /* The line that sets a field in this section; 0: it has it from elsewhere. */
-static unsigned line_of(const struct file *file, size_t i, const struct conf_field *field)
+static unsigned section_field_line(const struct file *file, size_t i, const struct conf_field *field)
 {
     const struct section *section = &file->section[i];
     for (size_t j = section->first; j < section->first + section->count; j++)
@@ -313,65 +316,66 @@ static unsigned line_of(const struct file *file, size_t i, const struct conf_fie
 }
 
 /* The section as a whole. After each problem the field goes back to what it was before, and the rest is looked at. */
-static void check(struct file *file, size_t i, const struct conf_pair *before)
+static void section_check(struct file *file, size_t i, const struct conf_pair *before)
 {
     struct conf_policy *policy = &file->conf->policy[i];
     struct conf_pair pair = policy->pair;
-    struct conf_problem wrong;
-    while (!conf_pair_check(&pair, &wrong)) {
+    struct conf_problem problem;
+    while (!conf_pair_check(&pair, &problem)) {
         char text[256];
-        unsigned line = wrong.field == NULL ? 0 : line_of(file, i, wrong.field);
-        file->section[i].unsure = true;
-        if (wrong.field == NULL)
-            conf_diagnostics_add(file->told, policy->line, "[%s]: want %s", policy->name, wrong.want);
+        unsigned line = problem.field == NULL ? 0 : section_field_line(file, i, problem.field);
+        file->section[i].incomplete = true;
+        if (problem.field == NULL)
+            conf_diagnostics_add(file->diagnostics, policy->line, "[%s]: want %s", policy->name, problem.want);
         else
-            conf_diagnostics_add(file->told, line > 0 ? line : policy->line, "[%s] %s = %s%s: want %s", policy->name,
-                                 wrong.field->key, conf_field_format(text, wrong.field, &pair),
-                                 line > 0 ? "" : ", inherited", wrong.want);
-        if (wrong.field == NULL || conf_field_equal(wrong.field, &pair, before))
+            conf_diagnostics_add(file->diagnostics, line > 0 ? line : policy->line, "[%s] %s = %s%s: want %s",
+                                 policy->name, problem.field->key, conf_field_format(text, problem.field, &pair),
+                                 line > 0 ? "" : ", inherited", problem.want);
+        if (problem.field == NULL || conf_field_equal(problem.field, &pair, before))
             return;
-        conf_field_copy(wrong.field, &pair, before);
+        conf_field_copy(problem.field, &pair, before);
     }
 }
 
-static void resolve(struct file *file, size_t i);
+static void section_resolve(struct file *file, size_t i);
 
-static void unknown_base(struct file *file, size_t i, struct bide_text name)
+static void report_unknown_base(struct file *file, size_t i, struct bide_text name)
 {
-    struct conf_suggestion near = {name.at, name.length, NULL, 0};
-    for (size_t j = 0; j < file->sections && conf_diagnostics_have_room(file->told); j++)
+    struct conf_suggestion suggestion = {name.at, name.length, NULL, 0};
+    for (size_t j = 0; j < file->sections && conf_diagnostics_have_room(file->diagnostics); j++)
         if (j != i)
-            conf_suggestion_consider(&near, name_of(file, j), name_of(file, j));
+            conf_suggestion_consider(&suggestion, section_name(file, j), section_name(file, j));
     for (unsigned j = 0; j < BIDE_PRESET_COUNT; j++)
-        conf_suggestion_consider(&near, bide_preset_label((enum bide_preset)j), bide_preset_label((enum bide_preset)j));
-    conf_diagnostics_add(file->told, file->section[i].extends_line,
-                         "[%s] extends = %s: no such section or preset%s%s%s", name_of(file, i),
-                         conf_printable(name.at, name.length).text, near.found != NULL ? "; did you mean " : "",
-                         near.found != NULL ? near.found : "", near.found != NULL ? "?" : "");
+        conf_suggestion_consider(&suggestion, bide_preset_label((enum bide_preset)j),
+                                 bide_preset_label((enum bide_preset)j));
+    conf_diagnostics_add(file->diagnostics, file->section[i].extends_line,
+                         "[%s] extends = %s: no such section or preset%s%s%s", section_name(file, i),
+                         conf_printable(name.at, name.length).text, suggestion.found != NULL ? "; did you mean " : "",
+                         suggestion.found != NULL ? suggestion.found : "", suggestion.found != NULL ? "?" : "");
 }
 
 /* Starts policy i from section j. */
-static void extend(struct file *file, size_t i, size_t j)
+static void section_extend(struct file *file, size_t i, size_t j)
 {
     struct conf_policy *policy = &file->conf->policy[i];
     const struct conf_policy *base = &file->conf->policy[j];
-    if (file->section[j].state == BUSY) {
-        conf_diagnostics_add(file->told, file->section[i].extends_line, "[%s] extends = %s: goes round in a circle",
-                             policy->name, base->name);
-        file->section[i].unsure = true;
+    if (file->section[j].section_state == SECTION_RESOLVING) {
+        conf_diagnostics_add(file->diagnostics, file->section[i].extends_line,
+                             "[%s] extends = %s: goes round in a circle", policy->name, base->name);
+        file->section[i].incomplete = true;
         return;
     }
-    resolve(file, j);
+    section_resolve(file, j);
     policy->preset = base->preset;
     policy->pair = base->pair;
     policy->status = base->status;
     policy->exits = base->exits;
     policy->grpc = base->grpc;
-    file->section[i].unsure = file->section[j].unsure;
+    file->section[i].incomplete = file->section[j].incomplete;
 }
 
 /* A section of that name comes before a preset; the section itself does not count. */
-static void start(struct file *file, size_t i)
+static void section_start(struct file *file, size_t i)
 {
     struct section *section = &file->section[i];
     conf_policy_set_preset(&file->conf->policy[i], BIDE_PRESET_SERVICE);
@@ -381,35 +385,35 @@ static void start(struct file *file, size_t i)
     const struct conf_policy *named = conf_policy_by_name(file->conf, name);
     enum bide_preset preset = bide_preset_by_name(name.at, name.length);
     if (named != NULL && named != &file->conf->policy[i])
-        extend(file, i, (size_t)(named - file->conf->policy));
+        section_extend(file, i, (size_t)(named - file->conf->policy));
     else if (preset != BIDE_PRESET_COUNT)
         conf_policy_set_preset(&file->conf->policy[i], preset);
     else {
-        section->unsure = true;
+        section->incomplete = true;
         if (named != NULL)
-            conf_diagnostics_add(file->told, section->extends_line,
+            conf_diagnostics_add(file->diagnostics, section->extends_line,
                                  "[%s] extends = %s: want another section, or a preset", named->name, named->name);
         else
-            unknown_base(file, i, name);
+            report_unknown_base(file, i, name);
     }
 }
 
-static void resolve(struct file *file, size_t i)
+static void section_resolve(struct file *file, size_t i)
 {
     struct section *section = &file->section[i];
-    if (section->state != NEW)
+    if (section->section_state != SECTION_UNRESOLVED)
         return;
-    section->state = BUSY;
-    start(file, i);
+    section->section_state = SECTION_RESOLVING;
+    section_start(file, i);
     struct conf_pair before = file->conf->policy[i].pair;
     for (size_t j = section->first; j < section->first + section->count; j++)
-        apply(file, i, &file->entry[j]);
-    if (!section->unsure)
-        check(file, i, &before);
-    section->state = READY;
+        section_apply_entry(file, i, &file->entry[j]);
+    if (!section->incomplete)
+        section_check(file, i, &before);
+    section->section_state = SECTION_RESOLVED;
 }
 
-static void free_file(struct file *file)
+static void file_free(struct file *file)
 {
     for (size_t i = 0; i < file->sections; i++)
         free(file->section[i].extends);
@@ -419,13 +423,14 @@ static void free_file(struct file *file)
     free(file->entry);
 }
 
-void conf_ini_read(struct conf *conf, struct bide_text text, struct conf_diagnostics *told)
+void conf_ini_read(struct conf *conf, struct bide_text text, struct conf_diagnostics *diagnostics)
 {
-    struct file file = {.conf = conf, .told = told, .rest = text};
-    int status = ini_parse_stream(read_line, &file, key_and_value, &file);
-    if (status != 0 && told->count == 0) /* inih's own: no memory, or a line that it reads otherwise than we do */
-        conf_diagnostics_add(told, status > 0 ? (unsigned)status : 0, "cannot be parsed");
+    struct file file = {.conf = conf, .diagnostics = diagnostics, .rest = text};
+    int status = ini_parse_stream(on_read_line, &file, on_key_value, &file);
+    if (status != 0 &&
+        diagnostics->count == 0) /* inih's own: no memory, or a line that it reads otherwise than we do */
+        conf_diagnostics_add(diagnostics, status > 0 ? (unsigned)status : 0, "cannot be parsed");
     for (size_t i = 0; i < file.sections && !file.failed; i++)
-        resolve(&file, i);
-    free_file(&file);
+        section_resolve(&file, i);
+    file_free(&file);
 }

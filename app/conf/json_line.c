@@ -11,18 +11,18 @@ struct cursor {
     const char *at, *end;
 };
 
-static bool sees(const struct cursor *c, const char *characters)
+static bool cursor_at_any(const struct cursor *c, const char *characters)
 {
     return c->at < c->end && *c->at != '\0' && strchr(characters, *c->at) != NULL;
 }
 
-static void skip_blank(struct cursor *c)
+static void cursor_skip_blanks(struct cursor *c)
 {
-    while (sees(c, " \t\r\n"))
+    while (cursor_at_any(c, " \t\r\n"))
         c->at++;
 }
 
-static void skip_string(struct cursor *c)
+static void cursor_skip_string(struct cursor *c)
 {
     for (c->at++; c->at < c->end && *c->at != '"'; c->at++)
         c->at += *c->at == '\\';
@@ -30,55 +30,55 @@ static void skip_string(struct cursor *c)
 }
 
 /* Up to the comma or bracket behind it. */
-static void skip_value(struct cursor *c)
+static void cursor_skip_value(struct cursor *c)
 {
     int depth = 0;
-    while (c->at < c->end && (depth > 0 || !sees(c, ",]}"))) {
-        depth += sees(c, "[{") - sees(c, "]}");
-        if (sees(c, "\""))
-            skip_string(c);
+    while (c->at < c->end && (depth > 0 || !cursor_at_any(c, ",]}"))) {
+        depth += cursor_at_any(c, "[{") - cursor_at_any(c, "]}");
+        if (cursor_at_any(c, "\""))
+            cursor_skip_string(c);
         else
             c->at++;
     }
 }
 
 /* Goes from { to the key, which stays where `c` is; false: it is not there. */
-static bool find_key(struct cursor *c, const char *key, size_t length)
+static bool cursor_find_key(struct cursor *c, const char *key, size_t length)
 {
-    while (sees(c, "{,")) {
+    while (cursor_at_any(c, "{,")) {
         c->at++;
-        skip_blank(c);
+        cursor_skip_blanks(c);
         struct cursor here = *c;
-        if (!sees(c, "\""))
+        if (!cursor_at_any(c, "\""))
             return false;
-        skip_string(c);
+        cursor_skip_string(c);
         if (c->at == here.at + length + 2 && memcmp(here.at + 1, key, length) == 0) {
             *c = here;
             return true;
         }
-        skip_value(c);
+        cursor_skip_value(c);
     }
     return false;
 }
 
 /* From a key to its value. */
-static void go_in(struct cursor *c)
+static void cursor_enter_value(struct cursor *c)
 {
-    skip_string(c);
-    skip_blank(c);
+    cursor_skip_string(c);
+    cursor_skip_blanks(c);
     c->at++;
-    skip_blank(c);
+    cursor_skip_blanks(c);
 }
 
 /* From [ to the n-th element. */
-static bool find_element(struct cursor *c, unsigned long n)
+static bool cursor_find_element(struct cursor *c, unsigned long n)
 {
-    for (unsigned long i = 0; sees(c, "[,"); i++) {
+    for (unsigned long i = 0; cursor_at_any(c, "[,"); i++) {
         c->at++;
-        skip_blank(c);
+        cursor_skip_blanks(c);
         if (i == n)
-            return !sees(c, "]");
-        skip_value(c);
+            return !cursor_at_any(c, "]");
+        cursor_skip_value(c);
     }
     return false;
 }
@@ -94,21 +94,21 @@ static unsigned line_at(struct bide_text text, const char *at)
 unsigned conf_json_line(struct bide_text text, const char *path, const char *member)
 {
     struct cursor c = {text.at, text.at + text.length};
-    skip_blank(&c);
+    cursor_skip_blanks(&c);
     const char *found = c.at;
     while (*path != '\0') {
         char *next;
         bool element = *path == '[';
         size_t length = strcspn(path, ".[");
-        if (element ? !find_element(&c, strtoul(path + 1, &next, 10)) : !find_key(&c, path, length))
+        if (element ? !cursor_find_element(&c, strtoul(path + 1, &next, 10)) : !cursor_find_key(&c, path, length))
             return line_at(text, found);
         found = c.at;
         if (!element)
-            go_in(&c);
+            cursor_enter_value(&c);
         path = element ? next + 1 : path + length;
         path += *path == '.';
     }
-    if (member != NULL && find_key(&c, member, strlen(member)))
+    if (member != NULL && cursor_find_key(&c, member, strlen(member)))
         found = c.at;
     return line_at(text, found);
 }

@@ -4,7 +4,7 @@
 #include "rules.h"
 #include "suggest.h"
 
-static bool is(const char *known, const char *name, size_t length)
+static bool name_equals(const char *known, const char *name, size_t length)
 {
     return strlen(known) == length && memcmp(known, name, length) == 0;
 }
@@ -13,8 +13,8 @@ bool conf_key_find(struct conf_key *key, const char *name, size_t length)
 {
     *key = (struct conf_key){.field = conf_field_find(name, length)};
     for (size_t i = 0; i < CONF_LISTS && key->list == NULL; i++) {
-        key->permanent = is(conf_lists[i].permanent, name, length);
-        if (key->permanent || is(conf_lists[i].retry, name, length))
+        key->permanent = name_equals(conf_lists[i].permanent, name, length);
+        if (key->permanent || name_equals(conf_lists[i].retry, name, length))
             key->list = &conf_lists[i];
     }
     return key->field != NULL || key->list != NULL;
@@ -43,11 +43,11 @@ const char *conf_key_assign(const struct conf_key *key, struct conf_policy *poli
 
 const char *conf_key_suggest(const char *name, size_t length)
 {
-    struct conf_suggestion near = {name, length, NULL, 0};
-    conf_suggestion_consider(&near, "extends", "extends");
+    struct conf_suggestion suggestion = {name, length, NULL, 0};
+    conf_suggestion_consider(&suggestion, "extends", "extends");
     for (size_t i = 0; i < CONF_LISTS; i++) {
-        conf_suggestion_consider(&near, conf_lists[i].retry, conf_lists[i].retry);
-        conf_suggestion_consider(&near, conf_lists[i].permanent, conf_lists[i].permanent);
+        conf_suggestion_consider(&suggestion, conf_lists[i].retry, conf_lists[i].retry);
+        conf_suggestion_consider(&suggestion, conf_lists[i].permanent, conf_lists[i].permanent);
     }
-    return near.found != NULL ? near.found : conf_field_suggest(name, length);
+    return suggestion.found != NULL ? suggestion.found : conf_field_suggest(name, length);
 }

@@ -46,7 +46,7 @@ bool conf_grpc_code(const char *name, size_t length, int32_t *code)
 }
 
 /* Which list such numbers belong to; what is none of ours is as an exit code. */
-static const struct conf_list *list_of(struct conf_span allowed)
+static const struct conf_list *list_by_span(struct conf_span allowed)
 {
     for (size_t i = 0; i < CONF_LISTS; i++)
         if (conf_lists[i].allowed.first == allowed.first && conf_lists[i].allowed.last == allowed.last)
@@ -54,7 +54,7 @@ static const struct conf_list *list_of(struct conf_span allowed)
     return &conf_lists[1];
 }
 
-static struct bide_rule rule_of(const struct conf_list *list, enum bide_kind kind, int32_t number)
+static struct bide_rule rule_for_number(const struct conf_list *list, enum bide_kind kind, int32_t number)
 {
     struct bide_outcome usual = list->classify(number, NULL);
     bool retried =
@@ -64,7 +64,7 @@ static struct bide_rule rule_of(const struct conf_list *list, enum bide_kind kin
     return (struct bide_rule){number, number, kind, usual.evidence, 0};
 }
 
-static bool holds(const struct conf_rules *rules, int32_t number)
+static bool rules_contain(const struct conf_rules *rules, int32_t number)
 {
     for (size_t i = 0; i < rules->count; i++)
         if (rules->rule[i].first <= number && number <= rules->rule[i].last)
@@ -73,10 +73,10 @@ static bool holds(const struct conf_rules *rules, int32_t number)
 }
 
 /* Adds one number, to the last rule if it goes on there. */
-static bool add(struct conf_rules *rules, struct bide_rule rule)
+static bool rules_add(struct conf_rules *rules, struct bide_rule rule)
 {
     struct bide_rule *last = rules->count > 0 ? &rules->rule[rules->count - 1] : NULL;
-    if (holds(rules, rule.first))
+    if (rules_contain(rules, rule.first))
         return true;
     if (last != NULL && last->last + 1 == rule.first && last->kind == rule.kind && last->evidence == rule.evidence &&
         last->flags == rule.flags) {
@@ -90,7 +90,7 @@ static bool add(struct conf_rules *rules, struct bide_rule rule)
 }
 
 /* "503" or, where numbers have names, "UNAVAILABLE". */
-static bool number_of(const struct conf_list *list, const char *text, size_t length, int32_t *number)
+static bool parse_number(const struct conf_list *list, const char *text, size_t length, int32_t *number)
 {
     int64_t value;
     if (list->classify == bide_classify_grpc && conf_grpc_code(text, length, number))
@@ -101,33 +101,33 @@ static bool number_of(const struct conf_list *list, const char *text, size_t len
     return true;
 }
 
-static bool span_of(const struct conf_list *list, const char *text, size_t length, struct conf_span *span)
+static bool parse_span(const struct conf_list *list, const char *text, size_t length, struct conf_span *span)
 {
     const char *dash = memchr(text, '-', length);
     size_t first = dash == NULL ? length : (size_t)(dash - text);
-    if (!number_of(list, text, first, &span->first))
+    if (!parse_number(list, text, first, &span->first))
         return false;
     span->last = span->first;
-    return dash == NULL || number_of(list, dash + 1, length - first - 1, &span->last);
+    return dash == NULL || parse_number(list, dash + 1, length - first - 1, &span->last);
 }
 
 static const char *const too_many = "fewer numbers: there is room for 64 rules";
 
 /* One item of a list; its blanks are off. */
-static const char *read_item(struct conf_rules *rules, const struct conf_list *list, struct conf_span allowed,
-                             enum bide_kind kind, struct bide_text item)
+static const char *rules_read_item(struct conf_rules *rules, const struct conf_list *list, struct conf_span allowed,
+                                   enum bide_kind kind, struct bide_text item)
 {
     struct conf_span span;
-    if (!span_of(list, item.at, item.length, &span) || span.first > span.last || span.first < allowed.first ||
+    if (!parse_span(list, item.at, item.length, &span) || span.first > span.last || span.first < allowed.first ||
         span.last > allowed.last)
         return list->want;
     for (int32_t number = span.first; number <= span.last; number++)
-        if (!add(rules, rule_of(list, kind, number)))
+        if (!rules_add(rules, rule_for_number(list, kind, number)))
             return too_many;
     return NULL;
 }
 
-static struct bide_text trimmed(const char *text, size_t length)
+static struct bide_text text_trim(const char *text, size_t length)
 {
     while (length > 0 && isspace((unsigned char)*text))
         text++, length--;
@@ -136,15 +136,15 @@ static struct bide_text trimmed(const char *text, size_t length)
     return (struct bide_text){text, length};
 }
 
-static const char *read_items(struct conf_rules *rules, const struct conf_list *list, struct conf_span allowed,
-                              enum bide_kind kind, const char *text)
+static const char *rules_read_items(struct conf_rules *rules, const struct conf_list *list, struct conf_span allowed,
+                                    enum bide_kind kind, const char *text)
 {
-    struct bide_text all = trimmed(text, strlen(text));
+    struct bide_text all = text_trim(text, strlen(text));
     if (all.length == 4 && memcmp(all.at, "none", 4) == 0)
         return NULL;
     for (;;) {
         size_t length = strcspn(text, ",");
-        const char *want = read_item(rules, list, allowed, kind, trimmed(text, length));
+        const char *want = rules_read_item(rules, list, allowed, kind, text_trim(text, length));
         if (want != NULL || text[length] == '\0')
             return want;
         text += length + 1;
@@ -152,7 +152,7 @@ static const char *read_items(struct conf_rules *rules, const struct conf_list *
 }
 
 /* Appends the rules of one half: those that say permanent, or the others. */
-static bool append(struct conf_rules *to, const struct conf_rules *from, bool permanent)
+static bool rules_append_half(struct conf_rules *to, const struct conf_rules *from, bool permanent)
 {
     for (size_t i = 0; i < from->count; i++) {
         if ((from->rule[i].kind == BIDE_KIND_PERMANENT) != permanent)
@@ -169,11 +169,12 @@ const char *conf_rules_read(struct conf_rules *rules, struct conf_span allowed, 
 {
     bool permanent = kind == BIDE_KIND_PERMANENT;
     struct conf_rules half = {.count = 0}, all = {.only = rules->only || !permanent};
-    append(&half, rules, permanent);
-    const char *want = read_items(&half, list_of(allowed), allowed, kind, list);
+    rules_append_half(&half, rules, permanent);
+    const char *want = rules_read_items(&half, list_by_span(allowed), allowed, kind, list);
     if (want != NULL)
         return want;
-    if (!append(&all, permanent ? &half : rules, true) || !append(&all, permanent ? rules : &half, false))
+    if (!rules_append_half(&all, permanent ? &half : rules, true) ||
+        !rules_append_half(&all, permanent ? rules : &half, false))
         return too_many;
     *rules = all;
     return NULL;
@@ -184,7 +185,7 @@ const char *conf_rules_replace(struct conf_rules *rules, struct conf_span allowe
 {
     bool permanent = kind == BIDE_KIND_PERMANENT;
     struct conf_rules kept = {.only = permanent && rules->only};
-    append(&kept, rules, !permanent);
+    rules_append_half(&kept, rules, !permanent);
     const char *want = conf_rules_read(&kept, allowed, kind, list);
     if (want == NULL)
         *rules = kept;
@@ -208,7 +209,7 @@ bool conf_rules_has_list(const struct conf_rules *rules, bool permanent)
 }
 
 /* Neighbours that differ only in what the table knows of them are one range again: 500-504. */
-static size_t run_from(const struct conf_rules *rules, size_t i, bool permanent)
+static size_t rules_run_end(const struct conf_rules *rules, size_t i, bool permanent)
 {
     size_t end = i + 1;
     while (end < rules->count && (rules->rule[end].kind == BIDE_KIND_PERMANENT) == permanent &&
@@ -217,7 +218,7 @@ static size_t run_from(const struct conf_rules *rules, size_t i, bool permanent)
     return end;
 }
 
-static int print_span(char *text, size_t room, const struct conf_list *list, struct conf_span span)
+static int span_format(char *text, size_t room, const struct conf_list *list, struct conf_span span)
 {
     if (span.first < span.last)
         return snprintf(text, room, "%d-%d", (int)span.first, (int)span.last);
@@ -235,10 +236,10 @@ const char *conf_rules_format(char text[CONF_LIST_SIZE], const struct conf_list 
         end = i + 1;
         if ((rules->rule[i].kind == BIDE_KIND_PERMANENT) != permanent)
             continue;
-        end = run_from(rules, i, permanent);
+        end = rules_run_end(rules, i, permanent);
         struct conf_span span = {rules->rule[i].first, rules->rule[end - 1].last};
         used += used > 0 ? (size_t)snprintf(text + used, CONF_LIST_SIZE - used, ", ") : 0;
-        used += (size_t)print_span(text + used, CONF_LIST_SIZE - used, list, span);
+        used += (size_t)span_format(text + used, CONF_LIST_SIZE - used, list, span);
     }
     return text;
 }

@@ -7,20 +7,20 @@
 
 #define WORD_MAX 48u
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned min_unsigned(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
 
 /* Capitals, and - for _, are what people mistake most and mean least: ATTEMPTS is as near as can be. */
-static bool alike(char a, char b)
+static bool chars_match(char a, char b)
 {
     return tolower((unsigned char)a) == tolower((unsigned char)b) || (a == '-' && b == '_') || (a == '_' && b == '-');
 }
 
 /* Insertions, deletions, replacements and swaps of neighbours that turn one word into the other. Three rows of the
  * usual table are enough; words longer than WORD_MAX are far from everything. */
-static unsigned distance(const char *a, size_t a_length, const char *b, size_t b_length)
+static unsigned edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     unsigned row[3][WORD_MAX + 1];
     if (a_length > WORD_MAX || b_length > WORD_MAX)
@@ -31,31 +31,34 @@ static unsigned distance(const char *a, size_t a_length, const char *b, size_t b
         unsigned *now = row[i % 3], *before = row[(i + 2) % 3], *earlier = row[(i + 1) % 3];
         now[0] = i;
         for (unsigned j = 1; j <= b_length; j++) {
-            now[j] = least(least(before[j], now[j - 1]) + 1, before[j - 1] + !alike(a[i - 1], b[j - 1]));
-            if (i > 1 && j > 1 && alike(a[i - 1], b[j - 2]) && alike(a[i - 2], b[j - 1]))
-                now[j] = least(now[j], earlier[j - 2] + 1);
+            now[j] =
+                min_unsigned(min_unsigned(before[j], now[j - 1]) + 1, before[j - 1] + !chars_match(a[i - 1], b[j - 1]));
+            if (i > 1 && j > 1 && chars_match(a[i - 1], b[j - 2]) && chars_match(a[i - 2], b[j - 1]))
+                now[j] = min_unsigned(now[j], earlier[j - 2] + 1);
         }
     }
     return row[a_length % 3][b_length];
 }
 
-void conf_suggestion_consider(struct conf_suggestion *nearest, const char *candidate, const char *meaning)
+void conf_suggestion_consider(struct conf_suggestion *suggestion, const char *candidate, const char *meaning)
 {
-    size_t length = strlen(candidate), longer = length > nearest->length ? length : nearest->length;
-    unsigned limit = nearest->length < 3 ? 1 : nearest->length < 8 ? 2 : 3; /* beyond it, a guess would only confuse */
-    if (longer - nearest->length > limit || longer - length > limit)
+    size_t length = strlen(candidate), longer = length > suggestion->length ? length : suggestion->length;
+    unsigned limit = suggestion->length < 3   ? 1
+                     : suggestion->length < 8 ? 2
+                                              : 3; /* beyond it, a guess would only confuse */
+    if (longer - suggestion->length > limit || longer - length > limit)
         return; /* that much is missing at least: not worth a look */
-    unsigned far = distance(nearest->word, nearest->length, candidate, length);
-    if (far > limit || far >= length || (nearest->found != NULL && far >= nearest->distance))
+    unsigned distance = edit_distance(suggestion->word, suggestion->length, candidate, length);
+    if (distance > limit || distance >= length || (suggestion->found != NULL && distance >= suggestion->distance))
         return;
-    nearest->distance = far;
-    nearest->found = meaning;
+    suggestion->distance = distance;
+    suggestion->found = meaning;
 }
 
 const char *conf_suggest(const char *word, size_t length, const char *const *words)
 {
-    struct conf_suggestion nearest = {word, length, NULL, 0};
+    struct conf_suggestion suggestion = {word, length, NULL, 0};
     for (; *words != NULL; words++)
-        conf_suggestion_consider(&nearest, *words, *words);
-    return nearest.found;
+        conf_suggestion_consider(&suggestion, *words, *words);
+    return suggestion.found;
 }

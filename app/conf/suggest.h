@@ -12,6 +12,6 @@ struct conf_suggestion {
 };
 
 /* One more candidate, and what to say if it is the one. Of two that are as near, the first stays. */
-void conf_suggestion_consider(struct conf_suggestion *nearest, const char *candidate, const char *meaning);
+void conf_suggestion_consider(struct conf_suggestion *suggestion, const char *candidate, const char *meaning);
 
 #endif

@@ -17,7 +17,7 @@ static bool is_digit(char c)
 
 /* digits / fraction * scale, if that is a whole number that fits. Powers of ten that both have are taken off first, so
  * that the product overflows only where the result would. */
-static bool multiplied(int64_t digits, int64_t fraction, int64_t scale, int64_t *value)
+static bool scale_decimal(int64_t digits, int64_t fraction, int64_t scale, int64_t *value)
 {
     for (; fraction > 1 && scale % 10 == 0; fraction /= 10)
         scale /= 10;
@@ -45,7 +45,7 @@ bool conf_decimal_parse(const char *text, size_t length, int64_t scale, int64_t 
         fraction = point ? fraction * 10 : fraction;
         any = true;
     }
-    return any && multiplied(digits, fraction, scale, value);
+    return any && scale_decimal(digits, fraction, scale, value);
 }
 
 /* The largest first, as writing wants them. */
@@ -59,7 +59,7 @@ static const struct {
 };
 #define UNITS (sizeof units / sizeof *units)
 
-static bool is_word(const char *text, size_t length, const char *word)
+static bool text_equals(const char *text, size_t length, const char *word)
 {
     return strlen(word) == length && memcmp(text, word, length) == 0;
 }
@@ -68,14 +68,14 @@ bool conf_duration_parse(const char *text, size_t length, int64_t *ns)
 {
     size_t digits = 0;
     *ns = BIDE_NEVER;
-    if (is_word(text, length, "never"))
+    if (text_equals(text, length, "never"))
         return true;
     while (digits < length && (is_digit(text[digits]) || text[digits] == '.'))
         digits++;
     if (digits == length)
-        return is_word(text, length, "0") && conf_decimal_parse(text, length, 1, ns);
+        return text_equals(text, length, "0") && conf_decimal_parse(text, length, 1, ns);
     for (size_t i = 0; i < UNITS; i++)
-        if (is_word(text + digits, length - digits, units[i].name)) /* the number BIDE_NEVER is said by its word */
+        if (text_equals(text + digits, length - digits, units[i].name)) /* the number BIDE_NEVER is said by its word */
             return conf_decimal_parse(text, digits, units[i].ns, ns) && *ns != BIDE_NEVER;
     return false;
 }
@@ -118,7 +118,7 @@ const char *conf_duration_format(char text[CONF_VALUE_SIZE], int64_t ns)
 }
 
 /* "1m 40s": the larger unit, and what is left in the smaller one, rounded. */
-static void two_units(char *text, int64_t ns, int64_t large_ns, int64_t small_ns)
+static void format_two_units(char *text, int64_t ns, int64_t large_ns, int64_t small_ns)
 {
     const char *const names = large_ns == DAY ? "dh" : large_ns == HOUR ? "hm" : "ms";
     int64_t small = ns / small_ns + (ns % small_ns >= small_ns / 2), many = large_ns / small_ns;
@@ -128,7 +128,7 @@ static void two_units(char *text, int64_t ns, int64_t large_ns, int64_t small_ns
 }
 
 /* Three digits that matter: rounds to a hundredth, a tenth or a whole of the unit. */
-static int64_t rounded(int64_t ns, int64_t unit_ns)
+static int64_t round_to_three_digits(int64_t ns, int64_t unit_ns)
 {
     int64_t step = ns < 10 * unit_ns ? unit_ns / 100 : ns < 100 * unit_ns ? unit_ns / 10 : unit_ns;
     step = step > 0 ? step : 1;
@@ -145,7 +145,7 @@ const char *conf_duration_format_short(char text[CONF_VALUE_SIZE], int64_t ns)
         return conf_duration_format(text, ns <= 0 ? 0 : ns);
     for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
         int64_t limit_ns = small[i].ns == BIDE_S ? BIDE_MINUTE : 1000 * small[i].ns;
-        int64_t value = ns < limit_ns ? rounded(ns, small[i].ns) : limit_ns;
+        int64_t value = ns < limit_ns ? round_to_three_digits(ns, small[i].ns) : limit_ns;
         if (value >= limit_ns)
             continue; /* 999.9ms is a second */
         int length = print_decimal(text, CONF_VALUE_SIZE, value, small[i].ns);
@@ -153,10 +153,10 @@ const char *conf_duration_format_short(char text[CONF_VALUE_SIZE], int64_t ns)
         return text;
     }
     if (ns < HOUR - BIDE_S / 2)
-        two_units(text, ns, BIDE_MINUTE, BIDE_S);
+        format_two_units(text, ns, BIDE_MINUTE, BIDE_S);
     else if (ns < DAY - BIDE_MINUTE / 2)
-        two_units(text, ns, HOUR, BIDE_MINUTE);
+        format_two_units(text, ns, HOUR, BIDE_MINUTE);
     else
-        two_units(text, ns, DAY, HOUR);
+        format_two_units(text, ns, DAY, HOUR);
     return text;
 }

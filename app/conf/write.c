@@ -14,16 +14,17 @@
 
 #define COLUMNS 100 /* where a list goes on in the next line */
 
-void conf_report_losses(struct conf_diagnostics *losses, const struct conf_pair *ours, const struct conf_pair *theirs)
+void conf_report_losses(struct conf_diagnostics *losses, const struct conf_pair *original,
+                        const struct conf_pair *exported)
 {
     const struct conf_field *field;
     for (size_t i = 0; (field = conf_field(i)) != NULL; i++) {
         char before[256], after[256];
-        if (conf_field_equal(field, ours, theirs) || !conf_field_has_effect(field, ours) ||
-            !conf_field_has_effect(field, theirs))
+        if (conf_field_equal(field, original, exported) || !conf_field_has_effect(field, original) ||
+            !conf_field_has_effect(field, exported))
             continue;
-        conf_diagnostics_add(losses, 0, "%s = %s becomes %s", field->key, conf_field_format(before, field, ours),
-                             conf_field_format(after, field, theirs));
+        conf_diagnostics_add(losses, 0, "%s = %s becomes %s", field->key, conf_field_format(before, field, original),
+                             conf_field_format(after, field, exported));
     }
 }
 
@@ -37,7 +38,7 @@ const char *conf_format_seconds(char text[CONF_VALUE_SIZE], int64_t ns)
 /* ---- INI ---- */
 
 /* A list, broken after commas. */
-static void print_list(FILE *out, const char *key, const char *list)
+static void ini_print_list(FILE *out, const char *key, const char *list)
 {
     int column = fprintf(out, "%s = ", key);
     for (;;) {
@@ -52,17 +53,17 @@ static void print_list(FILE *out, const char *key, const char *list)
     fprintf(out, "\n");
 }
 
-static void print_rules(FILE *out, const struct conf_policy *policy, const struct conf_list *list)
+static void ini_print_rules(FILE *out, const struct conf_policy *policy, const struct conf_list *list)
 {
     const struct conf_rules *rules = (const void *)((const char *)policy + list->offset);
     char text[CONF_LIST_SIZE];
     if (conf_rules_has_list(rules, false))
-        print_list(out, list->retry, conf_rules_format(text, list, rules, false));
+        ini_print_list(out, list->retry, conf_rules_format(text, list, rules, false));
     if (conf_rules_has_list(rules, true))
-        print_list(out, list->permanent, conf_rules_format(text, list, rules, true));
+        ini_print_list(out, list->permanent, conf_rules_format(text, list, rules, true));
 }
 
-static void print_section(FILE *out, const struct conf_policy *policy)
+static void ini_print_section(FILE *out, const struct conf_policy *policy)
 {
     const struct conf_field *field;
     struct conf_pair preset;
@@ -75,7 +76,7 @@ static void print_section(FILE *out, const struct conf_policy *policy)
             fprintf(out, "%s = %s\n", field->key, conf_field_format(text, field, &policy->pair));
     }
     for (size_t i = 0; i < CONF_LISTS; i++)
-        print_rules(out, policy, &conf_lists[i]);
+        ini_print_rules(out, policy, &conf_lists[i]);
 }
 
 static char *write_ini(const struct conf_policy *policy)
@@ -85,7 +86,7 @@ static char *write_ini(const struct conf_policy *policy)
     FILE *out = open_memstream(&text, &size);
     if (out == NULL)
         return NULL;
-    print_section(out, policy);
+    ini_print_section(out, policy);
     if (ferror(out) | fclose(out)) {
         free(text);
         return NULL;
@@ -95,7 +96,7 @@ static char *write_ini(const struct conf_policy *policy)
 
 /* ---- JSON ---- */
 
-static int add_rules(json_t *keys, const struct conf_policy *policy, const struct conf_list *list)
+static int json_add_rules(json_t *keys, const struct conf_policy *policy, const struct conf_list *list)
 {
     const struct conf_rules *rules = (const void *)((const char *)policy + list->offset);
     char text[CONF_LIST_SIZE];
@@ -117,7 +118,7 @@ static char *write_json(const struct conf_policy *policy)
         failed |= json_object_set_new(keys, field->key, json_string(conf_field_format(text, field, &policy->pair)));
     }
     for (size_t i = 0; i < CONF_LISTS; i++)
-        failed |= add_rules(keys, policy, &conf_lists[i]);
+        failed |= json_add_rules(keys, policy, &conf_lists[i]);
     json_t *json = json_pack("{s:s, s:s, s:o}", "name", policy->name, "extends", bide_preset_label(policy->preset),
                              "keys", keys); /* takes the keys, also when it fails */
     char *text = failed != 0 || json == NULL ? NULL : json_dumps(json, JSON_INDENT(2));
@@ -127,7 +128,7 @@ static char *write_json(const struct conf_policy *policy)
 
 /* ---- all ---- */
 
-static char *with_line_end(char *text)
+static char *ensure_line_end(char *text)
 {
     size_t length = text == NULL ? 0 : strlen(text);
     if (length == 0 || text[length - 1] == '\n')
@@ -145,15 +146,15 @@ char *conf_write(const struct conf_policy *policy, enum conf_format format, char
 {
     static const char *const names[] = {
         [CONF_INI] = "ini", [CONF_JSON] = "json", [CONF_GRPC] = "grpc", [CONF_ENVOY] = "envoy"};
-    struct conf_diagnostics told;
+    struct conf_diagnostics diagnostics;
     char *text = NULL;
-    conf_diagnostics_begin(&told, losses, names[format]);
+    conf_diagnostics_begin(&diagnostics, losses, names[format]);
     switch (format) {
     case CONF_INI: text = write_ini(policy); break;
     case CONF_JSON: text = write_json(policy); break;
-    case CONF_GRPC: text = conf_write_grpc(policy, &told); break;
-    case CONF_ENVOY: text = conf_write_envoy(policy, &told); break;
+    case CONF_GRPC: text = conf_write_grpc(policy, &diagnostics); break;
+    case CONF_ENVOY: text = conf_write_envoy(policy, &diagnostics); break;
     }
-    conf_diagnostics_finish(&told);
-    return with_line_end(text);
+    conf_diagnostics_finish(&diagnostics);
+    return ensure_line_end(text);
 }
