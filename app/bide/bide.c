@@ -28,11 +28,11 @@
 #define NAME_SIZE  32u  /* of a subcommand, with its NUL */
 #define HELP_WIDTH 79u
 
-static const struct cli_command *const inside[] = {&cli_run, &cli_budget, &cli_explain};
+static const struct cli_command *const builtin_commands[] = {&cli_run, &cli_budget, &cli_explain};
 
 static const struct {
     const char *name, *summary;
-} known[] = {
+} known_commands[] = {
 #define KNOWN(name, summary) {#name, summary},
     CLI_COMMAND_LIST(KNOWN)
 #undef KNOWN
@@ -40,11 +40,11 @@ static const struct {
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static const struct cli_command *find_inside(const char *name)
+static const struct cli_command *find_builtin(const char *name)
 {
-    for (size_t i = 0; i < COUNT(inside); i++)
-        if (strcmp(inside[i]->name, name) == 0)
-            return inside[i];
+    for (size_t i = 0; i < COUNT(builtin_commands); i++)
+        if (strcmp(builtin_commands[i]->name, name) == 0)
+            return builtin_commands[i];
     return NULL;
 }
 
@@ -68,7 +68,7 @@ static void own_directory(char directory[PATH_MAX])
 }
 
 /* Letters, digits and hyphens: what cannot lead out of a directory. */
-static bool is_name(const char *name)
+static bool is_subcommand_name(const char *name)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
     size_t length = strspn(name, allowed);
@@ -82,7 +82,7 @@ struct names {
     size_t count;
 };
 
-static bool has(const struct names *names, const char *name)
+static bool names_contain(const struct names *names, const char *name)
 {
     for (size_t i = 0; i < names->count; i++)
         if (strcmp(names->name[i], name) == 0)
@@ -90,14 +90,14 @@ static bool has(const struct names *names, const char *name)
     return false;
 }
 
-static void add(struct names *names, const char *name)
+static void names_add(struct names *names, const char *name)
 {
-    if (names->count < NAMES_MAX && is_name(name) && !has(names, name))
+    if (names->count < NAMES_MAX && is_subcommand_name(name) && !names_contain(names, name))
         snprintf(names->name[names->count++], NAME_SIZE, "%s", name);
 }
 
 /* Adds the subcommands in a directory, if it is one. */
-static void look(struct names *names, const char *path)
+static void names_add_directory(struct names *names, const char *path)
 {
     DIR *directory = opendir(path);
     const struct dirent *entry;
@@ -106,45 +106,45 @@ static void look(struct names *names, const char *path)
     while ((entry = readdir(directory)) != NULL)
         if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0 &&
             faccessat(dirfd(directory), entry->d_name, X_OK, 0) == 0)
-            add(names, entry->d_name + strlen(PREFIX));
+            names_add(names, entry->d_name + strlen(PREFIX));
     closedir(directory);
 }
 
-static int compare(const void *one, const void *other)
+static int names_compare(const void *one, const void *other)
 {
     return strcmp(one, other);
 }
 
 /* What is inside, and every program bide-NAME that can be found, in alphabetical order. */
-static const struct names *look_everywhere(void)
+static const struct names *names_collect(void)
 {
     static struct names names;
     char path[PATH_MAX + sizeof LIBEXEC];
-    for (size_t i = 0; i < COUNT(inside); i++)
-        add(&names, inside[i]->name);
+    for (size_t i = 0; i < COUNT(builtin_commands); i++)
+        names_add(&names, builtin_commands[i]->name);
     own_directory(path);
     if (path[0] != '\0') {
-        look(&names, path);
+        names_add_directory(&names, path);
         size_t length = strlen(path);
         snprintf(path + length, sizeof path - length, LIBEXEC);
-        look(&names, path);
+        names_add_directory(&names, path);
     }
     const char *next = getenv("PATH");
     while (next != NULL && *next != '\0') {
         size_t length = strcspn(next, ":");
         snprintf(path, sizeof path, "%.*s", length < PATH_MAX ? (int)length : 0, next);
-        look(&names, path);
+        names_add_directory(&names, path);
         next += length + (next[length] == ':');
     }
-    qsort(names.name, names.count, NAME_SIZE, compare);
+    qsort(names.name, names.count, NAME_SIZE, names_compare);
     return &names;
 }
 
 /* The subcommand or, if they are asked for, the topic that was probably meant; NULL: none is near. */
-static const char *nearest(const char *name, bool topics)
+static const char *names_suggest(const char *name, bool topics)
 {
     const char *words[NAMES_MAX + 32] = {NULL};
-    const struct names *names = look_everywhere();
+    const struct names *names = names_collect();
     size_t count = 0;
     for (size_t i = 0; i < names->count; i++)
         words[count++] = names->name[i];
@@ -157,10 +157,10 @@ static const char *nearest(const char *name, bool topics)
 /* ---- starting ---- */
 
 /* Becomes the program, or leaves errno. Where there is none, ENOENT. */
-static void become(const char *directory, const char *between, char **arguments)
+static void exec_in_directory(const char *directory, const char *subdirectory, char **arguments)
 {
     char path[2 * PATH_MAX];
-    int length = snprintf(path, sizeof path, "%s%s%s", directory, between, arguments[0]);
+    int length = snprintf(path, sizeof path, "%s%s%s", directory, subdirectory, arguments[0]);
     if (directory[0] == '\0' || length < 0 || (size_t)length >= sizeof path)
         errno = ENOENT;
     else
@@ -169,58 +169,59 @@ static void become(const char *directory, const char *between, char **arguments)
 }
 
 /* Becomes the program bide-NAME; arguments[0] is the name. Or leaves errno: ENOENT, if it is nowhere. */
-static void become_program(char **arguments)
+static void exec_program(char **arguments)
 {
     static char program[sizeof PREFIX + NAME_SIZE];
     char directory[PATH_MAX];
     own_directory(directory);
     snprintf(program, sizeof program, PREFIX "%s", arguments[0]);
     arguments[0] = program;
-    become(directory, "", arguments);
+    exec_in_directory(directory, "", arguments);
     if (errno == ENOENT)
-        become(directory, LIBEXEC "/", arguments);
+        exec_in_directory(directory, LIBEXEC "/", arguments);
     if (errno == ENOENT)
         execvp(program, arguments);
 }
 
-static int complain_of(const char *name, bool topics)
+static int report_unknown_command(const char *name, bool topics)
 {
-    const char *near = nearest(name, topics);
-    if (near != NULL)
-        fprintf(stderr, "bide: %s: there is no program bide-%s; did you mean %s?\n", name, name, near);
+    const char *suggestion = names_suggest(name, topics);
+    if (suggestion != NULL)
+        fprintf(stderr, "bide: %s: there is no program bide-%s; did you mean %s?\n", name, name, suggestion);
     else
         fprintf(stderr, "bide: %s: there is no program bide-%s; bide help lists the subcommands there are\n", name,
                 name);
     return CLI_EXIT_BIDE_FAILED;
 }
 
-static char **given; /* the words of a command that is inside, its name first, as they were before they were read */
+static char *
+    *original_argv; /* the words of a command that is inside, its name first, as they were before they were read */
 
 /* Runs a command that is inside. Reading options moves the words about: their order is kept for a twin. */
-static int start_inside(const struct cli_command *command, char **arguments)
+static int run_builtin(const struct cli_command *command, char **arguments)
 {
     size_t count = 0;
     while (arguments[count] != NULL)
         count++;
-    given = malloc((count + 1) * sizeof *given);
-    if (given == NULL)
+    original_argv = malloc((count + 1) * sizeof *original_argv);
+    if (original_argv == NULL)
         return cli_fail(command, "no memory");
-    memcpy(given, arguments, (count + 1) * sizeof *given);
+    memcpy(original_argv, arguments, (count + 1) * sizeof *original_argv);
     int status = cli_main(command, arguments + 1);
-    free(given);
+    free(original_argv);
     return status;
 }
 
 /* arguments[0] is the subcommand's name. Returns the exit status if it is inside or cannot be started. */
-static int start(char **arguments, bool topics)
+static int run_command(char **arguments, bool topics)
 {
     char *name = arguments[0];
-    const struct cli_command *command = find_inside(name);
+    const struct cli_command *command = find_builtin(name);
     if (command != NULL)
-        return start_inside(command, arguments);
-    become_program(arguments);
+        return run_builtin(command, arguments);
+    exec_program(arguments);
     if (errno == ENOENT)
-        return complain_of(name, topics);
+        return report_unknown_command(name, topics);
     fprintf(stderr, "bide: %s: %s\n", arguments[0], strerror(errno));
     return CLI_EXIT_BIDE_FAILED;
 }
@@ -228,31 +229,31 @@ static int start(char **arguments, bool topics)
 /* ---- a fleet ---- */
 
 /* Becomes the twin, if there is a fleet. */
-bool cli_fleet_ensure_linked(const struct cli_fleet_context *fleeting)
+bool cli_fleet_ensure_linked(const struct cli_fleet_context *context)
 {
-    const struct cli_command *command = fleeting->command;
-    if (!cli_fleet_resolve_url(fleeting))
+    const struct cli_command *command = context->command;
+    if (!cli_fleet_resolve_url(context))
         return false;
-    if (fleeting->fleet->url == NULL)
+    if (context->fleet->url == NULL)
         return true;
-    const char *said = cli_fleet_source(fleeting->fleet);
+    const char *source = cli_fleet_source(context->fleet);
     fflush(NULL);
-    cli_fleet_unmask_argv(fleeting->fleet);
-    become_program(given);
-    cli_fleet_mask_argv(fleeting->fleet);
+    cli_fleet_unmask_argv(context->fleet);
+    exec_program(original_argv);
+    cli_fleet_mask_argv(context->fleet);
     if (errno == ENOENT)
         cli_fail(command,
                  "%s: there is no program " PREFIX "%s here: this bide was built or installed without fleets, "
                  "which need hiredis and OpenSSL; want one that has it, or --no-fleet",
-                 said, command->name);
+                 source, command->name);
     else
-        cli_fail(command, "%s: %s: %s", said, given[0], strerror(errno));
+        cli_fail(command, "%s: %s: %s", source, original_argv[0], strerror(errno));
     return false;
 }
 
 /* ---- help ---- */
 
-static void put_usage(FILE *out)
+static void print_usage(FILE *out)
 {
     fputs("usage: bide COMMAND [ARGUMENT...]\n"
           "       bide help [COMMAND|TOPIC]\n"
@@ -260,25 +261,25 @@ static void put_usage(FILE *out)
           out);
 }
 
-static bool is_known(const char *name)
+static bool command_is_known(const char *name)
 {
-    for (size_t i = 0; i < COUNT(known); i++)
-        if (strcmp(known[i].name, name) == 0)
+    for (size_t i = 0; i < COUNT(known_commands); i++)
+        if (strcmp(known_commands[i].name, name) == 0)
             return true;
     return false;
 }
 
-static void put_help(FILE *out)
+static void print_help(FILE *out)
 {
-    const struct names *names = look_everywhere();
+    const struct names *names = names_collect();
     bool others = false;
-    put_usage(out);
+    print_usage(out);
     fputs("\nRetries that do not make the failure worse.\n\nCommands:\n", out);
-    for (size_t i = 0; i < COUNT(known); i++)
-        if (has(names, known[i].name))
-            fprintf(out, "  %-12s  %s\n", known[i].name, known[i].summary);
+    for (size_t i = 0; i < COUNT(known_commands); i++)
+        if (names_contain(names, known_commands[i].name))
+            fprintf(out, "  %-12s  %s\n", known_commands[i].name, known_commands[i].summary);
     for (size_t i = 0; i < names->count; i++)
-        if (!is_known(names->name[i])) {
+        if (!command_is_known(names->name[i])) {
             fprintf(out, "%s  %s\n", others ? "" : "\nPrograms bide-NAME of others:\n", names->name[i]);
             others = true;
         }
@@ -291,13 +292,13 @@ static void put_help(FILE *out)
 }
 
 /* A topic, the help of a command, or what was probably meant. */
-static int help_about(char *name)
+static int print_help_about(char *name)
 {
     const struct cli_topic *topic = find_topic(name);
     char option[] = "--help";
     char *arguments[] = {name, option, NULL};
     if (topic == NULL)
-        return start(arguments, true);
+        return run_command(arguments, true);
     topic->print(&(struct cli_page){stdout, HELP_WIDTH});
     return EXIT_SUCCESS;
 }
@@ -305,7 +306,7 @@ static int help_about(char *name)
 /* ---- the command line ---- */
 
 /* What was printed must have arrived. */
-static int finish(int status)
+static int flush_stdout(int status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
@@ -314,47 +315,47 @@ static int finish(int status)
     return CLI_EXIT_BIDE_FAILED;
 }
 
-static bool asks_for_help(const char *word)
+static bool word_is_help(const char *word)
 {
     return strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-static int complain(const char *word, const char *want)
+static int report_bad_word(const char *word, const char *want)
 {
     fputs("bide: ", stderr);
     cli_print_sanitized(stderr, word[0] != '\0' ? word : "''");
     fprintf(stderr, ": want %s\n", want);
-    put_usage(stderr);
+    print_usage(stderr);
     return CLI_EXIT_BIDE_FAILED;
 }
 
 /* A command line of which nothing can be made. */
-static int misused(int count, char **words)
+static int report_misuse(int count, char **words)
 {
     if (count <= 1) {
-        put_help(stderr);
+        print_help(stderr);
         return CLI_EXIT_BIDE_FAILED;
     }
-    if (asks_for_help(words[1]))
-        return complain(words[count - 1], count > 3 ? "one command or topic" : "a command or a topic");
+    if (word_is_help(words[1]))
+        return report_bad_word(words[count - 1], count > 3 ? "one command or topic" : "a command or a topic");
     if (strcmp(words[1], "--version") == 0)
-        return complain(words[2], "nothing after --version");
-    return complain(words[1], "a command, help or --version");
+        return report_bad_word(words[2], "nothing after --version");
+    return report_bad_word(words[1], "a command, help or --version");
 }
 
 int main(int count, char **words)
 {
-    if (count >= 2 && is_name(words[1]) && !asks_for_help(words[1]))
-        return start(words + 1, false);
-    if (count >= 2 && count <= 3 && asks_for_help(words[1]) && asks_for_help(words[count - 1])) {
-        put_help(stdout);
-        return finish(EXIT_SUCCESS);
+    if (count >= 2 && is_subcommand_name(words[1]) && !word_is_help(words[1]))
+        return run_command(words + 1, false);
+    if (count >= 2 && count <= 3 && word_is_help(words[1]) && word_is_help(words[count - 1])) {
+        print_help(stdout);
+        return flush_stdout(EXIT_SUCCESS);
     }
-    if (count == 3 && asks_for_help(words[1]) && is_name(words[2]))
-        return finish(help_about(words[2]));
+    if (count == 3 && word_is_help(words[1]) && is_subcommand_name(words[2]))
+        return flush_stdout(print_help_about(words[2]));
     if (count == 2 && strcmp(words[1], "--version") == 0) {
         printf("bide %s\n", bide_version());
-        return finish(EXIT_SUCCESS);
+        return flush_stdout(EXIT_SUCCESS);
     }
-    return misused(count, words);
+    return report_misuse(count, words);
 }

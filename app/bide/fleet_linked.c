@@ -12,66 +12,67 @@
 struct cli_fleet_session {
     struct bide_fleet *fleet;
     const struct bide_target *target;
-    uint64_t refused; /* by its budget, before we came */
+    uint64_t refused_before; /* by its budget, before we came */
     pthread_mutex_t lock;
-    char first[CLI_FLEET_MESSAGE_SIZE], last[CLI_FLEET_MESSAGE_SIZE]; /* "": nothing */
+    char first_message[CLI_FLEET_MESSAGE_SIZE], last_message[CLI_FLEET_MESSAGE_SIZE]; /* "": nothing */
 };
 
-static void put_down(void *context, const char *text)
+static void session_store_message(void *context, const char *text)
 {
-    struct cli_fleet_session *line = context;
-    pthread_mutex_lock(&line->lock);
-    snprintf(line->first[0] == '\0' ? line->first : line->last, CLI_FLEET_MESSAGE_SIZE, "%s", text);
-    pthread_mutex_unlock(&line->lock);
+    struct cli_fleet_session *session = context;
+    pthread_mutex_lock(&session->lock);
+    snprintf(session->first_message[0] == '\0' ? session->first_message : session->last_message, CLI_FLEET_MESSAGE_SIZE,
+             "%s", text);
+    pthread_mutex_unlock(&session->lock);
 }
 
 bool cli_fleet_poll_message(struct cli_fleet *fleet, char text[CLI_FLEET_MESSAGE_SIZE])
 {
-    struct cli_fleet_session *line = fleet->session;
-    if (line == NULL)
+    struct cli_fleet_session *session = fleet->session;
+    if (session == NULL)
         return false;
-    pthread_mutex_lock(&line->lock);
-    memcpy(text, line->first, CLI_FLEET_MESSAGE_SIZE);
-    memcpy(line->first, line->last, CLI_FLEET_MESSAGE_SIZE);
-    line->last[0] = '\0';
-    pthread_mutex_unlock(&line->lock);
+    pthread_mutex_lock(&session->lock);
+    memcpy(text, session->first_message, CLI_FLEET_MESSAGE_SIZE);
+    memcpy(session->first_message, session->last_message, CLI_FLEET_MESSAGE_SIZE);
+    session->last_message[0] = '\0';
+    pthread_mutex_unlock(&session->lock);
     return text[0] != '\0';
 }
 
-bool cli_fleet_ensure_linked(const struct cli_fleet_context *fleeting)
+bool cli_fleet_ensure_linked(const struct cli_fleet_context *context)
 {
-    return cli_fleet_resolve_url(fleeting);
+    return cli_fleet_resolve_url(context);
 }
 
-bool cli_fleet_open(const struct cli_fleet_context *fleeting, struct bide_target *target, bool shared)
+bool cli_fleet_open(const struct cli_fleet_context *context, struct bide_target *target, bool shared)
 {
-    struct cli_fleet *fleet = fleeting->fleet;
+    struct cli_fleet *fleet = context->fleet;
     struct bide_fleet_problem problem = {.text = "no memory"};
     if (fleet->url == NULL)
         return true;
-    struct cli_fleet_session *line = fleet->session = calloc(1, sizeof *line);
-    if (line == NULL)
+    struct cli_fleet_session *session = fleet->session = calloc(1, sizeof *session);
+    if (session == NULL)
         goto failed;
-    line->target = target;
-    line->refused = bide_target_refused(target, BIDE_GATE_BUDGET);
-    pthread_mutex_init(&line->lock, NULL);
-    struct bide_fleet_options options = {.report = put_down, .context = line};
-    if (bide_fleet_open(&line->fleet, fleet->url, &options, &problem) != BIDE_OK)
+    session->target = target;
+    session->refused_before = bide_target_refused(target, BIDE_GATE_BUDGET);
+    pthread_mutex_init(&session->lock, NULL);
+    struct bide_fleet_options options = {.report = session_store_message, .context = session};
+    if (bide_fleet_open(&session->fleet, fleet->url, &options, &problem) != BIDE_OK)
         goto failed;
-    if (bide_fleet_join(line->fleet, fleeting->options->target, target, shared, &problem) == BIDE_OK)
+    if (bide_fleet_join(session->fleet, context->options->target, target, shared, &problem) == BIDE_OK)
         return true;
 failed:
-    cli_fail(fleeting->command, "%s: %s", cli_fleet_source(fleet), problem.text);
+    cli_fail(context->command, "%s: %s", cli_fleet_source(fleet), problem.text);
     return false;
 }
 
 /* Why a retry found nothing to be paid with, as far as it is the fleet's matter and was not told yet. */
-static void explain_refusal(struct cli_fleet_session *line)
+static void session_explain_refusal(struct cli_fleet_session *session)
 {
     struct bide_fleet_view view;
     char text[CLI_FLEET_MESSAGE_SIZE];
-    if (bide_target_refused(line->target, BIDE_GATE_BUDGET) == line->refused ||
-        !bide_fleet_get(line->fleet, line->target, &view) || view.failures > 0)
+    if (bide_target_refused(session->target, BIDE_GATE_BUDGET) == session->refused_before ||
+        !bide_fleet_get(session->fleet, session->target, &view) || view.failures > 0)
         return;
     if (view.exchanges == 0)
         snprintf(text, sizeof text, "the fleet's budget: Redis had not answered yet when a retry was refused");
@@ -79,14 +80,14 @@ static void explain_refusal(struct cli_fleet_session *line)
         snprintf(text, sizeof text,
                  "the fleet's budget: %.1f tokens were left for about %lu instance%s when Redis was last asked",
                  (double)view.fleet_left_milli / 1000, (unsigned long)view.members, view.members == 1 ? "" : "s");
-    put_down(line, text);
+    session_store_message(session, text);
 }
 
 void cli_fleet_close(struct cli_fleet *fleet)
 {
     if (fleet->session == NULL || fleet->session->fleet == NULL)
         return;
-    explain_refusal(fleet->session);
+    session_explain_refusal(fleet->session);
     bide_fleet_close(fleet->session->fleet);
     fleet->session->fleet = NULL;
 }
@@ -101,8 +102,8 @@ void cli_fleet_free(struct cli_fleet *fleet)
     cli_fleet_wipe_url(fleet);
 }
 
-enum bide_err cli_fleet_read_bucket(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bank,
+enum bide_err cli_fleet_read_bucket(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bucket,
                                     struct bide_fleet_problem *problem)
 {
-    return bide_fleet_read(fleet->url, name, bank, problem);
+    return bide_fleet_read(fleet->url, name, bucket, problem);
 }

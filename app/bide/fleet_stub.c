@@ -3,10 +3,10 @@
  * Such a program never has a fleet: its cli_fleet_ensure_linked has become another program, or has said that there is none. */
 #include "common/fleet.h"
 
-bool cli_fleet_open(const struct cli_fleet_context *fleeting, struct bide_target *target, bool shared)
+bool cli_fleet_open(const struct cli_fleet_context *context, struct bide_target *target, bool shared)
 {
     (void)target, (void)shared;
-    return fleeting->fleet->url == NULL;
+    return context->fleet->url == NULL;
 }
 
 bool cli_fleet_poll_message(struct cli_fleet *fleet, char text[CLI_FLEET_MESSAGE_SIZE])
@@ -25,9 +25,9 @@ void cli_fleet_free(struct cli_fleet *fleet)
     cli_fleet_wipe_url(fleet);
 }
 
-enum bide_err cli_fleet_read_bucket(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bank,
+enum bide_err cli_fleet_read_bucket(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bucket,
                                     struct bide_fleet_problem *problem)
 {
-    (void)fleet, (void)name, (void)bank, (void)problem;
+    (void)fleet, (void)name, (void)bucket, (void)problem;
     return BIDE_ERR_INVALID;
 }

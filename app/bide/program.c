@@ -9,7 +9,7 @@ extern const struct cli_command CLI_PROGRAM;
 /* The next file that is opened takes the number of a standard stream that is closed, and what is printed would go into
  * it. Those numbers are taken first, by what can only be used the other way round: an error, as if it were closed. And
  * closed is what a command finds them that is run from here. */
-static void take_closed_streams(void)
+static void occupy_closed_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0)
@@ -19,6 +19,6 @@ static void take_closed_streams(void)
 int main(int argc, char **argv)
 {
     (void)argc;
-    take_closed_streams();
+    occupy_closed_streams();
     return cli_main(&CLI_PROGRAM, argv + 1);
 }

@@ -10,14 +10,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *volatile parts[CLI_ATOMIC_FILES_MAX]; /* NULL: free */
+static const char *volatile temp_paths[CLI_ATOMIC_FILES_MAX]; /* NULL: free */
 
 /* One name for another: NULL for a new one, and for one that is gone. False: there is no place. */
-static bool exchange(const char *name, const char *by)
+static bool slot_replace(const char *current, const char *replacement)
 {
     for (size_t i = 0; i < CLI_ATOMIC_FILES_MAX; i++)
-        if (parts[i] == name) {
-            parts[i] = by;
+        if (temp_paths[i] == current) {
+            temp_paths[i] = replacement;
             return true;
         }
     return false;
@@ -26,13 +26,13 @@ static bool exchange(const char *name, const char *by)
 void cli_atomic_files_unlink(void)
 {
     for (size_t i = 0; i < CLI_ATOMIC_FILES_MAX; i++) {
-        const char *part = parts[i];
-        if (part != NULL)
-            unlink(part);
+        const char *temp_path = temp_paths[i];
+        if (temp_path != NULL)
+            unlink(temp_path);
     }
 }
 
-static mode_t mode_of_new(void)
+static mode_t new_file_mode(void)
 {
     mode_t mask = umask(0);
     umask(mask);
@@ -41,108 +41,108 @@ static mode_t mode_of_new(void)
 
 /* The real name of a file that need not be there: through links, one that leads to nothing included. To be freed; NULL
  * with errno: no such directory, no memory. That links go round in a circle was found out by whoever called stat. */
-static char *real_name(const char *path)
+static char *resolve_path(const char *path)
 {
-    char target[PATH_MAX], *name = realpath(path, NULL), *directory;
+    char target[PATH_MAX], *current = realpath(path, NULL), *directory;
     const char *slash = strrchr(path, '/'), *last = slash != NULL ? slash + 1 : path;
-    if (name != NULL || errno != ENOENT)
-        return name;
+    if (current != NULL || errno != ENOENT)
+        return current;
     ssize_t length = readlink(path, target, sizeof target - 1);
-    if (asprintf(&name, "%.*s.", (int)(last - path), path) < 0)
+    if (asprintf(&current, "%.*s.", (int)(last - path), path) < 0)
         return NULL;
-    directory = realpath(name, NULL);
-    free(name);
-    name = NULL;
+    directory = realpath(current, NULL);
+    free(current);
+    current = NULL;
     target[length > 0 ? length : 0] = '\0';
     if (directory != NULL &&
-        asprintf(&name, "%s/%s", target[0] == '/' ? "" : directory, length > 0 ? target : last) < 0)
-        name = NULL;
+        asprintf(&current, "%s/%s", target[0] == '/' ? "" : directory, length > 0 ? target : last) < 0)
+        current = NULL;
     free(directory);
-    if (length <= 0 || name == NULL)
-        return name;
-    directory = real_name(name);
-    free(name);
+    if (length <= 0 || current == NULL)
+        return current;
+    directory = resolve_path(current);
+    free(current);
     return directory;
 }
 
 /* Its real name, and that of the file beside it. */
-static bool name_it(struct cli_atomic_file *draft, const char *path)
+static bool file_set_paths(struct cli_atomic_file *file, const char *path)
 {
-    draft->path = real_name(path);
-    if (draft->path != NULL && asprintf(&draft->temp_path, "%s.XXXXXX", draft->path) < 0)
-        draft->temp_path = NULL;
-    return draft->temp_path != NULL;
+    file->path = resolve_path(path);
+    if (file->path != NULL && asprintf(&file->temp_path, "%s.XXXXXX", file->path) < 0)
+        file->temp_path = NULL;
+    return file->temp_path != NULL;
 }
 
-static int create(struct cli_atomic_file *draft, const char *path, const struct stat *found)
+static int file_create_temp(struct cli_atomic_file *file, const char *path, const struct stat *existing)
 {
-    if (!name_it(draft, path))
+    if (!file_set_paths(file, path))
         return -1;
     errno = EMFILE;
-    int fd = exchange(NULL, draft->temp_path) ? mkostemp(draft->temp_path, O_CLOEXEC) : -1;
+    int fd = slot_replace(NULL, file->temp_path) ? mkostemp(file->temp_path, O_CLOEXEC) : -1;
     if (fd >= 0) {
-        (void)!fchmod(fd, found != NULL ? found->st_mode & 0777 : mode_of_new());
+        (void)!fchmod(fd, existing != NULL ? existing->st_mode & 0777 : new_file_mode());
         return fd;
     }
-    exchange(draft->temp_path, NULL); /* there is no such file, so nothing is to be removed */
-    free(draft->temp_path);
-    draft->temp_path = NULL;
+    slot_replace(file->temp_path, NULL); /* there is no such file, so nothing is to be removed */
+    free(file->temp_path);
+    file->temp_path = NULL;
     return -1;
 }
 
-const char *cli_atomic_file_open(struct cli_atomic_file *draft, const char *path)
+const char *cli_atomic_file_open(struct cli_atomic_file *file, const char *path)
 {
-    struct stat found;
-    *draft = (struct cli_atomic_file){0};
+    struct stat existing;
+    *file = (struct cli_atomic_file){0};
     errno = 0;
-    bool exists = stat(path, &found) == 0;
+    bool exists = stat(path, &existing) == 0;
     if (!exists && errno != ENOENT)
         return strerror(errno);
-    if (exists && S_ISDIR(found.st_mode))
+    if (exists && S_ISDIR(existing.st_mode))
         return "it is a directory";
     if (exists && access(path, W_OK) != 0)
         return strerror(errno);
-    int fd = exists && !S_ISREG(found.st_mode) ? open(path, O_WRONLY | O_CLOEXEC)
-                                               : create(draft, path, exists ? &found : NULL);
-    draft->file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (draft->file != NULL)
+    int fd = exists && !S_ISREG(existing.st_mode) ? open(path, O_WRONLY | O_CLOEXEC)
+                                                  : file_create_temp(file, path, exists ? &existing : NULL);
+    file->file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (file->file != NULL)
         return NULL;
     int error = errno;
     if (fd >= 0)
         close(fd);
-    cli_atomic_file_discard(draft);
+    cli_atomic_file_discard(file);
     return strerror(error != 0 ? error : ENOMEM);
 }
 
-const char *cli_atomic_file_commit(struct cli_atomic_file *draft)
+const char *cli_atomic_file_commit(struct cli_atomic_file *file)
 {
-    const char *reason = NULL;
+    const char *problem = NULL;
     errno = 0;
-    bool whole = !ferror(draft->file);
-    whole = fclose(draft->file) == 0 && whole;
-    draft->file = NULL;
-    if (whole && draft->temp_path != NULL)
-        whole = rename(draft->temp_path, draft->path) == 0;
+    bool whole = !ferror(file->file);
+    whole = fclose(file->file) == 0 && whole;
+    file->file = NULL;
+    if (whole && file->temp_path != NULL)
+        whole = rename(file->temp_path, file->path) == 0;
     if (!whole)
-        reason = errno != 0 ? strerror(errno) : "not all could be written";
-    if (whole && draft->temp_path != NULL) {
-        exchange(draft->temp_path, NULL);
-        free(draft->temp_path);
-        draft->temp_path = NULL;
+        problem = errno != 0 ? strerror(errno) : "not all could be written";
+    if (whole && file->temp_path != NULL) {
+        slot_replace(file->temp_path, NULL);
+        free(file->temp_path);
+        file->temp_path = NULL;
     }
-    cli_atomic_file_discard(draft);
-    return reason;
+    cli_atomic_file_discard(file);
+    return problem;
 }
 
-void cli_atomic_file_discard(struct cli_atomic_file *draft)
+void cli_atomic_file_discard(struct cli_atomic_file *file)
 {
-    if (draft->file != NULL)
-        fclose(draft->file);
-    if (draft->temp_path != NULL) {
-        unlink(draft->temp_path);
-        exchange(draft->temp_path, NULL);
+    if (file->file != NULL)
+        fclose(file->file);
+    if (file->temp_path != NULL) {
+        unlink(file->temp_path);
+        slot_replace(file->temp_path, NULL);
     }
-    free(draft->temp_path);
-    free(draft->path);
-    *draft = (struct cli_atomic_file){0};
+    free(file->temp_path);
+    free(file->path);
+    *file = (struct cli_atomic_file){0};
 }

@@ -17,13 +17,13 @@ struct cli_atomic_file {
 };
 
 /* NULL, or why it cannot be written: then nothing is open. */
-const char *cli_atomic_file_open(struct cli_atomic_file *draft, const char *path);
+const char *cli_atomic_file_open(struct cli_atomic_file *file, const char *path);
 
 /* It is whole. NULL, or why it could not all be written: then it is gone. Closed in any case. */
-const char *cli_atomic_file_commit(struct cli_atomic_file *draft);
+const char *cli_atomic_file_commit(struct cli_atomic_file *file);
 
 /* Leaves nothing behind that was not kept. Accepts a zeroed one, and one that is closed. */
-void cli_atomic_file_discard(struct cli_atomic_file *draft);
+void cli_atomic_file_discard(struct cli_atomic_file *file);
 
 /* Removes all that are open, for a signal handler that ends the program: calls nothing but unlink. */
 void cli_atomic_files_unlink(void);

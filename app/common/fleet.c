@@ -7,40 +7,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VARIABLE "BIDE_FLEET"
+#define FLEET_VARIABLE "BIDE_FLEET"
 
 /* The URL in force. Static: after a bad option nobody would be left to free it. */
-static char *kept;
+static char *current_url;
 
 /* ---- secrets ---- */
 
-static void forget(void)
+static void wipe_current_url(void)
 {
-    if (kept != NULL)
-        explicit_bzero(kept, strlen(kept));
-    free(kept);
-    kept = NULL;
+    if (current_url != NULL)
+        explicit_bzero(current_url, strlen(current_url));
+    free(current_url);
+    current_url = NULL;
 }
 
-static bool keep(struct cli_fleet *fleet, const char *url)
+static bool set_url(struct cli_fleet *fleet, const char *url)
 {
     char *copy = strdup(url);
-    forget();
-    fleet->url = kept = copy;
+    wipe_current_url();
+    fleet->url = current_url = copy;
     return copy != NULL;
 }
 
 /* Where the authority of a URL begins. */
-static char *authority(char *url)
+static char *url_authority(char *url)
 {
     char *slashes = strstr(url, "://");
     return slashes != NULL ? slashes + 3 : url;
 }
 
 /* All before the last '@', wherever a password that is not encoded put it, and all options. */
-static void mask(char *url)
+static void url_mask(char *url)
 {
-    char *begin = authority(url), *at = strrchr(begin, '@');
+    char *begin = url_authority(url), *at = strrchr(begin, '@');
     if (at != NULL)
         memset(begin, '*', (size_t)(at - begin));
     char *query = strchr(at != NULL ? at : begin, '?');
@@ -51,7 +51,7 @@ static void mask(char *url)
 void cli_fleet_mask_argv(const struct cli_fleet *fleet)
 {
     if (fleet->argument != NULL)
-        mask(fleet->argument);
+        url_mask(fleet->argument);
 }
 
 void cli_fleet_unmask_argv(const struct cli_fleet *fleet)
@@ -61,7 +61,7 @@ void cli_fleet_unmask_argv(const struct cli_fleet *fleet)
 }
 
 /* Cuts an option, "user=...", out of a URL. */
-static void cut_option(char *url, const char *option)
+static void url_remove_option(char *url, const char *option)
 {
     char *at = strchr(url, '?');
     while (at != NULL && strncmp(at + 1, option, strlen(option)) != 0)
@@ -77,32 +77,32 @@ static void cut_option(char *url, const char *option)
 
 /* "redis://user:password@host" becomes "redis://host": whoever reads that is told by Redis what is missing, which is
  * better than to be silently outside of the fleet. A user without a password would be no URL. */
-static bool cut_password(char *url)
+static bool url_remove_password(char *url)
 {
-    char *begin = authority(url), *at = begin + strcspn(begin, "@/?#"), *colon = strchr(begin, ':');
+    char *begin = url_authority(url), *at = begin + strcspn(begin, "@/?#"), *colon = strchr(begin, ':');
     if (*at != '@' || colon == NULL || colon > at)
         return false;
     memmove(begin, at + 1, strlen(at + 1) + 1);
-    cut_option(begin, "user=");
+    url_remove_option(begin, "user=");
     return true;
 }
 
 bool cli_fleet_strip_env_password(void)
 {
-    const char *url = getenv(VARIABLE);
+    const char *url = getenv(FLEET_VARIABLE);
     char *copy = url != NULL ? strdup(url) : NULL;
     if (copy == NULL)
         return url == NULL;
     size_t length = strlen(copy);
-    bool well = !cut_password(copy) || setenv(VARIABLE, copy, 1) == 0;
+    bool ok = !url_remove_password(copy) || setenv(FLEET_VARIABLE, copy, 1) == 0;
     explicit_bzero(copy, length);
     free(copy);
-    return well;
+    return ok;
 }
 
 void cli_fleet_wipe_url(struct cli_fleet *fleet)
 {
-    forget();
+    wipe_current_url();
     fleet->url = NULL;
 }
 
@@ -115,14 +115,14 @@ const char *cli_fleet_read_url(void *settings, const char *value)
     fleet->disabled = value[0] == '\0';
     if (fleet->disabled)
         return NULL;
-    if (!keep(fleet, value))
+    if (!set_url(fleet, value))
         return "more memory";
     fleet->argument = (char *)(uintptr_t)value; /* argv is the program's own to write */
-    mask(fleet->argument);
+    url_mask(fleet->argument);
     return NULL;
 }
 
-static const char *read_none(void *settings, const char *value)
+static const char *read_no_fleet(void *settings, const char *value)
 {
     struct cli_fleet *fleet = settings;
     (void)value;
@@ -148,60 +148,60 @@ const struct cli_option cli_fleet_options[CLI_FLEET_COUNT] = {
          "`$BIDE_FLEET` cannot be seen, nor can a `password_file`. The command that is run finds `$BIDE_FLEET` "
          "without a password.",
      .may_be_empty = true},
-    {.name = "no-fleet", .help = "no fleet, whatever $BIDE_FLEET says", .read = read_none},
+    {.name = "no-fleet", .help = "no fleet, whatever $BIDE_FLEET says", .read = read_no_fleet},
 };
 
 const char *cli_fleet_source(const struct cli_fleet *fleet)
 {
-    return fleet->from_environment ? "$" VARIABLE : "--fleet";
+    return fleet->from_environment ? "$" FLEET_VARIABLE : "--fleet";
 }
 
-bool cli_fleet_resolve_url(const struct cli_fleet_context *fleeting)
+bool cli_fleet_resolve_url(const struct cli_fleet_context *context)
 {
-    struct cli_fleet *fleet = fleeting->fleet;
-    const struct cli_policy *options = fleeting->options;
-    const char *named = getenv(VARIABLE);
-    bool asks = fleet->url != NULL && strcmp(fleet->url, "-") == 0;
-    bool set = named != NULL && named[0] != '\0';
-    if (asks && !set)
-        return cli_fail(fleeting->command, "--fleet -: want $" VARIABLE " to be set, which says where the fleet is"),
+    struct cli_fleet *fleet = context->fleet;
+    const struct cli_policy *options = context->options;
+    const char *variable = getenv(FLEET_VARIABLE);
+    bool is_dash = fleet->url != NULL && strcmp(fleet->url, "-") == 0;
+    bool is_set = variable != NULL && variable[0] != '\0';
+    if (is_dash && !is_set)
+        return cli_fail(context->command,
+                        "--fleet -: want $" FLEET_VARIABLE " to be set, which says where the fleet is"),
                false;
     if (fleet->url != NULL && options != NULL && options->target == NULL)
-        return cli_fail(fleeting->command,
-                        "--fleet: want --target NAME as well: a fleet's budget is found by its name"),
+        return cli_fail(context->command, "--fleet: want --target NAME as well: a fleet's budget is found by its name"),
                false;
-    bool defaults = fleet->url == NULL && !fleet->disabled && options != NULL && options->target != NULL;
-    if (!set || !(asks || defaults))
+    bool by_default = fleet->url == NULL && !fleet->disabled && options != NULL && options->target != NULL;
+    if (!is_set || !(is_dash || by_default))
         return true;
     fleet->from_environment = true;
-    return keep(fleet, named) || (cli_fail(fleeting->command, "no memory"), false);
+    return set_url(fleet, variable) || (cli_fail(context->command, "no memory"), false);
 }
 
 /* ---- gates ---- */
 
-bool cli_fleet_apply_gates(const struct cli_fleet_context *fleeting, struct conf_policy *policy,
-                           const struct bide_shared *host)
+bool cli_fleet_apply_gates(const struct cli_fleet_context *context, struct conf_policy *policy,
+                           const struct bide_shared *handle)
 {
-    const struct cli_policy *options = fleeting->options;
-    const char *said = cli_fleet_source(fleeting->fleet);
+    const struct cli_policy *options = context->options;
+    const char *source = cli_fleet_source(context->fleet);
     static const char key[] = "budget.kind";
     char kind[256];
-    if (fleeting->fleet->url == NULL)
+    if (context->fleet->url == NULL)
         return true;
-    if (host->target == NULL && cli_gates_policy_unnamed(options, policy))
+    if (handle->target == NULL && cli_gates_policy_unnamed(options, policy))
         cli_gates_use_service(options, policy);
     if (policy->pair.target.budget.kind == BIDE_BUDGET_TOKENS)
         return true;
     conf_field_format(kind, conf_field_find(key, sizeof key - 1), &policy->pair);
-    if (host->target != NULL)
-        cli_fail(fleeting->command,
+    if (handle->target != NULL)
+        cli_fail(context->command,
                  "%s: the shared target %s has budget.kind = %s: want tokens, which a fleet can lend: "
                  "--preset service would change it; or --no-fleet",
-                 said, options->target, kind);
+                 source, options->target, kind);
     else
-        cli_fail(fleeting->command,
+        cli_fail(context->command,
                  "%s: the policy %s has budget.kind = %s: want tokens, which a fleet can lend, as the preset service "
                  "has; or --no-fleet",
-                 said, policy->name, kind);
+                 source, policy->name, kind);
     return false;
 }

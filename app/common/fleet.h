@@ -49,11 +49,11 @@ struct cli_fleet_context {
 
 /* First of all, before anything is read or opened: settles whether there is a fleet, and whether this program can reach
  * one. False: it was said what is wrong. */
-bool cli_fleet_ensure_linked(const struct cli_fleet_context *fleeting);
+bool cli_fleet_ensure_linked(const struct cli_fleet_context *context);
 
 /* Leases for that target from now on, without waiting for anything; does nothing if there is no fleet. False: it was
  * said what is wrong. Redis that cannot be reached is not wrong: cli_fleet_poll_message tells. */
-bool cli_fleet_open(const struct cli_fleet_context *fleeting, struct bide_target *target, bool shared);
+bool cli_fleet_open(const struct cli_fleet_context *context, struct bide_target *target, bool shared);
 
 /* What there is to be said, a line without its end: "redis://cache:6379: connection refused; ...". False: nothing. */
 #define CLI_FLEET_MESSAGE_SIZE sizeof(struct bide_fleet_problem)
@@ -64,21 +64,21 @@ void cli_fleet_close(struct cli_fleet *fleet);
 void cli_fleet_free(struct cli_fleet *fleet);
 
 /* What lies in Redis under that name. BIDE_ERR_INVALID: the URL is wrong. */
-enum bide_err cli_fleet_read_bucket(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bank,
+enum bide_err cli_fleet_read_bucket(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bucket,
                                     struct bide_fleet_problem *problem);
 
 /* ---- what stands in front of it ---- */
 
 /* The part of cli_fleet_ensure_linked that is the same in all programs. */
-bool cli_fleet_resolve_url(const struct cli_fleet_context *fleeting);
+bool cli_fleet_resolve_url(const struct cli_fleet_context *context);
 
 /* "--fleet" or "$BIDE_FLEET": who said it. */
 const char *cli_fleet_source(const struct cli_fleet *fleet);
 
 /* The policy's gates as they hold in a fleet, once --shared has had its say. False: its budget is none that could be
  * leased, and that was said. */
-bool cli_fleet_apply_gates(const struct cli_fleet_context *fleeting, struct conf_policy *policy,
-                           const struct bide_shared *host);
+bool cli_fleet_apply_gates(const struct cli_fleet_context *context, struct conf_policy *policy,
+                           const struct bide_shared *handle);
 
 /* A password in $BIDE_FLEET is not for the command that is run: it finds the URL without it. Before there is a second
  * thread: it writes the environment. False: no memory. */

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_of_target(const struct conf_field *field)
+static bool field_is_of_target(const struct conf_field *field)
 {
     return field->of_target || strcmp(field->key, "observe") == 0;
 }
 
-static bool was_set(const struct cli_policy *options, const struct conf_field *field)
+static bool field_is_overridden(const struct cli_policy *options, const struct conf_field *field)
 {
     for (size_t i = 0; i < options->sets; i++)
         if (options->set[i].field == field)
@@ -19,14 +19,14 @@ static bool was_set(const struct cli_policy *options, const struct conf_field *f
 
 bool cli_gates_policy_unnamed(const struct cli_policy *options, const struct conf_policy *policy)
 {
-    const char *named = getenv("BIDE_POLICY");
-    return options->name == NULL && policy->file[0] == '\0' && !(named != NULL && named[0] != '\0');
+    const char *variable = getenv("BIDE_POLICY");
+    return options->name == NULL && policy->file[0] == '\0' && !(variable != NULL && variable[0] != '\0');
 }
 
 bool cli_gates_overridden(const struct cli_policy *options)
 {
     for (size_t i = 0; i < options->sets; i++)
-        if (is_of_target(options->set[i].field))
+        if (field_is_of_target(options->set[i].field))
             return true;
     return false;
 }
@@ -37,6 +37,6 @@ void cli_gates_use_service(const struct cli_policy *options, struct conf_policy 
     const struct conf_field *field;
     conf_pair_init(&service, BIDE_PRESET_SERVICE);
     for (size_t i = 0; (field = conf_field(i)) != NULL; i++)
-        if (field->of_target && !was_set(options, field))
+        if (field->of_target && !field_is_overridden(options, field))
             conf_field_copy(field, &policy->pair, &service);
 }

@@ -23,14 +23,14 @@ struct reader {
     char **next;     /* the word to be read */
     char **operands; /* where the next operand goes: never behind `next` */
     bool done;       /* an option did all there was to do: --help */
-    bool wrong;
+    bool failed;
 };
 
 /* ---- what a command says ---- */
 
 /* What was printed before comes before. One line, and nothing that a terminal obeys: messages repeat what was typed. */
-__attribute__((format(printf, 2, 0))) static void say(const struct cli_command *command, const char *format,
-                                                      va_list arguments)
+__attribute__((format(printf, 2, 0))) static void message_print(const struct cli_command *command, const char *format,
+                                                                va_list arguments)
 {
     char *text = NULL;
     fflush(stdout);
@@ -46,7 +46,7 @@ void cli_report(const struct cli_command *command, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(command, format, arguments);
+    message_print(command, format, arguments);
     va_end(arguments);
 }
 
@@ -54,7 +54,7 @@ int cli_fail(const struct cli_command *command, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(command, format, arguments);
+    message_print(command, format, arguments);
     va_end(arguments);
     return CLI_EXIT_BIDE_FAILED;
 }
@@ -80,13 +80,13 @@ bool cli_flush(const struct cli_command *command)
 
 /* ---- the table ---- */
 
-static const struct cli_option own_options[] = {
+static const struct cli_option builtin_options[] = {
     {.name = "help", .letter = 'h', .help = "show this"},
     {.name = "version", .help = "show the version"},
 };
 
 const struct cli_group cli_builtin_group = {
-    .title = "Help", .option = own_options, .count = sizeof own_options / sizeof *own_options};
+    .title = "Help", .option = builtin_options, .count = sizeof builtin_options / sizeof *builtin_options};
 
 /* The i-th group, the one that every table has at the end; NULL past that. */
 static const struct cli_group *group_at(const struct cli_command *command, size_t i)
@@ -116,7 +116,7 @@ const struct cli_option *cli_option_find_letter(const struct cli_command *comman
     return NULL;
 }
 
-static const char *nearest(const struct cli_command *command, const char *name, size_t length)
+static const char *option_suggest(const struct cli_command *command, const char *name, size_t length)
 {
     const char *words[OPTIONS_MAX + 1] = {NULL};
     const struct cli_group *group;
@@ -129,25 +129,25 @@ static const char *nearest(const struct cli_command *command, const char *name, 
 
 /* ---- what is wrong ---- */
 
-static void unknown(struct reader *reader, const char *name, size_t length)
+static void report_unknown_option(struct reader *reader, const char *name, size_t length)
 {
-    const char *near = nearest(reader->command, name, length);
-    reader->wrong = true;
-    if (near != NULL)
-        cli_fail(reader->command, "--%.*s: no such option; did you mean --%s?", (int)length, name, near);
+    const char *suggestion = option_suggest(reader->command, name, length);
+    reader->failed = true;
+    if (suggestion != NULL)
+        cli_fail(reader->command, "--%.*s: no such option; did you mean --%s?", (int)length, name, suggestion);
     else
         cli_fail(reader->command, "--%.*s: want one of the options of bide %s --help", (int)length, name,
                  reader->command->name);
 }
 
 /* `word` is all of it: -attempts probably lacks a hyphen. */
-static void unknown_letter(struct reader *reader, const char *word, char letter)
+static void report_unknown_letter(struct reader *reader, const char *word, char letter)
 {
     const struct cli_group *group;
-    const struct cli_option *meant = cli_option_find(reader->command, word + 1, strcspn(word + 1, "="), &group);
-    reader->wrong = true;
-    if (meant != NULL)
-        cli_fail(reader->command, "%s: no such option; did you mean --%s?", word, meant->name);
+    const struct cli_option *long_option = cli_option_find(reader->command, word + 1, strcspn(word + 1, "="), &group);
+    reader->failed = true;
+    if (long_option != NULL)
+        cli_fail(reader->command, "%s: no such option; did you mean --%s?", word, long_option->name);
     else
         cli_fail(reader->command, "-%c: want one of the options of bide %s --help", letter, reader->command->name);
 }
@@ -155,121 +155,121 @@ static void unknown_letter(struct reader *reader, const char *word, char letter)
 /* ---- reading ---- */
 
 /* An option as it was written, and its value: NULL if it takes none. */
-struct given {
+struct parsed {
     const struct cli_option *option;
     const struct cli_group *group;
     const char *dashes, *name;
     const char *value;
 };
 
-static void show(struct reader *reader, const struct cli_option *option)
+static void print_builtin(struct reader *reader, const struct cli_option *option)
 {
     reader->done = true;
-    if (option == &own_options[0])
+    if (option == &builtin_options[0])
         cli_print_help(reader->command, stdout);
     else
         printf("bide %s\n", bide_version());
-    reader->wrong = !cli_flush(reader->command);
+    reader->failed = !cli_flush(reader->command);
 }
 
-static void apply(struct reader *reader, const struct given *given)
+static void option_apply(struct reader *reader, const struct parsed *parsed)
 {
-    const char *value = given->value;
-    if (given->group == &cli_builtin_group) {
-        show(reader, given->option);
+    const char *value = parsed->value;
+    if (parsed->group == &cli_builtin_group) {
+        print_builtin(reader, parsed->option);
         return;
     }
-    if (value != NULL && value[0] == '\0' && !given->option->may_be_empty) {
-        reader->wrong = true;
-        cli_fail(reader->command, "%s%s: its value is empty; want %s", given->dashes, given->name,
-                 given->option->value);
+    if (value != NULL && value[0] == '\0' && !parsed->option->may_be_empty) {
+        reader->failed = true;
+        cli_fail(reader->command, "%s%s: its value is empty; want %s", parsed->dashes, parsed->name,
+                 parsed->option->value);
         return;
     }
-    const char *want = given->option->read(reader->settings + given->group->offset, value);
-    reader->wrong = want != NULL;
+    const char *want = parsed->option->read(reader->settings + parsed->group->offset, value);
+    reader->failed = want != NULL;
     if (want != NULL)
-        cli_fail(reader->command, "%s%s%s%s: want %s", given->dashes, given->name, value != NULL ? " " : "",
+        cli_fail(reader->command, "%s%s%s%s: want %s", parsed->dashes, parsed->name, value != NULL ? " " : "",
                  value != NULL ? value : "", want);
 }
 
 /* The value of an option that needs one and does not have it attached: the next word. */
-static bool take_value(struct reader *reader, struct given *given)
+static bool reader_take_value(struct reader *reader, struct parsed *parsed)
 {
-    given->value = *reader->next;
-    if (given->value != NULL) {
+    parsed->value = *reader->next;
+    if (parsed->value != NULL) {
         reader->next++;
         return true;
     }
-    reader->wrong = true;
-    cli_fail(reader->command, "%s%s: want a value after it: %s", given->dashes, given->name, given->option->value);
+    reader->failed = true;
+    cli_fail(reader->command, "%s%s: want a value after it: %s", parsed->dashes, parsed->name, parsed->option->value);
     return false;
 }
 
 /* --name, --name VALUE, --name=VALUE; `word` begins after the hyphens. */
-static void read_long(struct reader *reader, char *word)
+static void reader_parse_long(struct reader *reader, char *word)
 {
-    struct given given = {.dashes = "--", .name = word};
+    struct parsed parsed = {.dashes = "--", .name = word};
     size_t length = strcspn(word, "=");
     bool attached = word[length] == '=';
-    given.option = cli_option_find(reader->command, word, length, &given.group);
-    if (given.option == NULL) {
-        unknown(reader, word, length);
+    parsed.option = cli_option_find(reader->command, word, length, &parsed.group);
+    if (parsed.option == NULL) {
+        report_unknown_option(reader, word, length);
         return;
     }
-    given.name = given.option->name;
-    if (attached && given.option->value == NULL) {
-        reader->wrong = true;
-        cli_fail(reader->command, "--%s: --%s takes no value", word, given.name);
+    parsed.name = parsed.option->name;
+    if (attached && parsed.option->value == NULL) {
+        reader->failed = true;
+        cli_fail(reader->command, "--%s: --%s takes no value", word, parsed.name);
         return;
     }
     if (attached)
-        given.value = word + length + 1;
-    else if (given.option->value != NULL && !take_value(reader, &given))
+        parsed.value = word + length + 1;
+    else if (parsed.option->value != NULL && !reader_take_value(reader, &parsed))
         return;
-    apply(reader, &given);
+    option_apply(reader, &parsed);
 }
 
 /* -n VALUE, -nVALUE, and several in one word, of which only the last may have a value. */
-static void read_letters(struct reader *reader, const char *word)
+static void reader_parse_letters(struct reader *reader, const char *word)
 {
-    for (size_t i = 1; word[i] != '\0' && !reader->done && !reader->wrong; i++) {
+    for (size_t i = 1; word[i] != '\0' && !reader->done && !reader->failed; i++) {
         char name[] = {word[i], '\0'};
-        struct given given = {.dashes = "-", .name = name};
-        given.option = cli_option_find_letter(reader->command, word[i], &given.group);
-        if (given.option == NULL) {
-            unknown_letter(reader, word, word[i]);
+        struct parsed parsed = {.dashes = "-", .name = name};
+        parsed.option = cli_option_find_letter(reader->command, word[i], &parsed.group);
+        if (parsed.option == NULL) {
+            report_unknown_letter(reader, word, word[i]);
             return;
         }
-        bool attached = given.option->value != NULL && word[i + 1] != '\0';
+        bool attached = parsed.option->value != NULL && word[i + 1] != '\0';
         if (attached)
-            given.value = word + i + 1;
-        else if (given.option->value != NULL && !take_value(reader, &given))
+            parsed.value = word + i + 1;
+        else if (parsed.option->value != NULL && !reader_take_value(reader, &parsed))
             return;
-        apply(reader, &given);
+        option_apply(reader, &parsed);
         if (attached)
             return;
     }
 }
 
-static void take_rest(struct reader *reader)
+static void reader_take_operands(struct reader *reader)
 {
     while (*reader->next != NULL)
         *reader->operands++ = *reader->next++;
 }
 
-static void read_word(struct reader *reader)
+static void reader_parse_word(struct reader *reader)
 {
     char *word = *reader->next++;
     if (strcmp(word, "--") == 0) {
-        take_rest(reader);
+        reader_take_operands(reader);
     } else if (strncmp(word, "--", 2) == 0) {
-        read_long(reader, word + 2);
+        reader_parse_long(reader, word + 2);
     } else if (word[0] == '-' && word[1] != '\0') {
-        read_letters(reader, word);
+        reader_parse_letters(reader, word);
     } else {
         *reader->operands++ = word;
         if (reader->command->options_first)
-            take_rest(reader);
+            reader_take_operands(reader);
     }
 }
 
@@ -284,9 +284,9 @@ int cli_main(const struct cli_command *command, char **argv)
         return cli_fail(command, "no memory");
     if (command->init != NULL)
         command->init(reader.settings);
-    while (*reader.next != NULL && !reader.done && !reader.wrong)
-        read_word(&reader);
-    if (reader.wrong)
+    while (*reader.next != NULL && !reader.done && !reader.failed)
+        reader_parse_word(&reader);
+    if (reader.failed)
         goto out;
     status = EXIT_SUCCESS;
     if (reader.done)

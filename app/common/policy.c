@@ -37,8 +37,8 @@ static const char *read_preset(void *settings, const char *value)
     static char want[96];
     struct cli_policy *options = settings;
     if (bide_preset_by_name(value, strlen(value)) == BIDE_PRESET_COUNT) {
-        const char *near = conf_suggest(value, strlen(value), presets);
-        snprintf(want, sizeof want, "%s; bide help presets lists them", near != NULL ? near : "a preset");
+        const char *suggestion = conf_suggest(value, strlen(value), presets);
+        snprintf(want, sizeof want, "%s; bide help presets lists them", suggestion != NULL ? suggestion : "a preset");
         return want;
     }
     options->name = value;
@@ -74,23 +74,23 @@ static const char *read_seed(void *settings, const char *value)
 }
 
 /* The six lists are no fields of the engine, so the table has no rows for them. */
-static const struct conf_field lists[] = {
+static const struct conf_field list_rows[] = {
     {.key = "retry_status"},   {.key = "permanent_status"}, {.key = "retry_exit"},
     {.key = "permanent_exit"}, {.key = "retry_grpc"},       {.key = "permanent_grpc"},
 };
 
-static const struct conf_field *row_of(const struct conf_key *key)
+static const struct conf_field *key_row(const struct conf_key *key)
 {
     if (key->field != NULL)
         return key->field;
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        if (strcmp(lists[i].key, conf_key_name(key)) == 0)
-            return &lists[i];
+    for (size_t i = 0; i < sizeof list_rows / sizeof *list_rows; i++)
+        if (strcmp(list_rows[i].key, conf_key_name(key)) == 0)
+            return &list_rows[i];
     return NULL;
 }
 
 /* NULL, or what would be right. */
-static const char *apply(struct conf_policy *policy, const struct conf_field *row, const char *value)
+static const char *policy_assign_key(struct conf_policy *policy, const struct conf_field *row, const char *value)
 {
     struct conf_key key;
     (void)conf_key_find(&key, row->key, strlen(row->key));
@@ -98,12 +98,12 @@ static const char *apply(struct conf_policy *policy, const struct conf_field *ro
 }
 
 /* Remembers a key's value, if it has the right form. */
-static const char *add(void *settings, const char *option, const struct conf_field *row, const char *value)
+static const char *options_add_set(void *settings, const char *option, const struct conf_field *row, const char *value)
 {
     struct cli_policy *options = settings;
     struct conf_policy scratch;
     conf_policy_init(&scratch, BIDE_PRESET_SERVICE);
-    const char *want = apply(&scratch, row, value);
+    const char *want = policy_assign_key(&scratch, row, value);
     if (want != NULL)
         return want;
     if (options->sets == CLI_SETS_MAX)
@@ -121,20 +121,20 @@ static const char *read_set(void *settings, const char *value)
     if (value[length] != '=')
         return "KEY=VALUE, such as budget.capacity=20";
     if (conf_key_find(&key, value, length))
-        return add(settings, "--set", row_of(&key), value + length + 1);
+        return options_add_set(settings, "--set", key_row(&key), value + length + 1);
     if (strncmp(value, "extends=", length + 1) == 0)
         return "--policy NAME instead: extends is where a policy starts from, not a value of it";
-    const char *near = conf_key_suggest(value, length);
-    if (near == NULL)
+    const char *suggestion = conf_key_suggest(value, length);
+    if (suggestion == NULL)
         return "a key of the policy file; bide help policy-file lists them";
-    snprintf(want, sizeof want, "%s: there is no key %.*s", near, (int)(length < 64 ? length : 64), value);
+    snprintf(want, sizeof want, "%s: there is no key %.*s", suggestion, (int)(length < 64 ? length : 64), value);
     return want;
 }
 
 #define READ_KEY(name, key, option)                                                                                    \
     static const char *read_##name(void *settings, const char *value)                                                  \
     {                                                                                                                  \
-        return add(settings, option, conf_field_find(key, strlen(key)), value);                                        \
+        return options_add_set(settings, option, conf_field_find(key, strlen(key)), value);                            \
     }
 
 READ_KEY(attempts, "attempts", "--attempts")
@@ -217,14 +217,14 @@ const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
 
 /* ---- what they come to ---- */
 
-static bool tell_all(const struct cli_command *command, const char *errors)
+static bool report_errors(const struct cli_command *command, const char *errors)
 {
     cli_report_lines(command, errors);
     return false;
 }
 
 /* Where sections are looked for: the file that was named, or the first bide.conf there is. NULL: nowhere. */
-static const char *file_of(const struct cli_policy *options, char path[CONF_PATH_MAX])
+static const char *config_file(const struct cli_policy *options, char path[CONF_PATH_MAX])
 {
     const char *file = options->config != NULL ? options->config : getenv("BIDE_CONFIG");
     if (file != NULL && file[0] != '\0')
@@ -232,7 +232,7 @@ static const char *file_of(const struct cli_policy *options, char path[CONF_PATH
     return options->target != NULL && conf_default_path(path) ? path : NULL;
 }
 
-static bool take_section(const struct conf *conf, const char *name, struct conf_policy *policy)
+static bool section_copy(const struct conf *conf, const char *name, struct conf_policy *policy)
 {
     for (size_t i = 0; i < conf->count; i++)
         if (strcmp(conf->policy[i].name, name) == 0) {
@@ -243,7 +243,7 @@ static bool take_section(const struct conf *conf, const char *name, struct conf_
 }
 
 /* shard-1 and shard-2 are two names, not one that was mistyped. */
-static bool differ_in_digits_only(const char *one, const char *other)
+static bool names_differ_in_digits_only(const char *one, const char *other)
 {
     static const char digits[] = "0123456789";
     for (;; one++, other++) {
@@ -257,66 +257,68 @@ static bool differ_in_digits_only(const char *one, const char *other)
 }
 
 /* A target need not have a section, but a near miss of one is a typing error: the default is not what was meant. */
-static bool target_is_meant(const struct cli_command *command, const struct conf *conf, const char *target,
-                            const char *file)
+static bool target_is_not_misspelt(const struct cli_command *command, const struct conf *conf, const char *target,
+                                   const char *file)
 {
-    struct conf_suggestion near = {target, strlen(target), NULL, 0};
+    struct conf_suggestion suggestion = {target, strlen(target), NULL, 0};
     for (size_t i = 0; i < conf->count; i++)
-        if (!differ_in_digits_only(target, conf->policy[i].name))
-            conf_suggestion_consider(&near, conf->policy[i].name, conf->policy[i].name);
-    if (near.found != NULL)
-        cli_fail(command, "--target %s: %s has no such section; did you mean %s?", target, file, near.found);
-    return near.found == NULL;
+        if (!names_differ_in_digits_only(target, conf->policy[i].name))
+            conf_suggestion_consider(&suggestion, conf->policy[i].name, conf->policy[i].name);
+    if (suggestion.found != NULL)
+        cli_fail(command, "--target %s: %s has no such section; did you mean %s?", target, file, suggestion.found);
+    return suggestion.found == NULL;
 }
 
 /* No policy was named: the section of the target, BIDE_POLICY, [default] of a file that was named, or the preset. */
-static bool find_unnamed(const struct cli_command *command, const struct cli_policy *options,
-                         struct conf_policy *policy)
+static bool find_default_policy(const struct cli_command *command, const struct cli_policy *options,
+                                struct conf_policy *policy)
 {
     char errors[CONF_ERROR_MAX], path[CONF_PATH_MAX];
-    const char *name = getenv("BIDE_POLICY"), *file = file_of(options, path);
+    const char *name = getenv("BIDE_POLICY"), *file = config_file(options, path);
     struct conf conf = {0};
-    bool found = false, well = true;
+    bool found = false, ok = true;
     if (file != NULL && !conf_read(&conf, file, errors))
-        return tell_all(command, errors);
+        return report_errors(command, errors);
     if (options->target != NULL)
-        found = take_section(&conf, options->target, policy);
-    if (!found && options->target != NULL && !target_is_meant(command, &conf, options->target, file)) {
+        found = section_copy(&conf, options->target, policy);
+    if (!found && options->target != NULL && !target_is_not_misspelt(command, &conf, options->target, file)) {
         conf_free(&conf);
         return false;
     }
     if (!found && name != NULL && name[0] != '\0') {
-        well = take_section(&conf, name, policy) || conf_find(policy, file, name, errors) || tell_all(command, errors);
+        ok = section_copy(&conf, name, policy) || conf_find(policy, file, name, errors) ||
+             report_errors(command, errors);
         found = true;
     }
     if (!found && file != NULL && file != path)
-        found = take_section(&conf, DEFAULT_SECTION, policy);
+        found = section_copy(&conf, DEFAULT_SECTION, policy);
     if (!found && options->config != NULL) {
         cli_fail(command, "--config %s: want --policy NAME as well, or a section [%s%s" DEFAULT_SECTION "] in it",
                  options->config, options->target != NULL ? options->target : "",
                  options->target != NULL ? "] or [" : "");
-        well = false;
+        ok = false;
     }
     conf_free(&conf);
-    return well;
+    return ok;
 }
 
-static bool find_base(const struct cli_command *command, const struct cli_policy *options, struct conf_policy *policy)
+static bool find_base_policy(const struct cli_command *command, const struct cli_policy *options,
+                             struct conf_policy *policy)
 {
     char errors[CONF_ERROR_MAX];
     const char *config = options->config != NULL ? options->config : getenv("BIDE_CONFIG");
     if (options->name == NULL)
-        return find_unnamed(command, options, policy);
+        return find_default_policy(command, options, policy);
     if (options->is_preset) {
         conf_policy_init(policy, bide_preset_by_name(options->name, strlen(options->name)));
         return true;
     }
     config = config != NULL && config[0] != '\0' ? config : NULL;
-    return conf_find(policy, config, options->name, errors) || tell_all(command, errors);
+    return conf_find(policy, config, options->name, errors) || report_errors(command, errors);
 }
 
 /* The option that last set this field, or NULL. */
-static const struct cli_set *set_of(const struct cli_policy *options, const struct conf_field *field)
+static const struct cli_set *options_last_set(const struct cli_policy *options, const struct conf_field *field)
 {
     for (size_t i = options->sets; i > 0; i--)
         if (options->set[i - 1].field == field)
@@ -325,31 +327,32 @@ static const struct cli_set *set_of(const struct cli_policy *options, const stru
 }
 
 /* Names what the user typed, or else the key and where its value comes from. */
-static bool tell_wrong(const struct cli_command *command, const struct cli_policy *options,
-                       const struct conf_policy *policy, const struct conf_problem *wrong)
+static bool report_problem(const struct cli_command *command, const struct cli_policy *options,
+                           const struct conf_policy *policy, const struct conf_problem *problem)
 {
     char text[256];
-    const struct cli_set *set = wrong->field != NULL ? set_of(options, wrong->field) : NULL;
-    if (wrong->field == NULL)
-        cli_fail(command, "policy %s: want %s", policy->name, wrong->want);
+    const struct cli_set *set = problem->field != NULL ? options_last_set(options, problem->field) : NULL;
+    if (problem->field == NULL)
+        cli_fail(command, "policy %s: want %s", policy->name, problem->want);
     else if (set != NULL && strcmp(set->option, "--set") == 0)
-        cli_fail(command, "--set %s=%s: want %s", set->field->key, set->value, wrong->want);
+        cli_fail(command, "--set %s=%s: want %s", set->field->key, set->value, problem->want);
     else if (set != NULL)
-        cli_fail(command, "%s %s: want %s", set->option, set->value, wrong->want);
+        cli_fail(command, "%s %s: want %s", set->option, set->value, problem->want);
     else
-        cli_fail(command, "%s = %s, of the policy %s, does not go with the options given: want %s", wrong->field->key,
-                 conf_field_format(text, wrong->field, &policy->pair), policy->name, wrong->want);
+        cli_fail(command, "%s = %s, of the policy %s, does not go with the options given: want %s", problem->field->key,
+                 conf_field_format(text, problem->field, &policy->pair), policy->name, problem->want);
     return false;
 }
 
 bool cli_policy_resolve(const struct cli_command *command, const struct cli_policy *options, enum bide_preset preset,
                         struct conf_policy *policy)
 {
-    struct conf_problem wrong;
+    struct conf_problem problem;
     conf_policy_init(policy, preset);
-    if (!find_base(command, options, policy))
+    if (!find_base_policy(command, options, policy))
         return false;
     for (size_t i = 0; i < options->sets; i++)
-        (void)apply(policy, options->set[i].field, options->set[i].value); /* its form was checked when it was read */
-    return conf_pair_check(&policy->pair, &wrong) || tell_wrong(command, options, policy, &wrong);
+        (void)policy_assign_key(policy, options->set[i].field,
+                                options->set[i].value); /* its form was checked when it was read */
+    return conf_pair_check(&policy->pair, &problem) || report_problem(command, options, policy, &problem);
 }

@@ -14,7 +14,7 @@ static const char *read_shared(void *settings, const char *value)
     return NULL;
 }
 
-static const char *read_must(void *settings, const char *value)
+static const char *read_must_share(void *settings, const char *value)
 {
     struct cli_shared *shared = settings;
     (void)value;
@@ -36,7 +36,7 @@ const struct cli_option cli_shared_options[CLI_SHARED_COUNT] = {
          "Wants `--target NAME`. If no policy is named, a target that is there keeps the gates it has, and a new one "
          "gets the budget and the breaker of the preset service. If it cannot be shared, a line says why and this "
          "process has its own. `bide budget` looks inside."},
-    {.name = "must-share", .help = "the same, but a target that cannot be shared is an error", .read = read_must},
+    {.name = "must-share", .help = "the same, but a target that cannot be shared is an error", .read = read_must_share},
     {.name = "shared-dir",
      .value = "DIRECTORY",
      .help = "where shared targets are; default $BIDE_SHARED_DIR, $XDG_RUNTIME_DIR/bide or /dev/shm/bide-UID",
@@ -46,62 +46,64 @@ const struct cli_option cli_shared_options[CLI_SHARED_COUNT] = {
 
 /* ---- opening ---- */
 
-static bool has_gates(const struct bide_target_config *c)
+static bool config_has_gates(const struct bide_target_config *c)
 {
     return c->budget.kind != BIDE_BUDGET_NONE || c->breaker.kind != BIDE_BREAKER_OFF || c->throttle_k_milli > 0 ||
            c->key_retries > 0;
 }
 
 /* A target that is there, with what it has. */
-static bool join(const struct cli_shared_context *sharing, struct conf_policy *policy, struct bide_shared *host)
+static bool join_existing(const struct cli_shared_context *context, struct conf_policy *policy,
+                          struct bide_shared *handle)
 {
-    struct bide_shared_options options = {.directory = sharing->shared->directory, .must_exist = true};
+    struct bide_shared_options options = {.directory = context->shared->directory, .must_exist = true};
     struct bide_shared_problem problem;
-    if (bide_shared_open(host, sharing->options->target, NULL, &options, bide_now(), &problem) != BIDE_OK)
+    if (bide_shared_open(handle, context->options->target, NULL, &options, bide_now(), &problem) != BIDE_OK)
         return false;
-    bide_target_config_get(host->target, &policy->pair.target);
+    bide_target_config_get(handle->target, &policy->pair.target);
     return true;
 }
 
-static bool open_with(const struct cli_shared_context *sharing, const struct conf_policy *policy,
-                      struct bide_shared *host)
+static bool open_or_create(const struct cli_shared_context *context, const struct conf_policy *policy,
+                           struct bide_shared *handle)
 {
-    const struct cli_shared *shared = sharing->shared;
+    const struct cli_shared *shared = context->shared;
     struct bide_shared_options options = {.directory = shared->directory, .private_instead = !shared->must};
     struct bide_shared_problem problem = {.text = "no memory"};
-    if (bide_shared_open(host, sharing->options->target, &policy->pair.target, &options, bide_now(), &problem) !=
+    if (bide_shared_open(handle, context->options->target, &policy->pair.target, &options, bide_now(), &problem) !=
         BIDE_OK) {
-        cli_fail(sharing->command, "--target %s cannot be shared: %s", sharing->options->target, problem.text);
+        cli_fail(context->command, "--target %s cannot be shared: %s", context->options->target, problem.text);
         return false;
     }
-    if (!host->shared && !sharing->quiet)
-        cli_report(sharing->command, "--target %s is not shared: %s", sharing->options->target, problem.text);
-    else if (problem.text[0] != '\0' && !sharing->quiet) /* shared, but something was left out */
-        cli_report(sharing->command, "--target %s", problem.text);
+    if (!handle->shared && !context->quiet)
+        cli_report(context->command, "--target %s is not shared: %s", context->options->target, problem.text);
+    else if (problem.text[0] != '\0' && !context->quiet) /* shared, but something was left out */
+        cli_report(context->command, "--target %s", problem.text);
     return true;
 }
 
-bool cli_shared_open(const struct cli_shared_context *sharing, struct conf_policy *policy, struct bide_shared *host)
+bool cli_shared_open(const struct cli_shared_context *context, struct conf_policy *policy, struct bide_shared *handle)
 {
-    const struct cli_shared *shared = sharing->shared;
-    const struct cli_policy *options = sharing->options;
-    *host = (struct bide_shared){0};
+    const struct cli_shared *shared = context->shared;
+    const struct cli_policy *options = context->options;
+    *handle = (struct bide_shared){0};
     if (!shared->on && shared->directory != NULL)
-        return cli_fail(sharing->command, "--shared-dir %s: want --shared as well", shared->directory), false;
+        return cli_fail(context->command, "--shared-dir %s: want --shared as well", shared->directory), false;
     if (!shared->on)
         return true;
     if (options->target == NULL)
-        return cli_fail(sharing->command, "--shared: want --target NAME as well: what is shared is found by its name"),
+        return cli_fail(context->command, "--shared: want --target NAME as well: what is shared is found by its name"),
                false;
     bide_shared_guard();
-    if (cli_gates_policy_unnamed(options, policy) && !cli_gates_overridden(options) && join(sharing, policy, host))
+    if (cli_gates_policy_unnamed(options, policy) && !cli_gates_overridden(options) &&
+        join_existing(context, policy, handle))
         return true;
     if (cli_gates_policy_unnamed(options, policy))
         cli_gates_use_service(options, policy);
-    if (!has_gates(&policy->pair.target) && !sharing->quiet)
-        cli_report(sharing->command,
+    if (!config_has_gates(&policy->pair.target) && !context->quiet)
+        cli_report(context->command,
                    "--shared: the policy %s has neither a budget nor a breaker: only a quiet that the "
                    "other side asks for is shared",
                    policy->name);
-    return open_with(sharing, policy, host);
+    return open_or_create(context, policy, handle);
 }

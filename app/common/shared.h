@@ -36,6 +36,6 @@ struct cli_shared_context {
 
 /* Opens the target, if it is to be shared; else `host` stays closed, its target NULL. `policy` is what the options came
  * to, and gets the gates that hold. False: it was said what is wrong. */
-bool cli_shared_open(const struct cli_shared_context *sharing, struct conf_policy *policy, struct bide_shared *host);
+bool cli_shared_open(const struct cli_shared_context *context, struct conf_policy *policy, struct bide_shared *handle);
 
 #endif

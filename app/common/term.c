@@ -10,14 +10,14 @@
 #define WIDTH_UNKNOWN 80u
 #define EIGHTHS       8u
 
-static bool is_set(const char *name)
+static bool env_is_set(const char *name)
 {
     const char *value = getenv(name);
     return value != NULL && value[0] != '\0';
 }
 
 /* LC_ALL, else LC_CTYPE, else LANG, as setlocale has it. */
-static bool speaks_utf8(void)
+static bool locale_is_utf8(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -30,7 +30,7 @@ static bool speaks_utf8(void)
 
 struct cli_term cli_term_detect(FILE *out)
 {
-    struct cli_term term = {.out = out, .utf8 = speaks_utf8(), .width = WIDTH_UNKNOWN};
+    struct cli_term term = {.out = out, .utf8 = locale_is_utf8(), .width = WIDTH_UNKNOWN};
     struct winsize size;
     const char *name = getenv("TERM");
     if (!isatty(fileno(out)))
@@ -38,7 +38,7 @@ struct cli_term cli_term_detect(FILE *out)
     if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         term.width = size.ws_col;
     term.live = name != NULL && name[0] != '\0' && strcmp(name, "dumb") != 0;
-    term.colour = term.live && !is_set("NO_COLOR");
+    term.colour = term.live && !env_is_set("NO_COLOR");
     return term;
 }
 
@@ -54,7 +54,7 @@ const char *cli_colour(const struct cli_term *term, enum cli_colour colour)
 /* ---- bars ---- */
 
 /* How many of `steps` a value comes to: what is not nothing shows at least one. */
-static size_t share(double value, double most, size_t steps)
+static size_t scaled_steps(double value, double most, size_t steps)
 {
     if (!(value > 0) || !(most > 0))
         return 0;
@@ -64,7 +64,7 @@ static size_t share(double value, double most, size_t steps)
     return count > 0 ? count : 1;
 }
 
-static char *append(char *end, const char *cell)
+static char *append_text(char *end, const char *cell)
 {
     size_t length = strlen(cell);
     memcpy(end, cell, length + 1);
@@ -75,12 +75,12 @@ const char *cli_bar(const struct cli_term *term, char *text, size_t cells, doubl
 {
     static const char *const part[EIGHTHS] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     size_t per_cell = term->utf8 ? EIGHTHS : 1;
-    size_t count = share(value, most, cells * per_cell);
+    size_t count = scaled_steps(value, most, cells * per_cell);
     char *end = text;
     *end = '\0';
     for (size_t i = 0; i < count / per_cell; i++)
-        end = append(end, term->utf8 ? "█" : "#");
-    append(end, part[count % per_cell]);
+        end = append_text(end, term->utf8 ? "█" : "#");
+    append_text(end, part[count % per_cell]);
     return text;
 }
 
@@ -91,8 +91,8 @@ const char *cli_spark(const struct cli_term *term, char *text, const double *val
     char *end = text;
     *end = '\0';
     for (size_t i = 0; i < count; i++) {
-        size_t level = share(value[i], most, EIGHTHS);
-        end = append(end, term->utf8 ? block[level] : plain[level]);
+        size_t level = scaled_steps(value[i], most, EIGHTHS);
+        end = append_text(end, term->utf8 ? block[level] : plain[level]);
     }
     return text;
 }
@@ -100,7 +100,7 @@ const char *cli_spark(const struct cli_term *term, char *text, const double *val
 /* ---- text of others ---- */
 
 /* The length of the UTF-8 character there; 0: it is none, or one of the controls beyond ASCII. */
-static size_t character(const unsigned char *at)
+static size_t utf8_length(const unsigned char *at)
 {
     size_t length = at[0] < 0xc2 || at[0] > 0xf4 ? 0 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
     for (size_t i = 1; i < length; i++)
@@ -111,9 +111,9 @@ static size_t character(const unsigned char *at)
 
 void cli_print_sanitized(FILE *out, const char *text)
 {
-    bool utf8 = speaks_utf8();
+    bool utf8 = locale_is_utf8();
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
-        size_t length = *at >= ' ' && *at <= '~' ? 1 : utf8 ? character(at) : 0;
+        size_t length = *at >= ' ' && *at <= '~' ? 1 : utf8 ? utf8_length(at) : 0;
         if (length > 0)
             fwrite(at, 1, length, out);
         else
@@ -138,7 +138,7 @@ void cli_print_shell_word(FILE *out, const char *word)
 /* ---- the line that is rewritten ---- */
 
 /* How many bytes of the text fit into so many columns. Escape sequences take none. */
-static size_t fitting(const char *text, unsigned width)
+static size_t fitting_bytes(const char *text, unsigned width)
 {
     size_t i = 0;
     for (unsigned used = 0; text[i] != '\0'; i++) {
@@ -159,7 +159,7 @@ void cli_rewrite_line(const struct cli_term *term, const char *text)
 {
     if (!term->live)
         return;
-    size_t length = fitting(text, term->width - 1); /* the last column would wrap on some terminals */
+    size_t length = fitting_bytes(text, term->width - 1); /* the last column would wrap on some terminals */
     fprintf(term->out, "\r%.*s%s\033[K", (int)length, text, text[length] != '\0' ? cli_colour(term, CLI_PLAIN) : "");
     fflush(term->out);
 }
