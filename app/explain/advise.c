@@ -14,8 +14,8 @@
 #define FOREGROUND_MOST  5u
 #define BACKGROUND_MOST  6u
 
-static __attribute__((format(printf, 3, 4))) void step(struct explain_advice *a, const char *question,
-                                                       const char *format, ...)
+static __attribute__((format(printf, 3, 4))) void advice_add_step(struct explain_advice *a, const char *question,
+                                                                  const char *format, ...)
 {
     struct explain_branch *branch = &a->branch[a->branches++];
     va_list arguments;
@@ -25,7 +25,7 @@ static __attribute__((format(printf, 3, 4))) void step(struct explain_advice *a,
     va_end(arguments);
 }
 
-static __attribute__((format(printf, 2, 3))) void remark(struct explain_advice *a, const char *format, ...)
+static __attribute__((format(printf, 2, 3))) void advice_add_remark(struct explain_advice *a, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -37,58 +37,60 @@ static __attribute__((format(printf, 2, 3))) void remark(struct explain_advice *
 /* ---- how many ---- */
 
 /* A gate that is missing comes from the default preset; one that is there stays. */
-static void demand_gates(struct explain_advice *a)
+static void require_gates(struct explain_advice *a)
 {
-    struct conf_pair usual;
+    struct conf_pair service;
     struct bide_target_config *t = &a->pair.target;
-    conf_pair_init(&usual, BIDE_PRESET_SERVICE);
+    conf_pair_init(&service, BIDE_PRESET_SERVICE);
     if (t->budget.kind != BIDE_BUDGET_TOKENS)
-        t->budget = usual.target.budget;
+        t->budget = service.target.budget;
     if (t->breaker.kind == BIDE_BREAKER_OFF)
-        t->breaker.kind = usual.target.breaker.kind;
+        t->breaker.kind = service.target.breaker.kind;
     t->observe &= ~(uint32_t)(BIDE_GATE_BUDGET | BIDE_GATE_BREAKER);
 }
 
-static void count_clients(struct explain_advice *a, uint64_t clients)
+static void advise_by_clients(struct explain_advice *a, uint64_t clients)
 {
     static const char question[] = "how many clients at one moment?";
     unsigned long long n = clients;
     a->pair.policy.jitter = BIDE_JITTER_FULL;
     a->pair.policy.backoff = BIDE_BACKOFF_EXPONENTIAL;
     if (clients == 0) {
-        step(a, question, "not said (--clients): full jitter");
+        advice_add_step(a, question, "not said (--clients): full jitter");
     } else if (clients < FEW_CLIENTS) {
-        step(a, question, "%llu, few: exponential backoff, jitter optional", n);
-        remark(a, "The tree lets few clients do without jitter. bide keeps it: it costs nothing, and few become many.");
+        advice_add_step(a, question, "%llu, few: exponential backoff, jitter optional", n);
+        advice_add_remark(
+            a, "The tree lets few clients do without jitter. bide keeps it: it costs nothing, and few become many.");
     } else if (clients <= MANY_CLIENTS) {
-        step(a, question, "%llu, many: full jitter", n);
+        advice_add_step(a, question, "%llu, many: full jitter", n);
     } else {
-        step(a, question, "%llu, very many: full jitter, token bucket, breaker", n);
-        demand_gates(a);
+        advice_add_step(a, question, "%llu, very many: full jitter, token bucket, breaker", n);
+        require_gates(a);
     }
 }
 
 /* ---- how soon ---- */
 
 /* Equal jitter waits half of its envelope at least. */
-static void demand_wait(struct explain_advice *a, int64_t least_ns)
+static void advise_by_min_wait(struct explain_advice *a, int64_t least_ns)
 {
     struct bide_policy *p = &a->pair.policy;
     char text[CONF_VALUE_SIZE];
     if (least_ns == 0) {
-        step(a, "a guaranteed least wait?", "no: full jitter");
+        advice_add_step(a, "a guaranteed least wait?", "no: full jitter");
         return;
     }
     p->jitter = BIDE_JITTER_EQUAL;
     p->base_ns = core_max(p->base_ns, core_product(least_ns, 2));
     p->cap_ns = core_max(p->cap_ns, p->base_ns);
-    step(a, "a guaranteed least wait?", "%s: equal jitter, base twice that", conf_duration_format(text, least_ns));
-    remark(a, "floor = %s with full jitter guarantees the same and keeps later windows wider.", text);
+    advice_add_step(a, "a guaranteed least wait?", "%s: equal jitter, base twice that",
+                    conf_duration_format(text, least_ns));
+    advice_add_remark(a, "floor = %s with full jitter guarantees the same and keeps later windows wider.", text);
 }
 
 /* ---- for whom ---- */
 
-static void place(struct explain_advice *a)
+static void advise_by_deadline(struct explain_advice *a)
 {
     struct bide_policy *p = &a->pair.policy;
     static const char question[] = "a long-running background job?";
@@ -99,12 +101,13 @@ static void place(struct explain_advice *a)
         p->jitter = BIDE_JITTER_DECORRELATED;
     if (background) {
         p->attempts_max = (uint32_t)core_min(p->attempts_max, BACKGROUND_MOST);
-        step(a, question, "yes, deadline %s: %s", text,
-             p->jitter == BIDE_JITTER_EQUAL ? "equal jitter stays, for the least wait" : "decorrelated jitter");
+        advice_add_step(a, question, "yes, deadline %s: %s", text,
+                        p->jitter == BIDE_JITTER_EQUAL ? "equal jitter stays, for the least wait"
+                                                       : "decorrelated jitter");
         return;
     }
     p->attempts_max = (uint32_t)core_max(FOREGROUND_LEAST, core_min(p->attempts_max, FOREGROUND_MOST));
-    step(a, question, "no, deadline %s: %u attempts", text, p->attempts_max);
+    advice_add_step(a, question, "no, deadline %s: %u attempts", text, p->attempts_max);
 }
 
 /* ---- how wide ---- */
@@ -122,10 +125,11 @@ static void measure_herd(struct explain_advice *a, const struct explain_subject 
         return;
     double want = (double)subject->clients / rate * (double)BIDE_S;
     int64_t want_ns = want < (double)BIDE_DURATION_MAX ? (int64_t)want : BIDE_DURATION_MAX;
-    remark(a,
-           "Retries of all clients stay below %g/s if the first window is %s wide or more: no kind of jitter makes "
-           "up for width.",
-           rate, conf_duration_format_short(text, want_ns));
+    advice_add_remark(
+        a,
+        "Retries of all clients stay below %g/s if the first window is %s wide or more: no kind of jitter makes "
+        "up for width.",
+        rate, conf_duration_format_short(text, want_ns));
 }
 
 /* ---- the tree ---- */
@@ -133,10 +137,10 @@ static void measure_herd(struct explain_advice *a, const struct explain_subject 
 void explain_advise(struct explain_advice *a, const struct explain_subject *subject)
 {
     *a = (struct explain_advice){.pair = *subject->pair};
-    step(a, "may the failure go away?", "the engine asks it of each (see the classes above)");
-    step(a, "is the request safe to repeat?", "likewise: unsafe ones need an idempotency key");
-    count_clients(a, subject->clients);
-    demand_wait(a, subject->min_wait_ns);
-    place(a);
+    advice_add_step(a, "may the failure go away?", "the engine asks it of each (see the classes above)");
+    advice_add_step(a, "is the request safe to repeat?", "likewise: unsafe ones need an idempotency key");
+    advise_by_clients(a, subject->clients);
+    advise_by_min_wait(a, subject->min_wait_ns);
+    advise_by_deadline(a);
     measure_herd(a, subject);
 }

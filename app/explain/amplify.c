@@ -12,14 +12,14 @@ static double power(double x, uint64_t n)
     return product;
 }
 
-static double least(double a, double b)
+static double min_double(double a, double b)
 {
     return a < b ? a : b;
 }
 
 /* ---- without a budget ---- */
 
-uint64_t explain_multiplied(uint32_t attempts, uint32_t layers)
+uint64_t explain_requests_multiplied(uint32_t attempts, uint32_t layers)
 {
     uint64_t product = 1;
     for (uint32_t i = 0; i < layers && attempts > 1; i++) {
@@ -30,7 +30,7 @@ uint64_t explain_multiplied(uint32_t attempts, uint32_t layers)
     return product;
 }
 
-uint64_t explain_layered(const struct bide_policy *policy, uint32_t layers)
+uint64_t explain_requests_by_layer_rule(const struct bide_policy *policy, uint32_t layers)
 {
     switch (policy->layer) {
     case BIDE_LAYER_NEVER: return 1;
@@ -38,10 +38,10 @@ uint64_t explain_layered(const struct bide_policy *policy, uint32_t layers)
     case BIDE_LAYER_ANY:
     default: break;
     }
-    return explain_multiplied(policy->attempts_max, layers);
+    return explain_requests_multiplied(policy->attempts_max, layers);
 }
 
-double explain_average(uint64_t attempts_most, double p)
+double explain_mean_attempts(uint64_t attempts_most, double p)
 {
     return p >= 1.0 ? (double)attempts_most : (1.0 - power(p, attempts_most)) / (1.0 - p);
 }
@@ -52,10 +52,10 @@ double explain_average(uint64_t attempts_most, double p)
 static double token_share(const struct bide_budget_config *b, double p, double rate)
 {
     double cost = b->cost_milli,
-           again = b->refund_permille > 0 ? cost * b->refund_permille / 1000.0 : b->earn_success_milli;
-    double trickle = rate > 0 ? b->refill_per_minute_milli / (60.0 * rate) : 0.0;
-    double earned = (1.0 - p) * b->earn_success_milli + b->earn_first_milli + trickle - p * b->cost_failure_milli;
-    double each = cost + p * b->cost_failure_milli - (1.0 - p) * again;
+           earn_again = b->refund_permille > 0 ? cost * b->refund_permille / 1000.0 : b->earn_success_milli;
+    double refill = rate > 0 ? b->refill_per_minute_milli / (60.0 * rate) : 0.0;
+    double earned = (1.0 - p) * b->earn_success_milli + b->earn_first_milli + refill - p * b->cost_failure_milli;
+    double each = cost + p * b->cost_failure_milli - (1.0 - p) * earn_again;
     if (b->capacity_milli == 0 || earned <= 0)
         return 0.0;
     return each > 0 ? earned / each : NO_LIMIT;
@@ -89,18 +89,18 @@ static double share_of(const struct bide_budget_config *b, double p, double rate
 
 static uint64_t attempts_of_one(const struct bide_policy *policy)
 {
-    return explain_layered(policy, 1);
+    return explain_requests_by_layer_rule(policy, 1);
 }
 
-double explain_budgeted(const struct explain_subject *subject, double p)
+double explain_mean_attempts_with_budget(const struct explain_subject *subject, double p)
 {
     const struct bide_target_config *target = &subject->pair->target;
-    double most = explain_average(attempts_of_one(&subject->pair->policy), p);
+    double most = explain_mean_attempts(attempts_of_one(&subject->pair->policy), p);
     bool observes = (target->observe & BIDE_GATE_BUDGET) != 0;
-    return observes ? most : least(most, 1.0 + share_of(&target->budget, p, explain_rate(subject)));
+    return observes ? most : min_double(most, 1.0 + share_of(&target->budget, p, explain_rate(subject)));
 }
 
-int64_t explain_burst(const struct bide_budget_config *b)
+int64_t explain_budget_burst(const struct bide_budget_config *b)
 {
     if (b->kind == BIDE_BUDGET_CONCURRENCY)
         return b->ratio_ppm == 0 ? b->reserve : EXPLAIN_UNLIMITED;
@@ -116,25 +116,26 @@ int64_t explain_burst(const struct bide_budget_config *b)
 static double layers_budgeted(const struct explain_subject *subject, double p, double budgeted)
 {
     const struct bide_policy *policy = &subject->pair->policy;
-    double most = explain_average(explain_layered(policy, subject->layers), p);
+    double most = explain_mean_attempts(explain_requests_by_layer_rule(policy, subject->layers), p);
     bool adds = policy->layer == BIDE_LAYER_OUTERMOST;
     double bound = adds ? 1.0 + subject->layers * (budgeted - 1.0) : power(budgeted, subject->layers);
-    return least(most, bound);
+    return min_double(most, bound);
 }
 
-void explain_amplify(struct explain_amplification *a, const struct explain_subject *subject)
+void explain_amplification_compute(struct explain_amplification *a, const struct explain_subject *subject)
 {
     static const unsigned shares[EXPLAIN_LOADS] = {100, 500, 1000};
     const struct bide_policy *policy = &subject->pair->policy;
     a->layers = subject->layers;
-    a->multiplied = explain_multiplied(policy->attempts_max, subject->layers);
-    a->layered = explain_layered(policy, subject->layers);
+    a->multiplied = explain_requests_multiplied(policy->attempts_max, subject->layers);
+    a->by_layer_rule = explain_requests_by_layer_rule(policy, subject->layers);
     double rate = explain_rate(subject);
-    a->retries_per_second = rate > 0 ? (explain_budgeted(subject, 1.0) - 1.0) * rate : -1.0;
-    a->burst = explain_burst(&subject->pair->target.budget);
+    a->retries_per_second = rate > 0 ? (explain_mean_attempts_with_budget(subject, 1.0) - 1.0) * rate : -1.0;
+    a->burst = explain_budget_burst(&subject->pair->target.budget);
     for (size_t i = 0; i < EXPLAIN_LOADS; i++) {
-        double p = shares[i] / 1000.0, budgeted = explain_budgeted(subject, p);
-        a->load[i] = (struct explain_load){shares[i], explain_average(attempts_of_one(policy), p), budgeted,
-                                           explain_average(a->multiplied, p), layers_budgeted(subject, p, budgeted)};
+        double p = shares[i] / 1000.0, budgeted = explain_mean_attempts_with_budget(subject, p);
+        a->load[i] =
+            (struct explain_load){shares[i], explain_mean_attempts(attempts_of_one(policy), p), budgeted,
+                                  explain_mean_attempts(a->multiplied, p), layers_budgeted(subject, p, budgeted)};
     }
 }

@@ -23,19 +23,19 @@
 #define EXPLAIN_UNLIMITED INT64_MAX
 
 /* k^n; UINT64_MAX: that or more. */
-uint64_t explain_multiplied(uint32_t attempts, uint32_t layers);
+uint64_t explain_requests_multiplied(uint32_t attempts, uint32_t layers);
 
 /* At most so many requests at the bottom for one at the top, by the policy's layer rule. */
-uint64_t explain_layered(const struct bide_policy *policy, uint32_t layers);
+uint64_t explain_requests_by_layer_rule(const struct bide_policy *policy, uint32_t layers);
 
 /* Attempts for each first attempt, when an attempt fails with probability p. */
-double explain_average(uint64_t attempts_most, double p);
+double explain_mean_attempts(uint64_t attempts_most, double p);
 
 /* The same with the budget, in the long run. Without a rate: at a high one. */
-double explain_budgeted(const struct explain_subject *subject, double p);
+double explain_mean_attempts_with_budget(const struct explain_subject *subject, double p);
 
 /* Retries that a full budget pays for at one moment; EXPLAIN_UNLIMITED: no such limit. */
-int64_t explain_burst(const struct bide_budget_config *budget);
+int64_t explain_budget_burst(const struct bide_budget_config *budget);
 
 /* A load for one share of failing attempts. */
 struct explain_load {
@@ -50,13 +50,13 @@ struct explain_load {
 struct explain_amplification {
     uint32_t layers;
     uint64_t multiplied;
-    uint64_t layered;
+    uint64_t by_layer_rule;
     int64_t burst;
     double
         retries_per_second; /* of one process, with the budget, when all attempts fail; below 0: the rate is not said */
     struct explain_load load[EXPLAIN_LOADS];
 };
 
-void explain_amplify(struct explain_amplification *amplification, const struct explain_subject *subject);
+void explain_amplification_compute(struct explain_amplification *amplification, const struct explain_subject *subject);
 
 #endif

@@ -30,7 +30,7 @@ struct settings {
     const char *method;
     const char *retry_after;
     const char *date;
-    bool key, has_reach, has_outcome_option;
+    bool key, has_evidence, has_outcome_option;
     enum bide_evidence evidence;
     uint32_t attempt, inbound;
     int64_t elapsed_ns;
@@ -45,12 +45,12 @@ static bool read_count(const char *value, int64_t most, int64_t *count)
 
 static const char *read_time(const char *value, int64_t *ns)
 {
-    bool right = conf_duration_parse(value, strlen(value), ns) && *ns > 0 && *ns <= BIDE_DURATION_MAX;
-    return right ? NULL : "a duration such as 200ms or 2s";
+    bool valid = conf_duration_parse(value, strlen(value), ns) && *ns > 0 && *ns <= BIDE_DURATION_MAX;
+    return valid ? NULL : "a duration such as 200ms or 2s";
 }
 
 /* What only a whole policy has use for. */
-static struct explain_subject *subject_of(void *settings)
+static struct explain_subject *settings_subject(void *settings)
 {
     struct settings *s = settings;
     s->has_report_option = true;
@@ -59,13 +59,13 @@ static struct explain_subject *subject_of(void *settings)
 
 static const char *read_slo(void *settings, const char *value)
 {
-    return read_time(value, &subject_of(settings)->slo_ns);
+    return read_time(value, &settings_subject(settings)->slo_ns);
 }
 
 /* Twice that must still be a wait. */
 static const char *read_min_wait(void *settings, const char *value)
 {
-    int64_t *ns = &subject_of(settings)->min_wait_ns;
+    int64_t *ns = &settings_subject(settings)->min_wait_ns;
     const char *want = read_time(value, ns);
     return want == NULL && *ns > BIDE_DURATION_MAX / 2 ? "at most some 15 years" : want;
 }
@@ -76,33 +76,33 @@ static const char *read_rate(void *settings, const char *value)
     bool minutes = strcmp(value + length, "/min") == 0 || strcmp(value + length, "/m") == 0;
     bool seconds = value[length] == '\0' || strcmp(value + length, "/s") == 0;
     int64_t milli = 0;
-    bool right = (minutes || seconds) && conf_decimal_parse(value, length, 1000, &milli) && milli > 0 &&
+    bool valid = (minutes || seconds) && conf_decimal_parse(value, length, 1000, &milli) && milli > 0 &&
                  milli <= RATE_MAX * 1000;
-    subject_of(settings)->rate_per_minute_milli = right ? milli * (minutes ? 1 : 60) : 0;
-    return right ? NULL : "requests per second or minute: 200, 0.5/s or 30/min";
+    settings_subject(settings)->rate_per_minute_milli = valid ? milli * (minutes ? 1 : 60) : 0;
+    return valid ? NULL : "requests per second or minute: 200, 0.5/s or 30/min";
 }
 
 static const char *read_shared(void *settings, const char *value)
 {
     (void)value;
-    subject_of(settings)->shared = true;
+    settings_subject(settings)->shared = true;
     return NULL;
 }
 
 static const char *read_layers(void *settings, const char *value)
 {
     int64_t count = 0;
-    bool right = read_count(value, LAYERS_MAX, &count);
-    subject_of(settings)->layers = (uint32_t)count;
-    return right ? NULL : "a number from 1 to 64";
+    bool valid = read_count(value, LAYERS_MAX, &count);
+    settings_subject(settings)->layers = (uint32_t)count;
+    return valid ? NULL : "a number from 1 to 64";
 }
 
 static const char *read_clients(void *settings, const char *value)
 {
     int64_t count = 0;
-    bool right = read_count(value, CLIENTS_MAX, &count);
-    subject_of(settings)->clients = (uint64_t)count;
-    return right ? NULL : "a number from 1 to 1000000000000";
+    bool valid = read_count(value, CLIENTS_MAX, &count);
+    settings_subject(settings)->clients = (uint64_t)count;
+    return valid ? NULL : "a number from 1 to 1000000000000";
 }
 
 #define SET(name)                                                                                                      \
@@ -130,7 +130,7 @@ static const char *read_format(void *settings, const char *value)
 
 /* ---- reading options of one outcome ---- */
 
-static struct settings *outcome_of(void *settings)
+static struct settings *settings_outcome(void *settings)
 {
     struct settings *s = settings;
     s->has_outcome_option = true;
@@ -139,58 +139,59 @@ static struct settings *outcome_of(void *settings)
 
 static const char *read_method(void *settings, const char *value)
 {
-    outcome_of(settings)->method = value;
-    bool right = value[0] != '\0' && value[strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-")] == '\0';
-    return right ? NULL : "a method in capitals, such as POST";
+    settings_outcome(settings)->method = value;
+    bool valid = value[0] != '\0' && value[strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-")] == '\0';
+    return valid ? NULL : "a method in capitals, such as POST";
 }
 
 static const char *set_key(void *settings, const char *value)
 {
     (void)value;
-    outcome_of(settings)->key = true;
+    settings_outcome(settings)->key = true;
     return NULL;
 }
 
 static const char *read_retry_after(void *settings, const char *value)
 {
-    outcome_of(settings)->retry_after = value; /* any text: servers send any */
+    settings_outcome(settings)->retry_after = value; /* any text: servers send any */
     return NULL;
 }
 
 static const char *read_date(void *settings, const char *value)
 {
     int64_t seconds;
-    outcome_of(settings)->date = value;
-    bool right = bide_http_date((struct bide_text){value, strlen(value)}, bide_wall_s(), &seconds);
-    return right ? NULL : "an HTTP date such as 'Sun, 06 Nov 1994 08:49:37 GMT'";
+    settings_outcome(settings)->date = value;
+    bool valid = bide_http_date((struct bide_text){value, strlen(value)}, bide_wall_s(), &seconds);
+    return valid ? NULL : "an HTTP date such as 'Sun, 06 Nov 1994 08:49:37 GMT'";
 }
 
-static const char *read_reach(void *settings, const char *value)
+static const char *read_evidence(void *settings, const char *value)
 {
-    struct settings *s = outcome_of(settings);
-    s->has_reach = true;
-    return explain_reach_read(value, &s->evidence) ? NULL : "unknown, not_sent, refused, answered or body_delivered";
+    struct settings *s = settings_outcome(settings);
+    s->has_evidence = true;
+    return explain_evidence_parse(value, &s->evidence) ? NULL
+                                                       : "unknown, not_sent, refused, answered or body_delivered";
 }
 
 static const char *read_attempt(void *settings, const char *value)
 {
     int64_t count = 0;
-    bool right = read_count(value, ATTEMPT_MAX, &count);
-    outcome_of(settings)->attempt = (uint32_t)count;
-    return right ? NULL : "a number from 1 to 1000";
+    bool valid = read_count(value, ATTEMPT_MAX, &count);
+    settings_outcome(settings)->attempt = (uint32_t)count;
+    return valid ? NULL : "a number from 1 to 1000";
 }
 
 static const char *read_inbound(void *settings, const char *value)
 {
     int64_t count = 0;
-    bool right = read_count(value, UINT32_MAX, &count);
-    outcome_of(settings)->inbound = (uint32_t)count;
-    return right ? NULL : "a number from 1 to 4294967295";
+    bool valid = read_count(value, UINT32_MAX, &count);
+    settings_outcome(settings)->inbound = (uint32_t)count;
+    return valid ? NULL : "a number from 1 to 4294967295";
 }
 
 static const char *read_elapsed(void *settings, const char *value)
 {
-    int64_t *ns = &outcome_of(settings)->elapsed_ns;
+    int64_t *ns = &settings_outcome(settings)->elapsed_ns;
     return conf_duration_parse(value, strlen(value), ns) && *ns == 0 ? NULL : read_time(value, ns);
 }
 
@@ -258,8 +259,8 @@ static const struct cli_option outcome_options[] = {
     {.name = "evidence",
      .value = "WORD",
      .help = "how far the request got, if known better",
-     .read = read_reach,
-     .choices = explain_reach_words,
+     .read = read_evidence,
+     .choices = explain_evidence_words,
      .details = "unknown, not_sent, refused, answered or body_delivered."},
     {.name = "inbound",
      .value = "N",
@@ -322,45 +323,45 @@ const struct cli_command cli_explain = {
 
 /* ---- answers ---- */
 
-static struct explain_screen screen_of(FILE *out)
+static struct explain_screen detect_screen(FILE *out)
 {
     struct cli_term term = cli_term_detect(out);
     return (struct explain_screen){out, term.colour, term.utf8, term.width};
 }
 
-static int finish(bool written, int status)
+static int finish_output(bool written, int status)
 {
     if (!written)
         return cli_fail(&cli_explain, "cannot be written as JSON: no memory, or a name that is not UTF-8");
     return cli_flush(&cli_explain) ? status : CLI_EXIT_BIDE_FAILED;
 }
 
-static int explain_policy(const struct settings *s, const struct conf_policy *policy)
+static int print_report(const struct settings *s, const struct conf_policy *policy)
 {
-    struct explain_screen screen = screen_of(stdout);
+    struct explain_screen screen = detect_screen(stdout);
     struct explain_report *report = calloc(1, sizeof *report);
     bool written = true;
     if (report == NULL)
         return cli_fail(&cli_explain, "no memory");
     report->policy = policy;
     report->subject = s->subject;
-    report->advises = s->subject.clients > 0 || s->subject.min_wait_ns > 0;
+    report->has_advice = s->subject.clients > 0 || s->subject.min_wait_ns > 0;
     report->sampled = s->options.has_seed;
     report->seed = s->options.seed;
     explain_report(report);
     if (s->json)
         written = explain_json_report(stdout, report);
     else
-        explain_show_report(&screen, report);
-    bool found = s->strict && explain_is_bad(&report->findings);
+        explain_print_report(&screen, report);
+    bool found = s->strict && explain_has_warnings(&report->findings);
     free(report);
-    return finish(written, found ? EXIT_FOUND : EXIT_SUCCESS);
+    return finish_output(written, found ? EXIT_FOUND : EXIT_SUCCESS);
 }
 
 /* By using `bide run` the user says that repeating is safe. */
-static enum bide_safety safety_of(const struct settings *s, const struct explain_event *event)
+static enum bide_safety safety_of(const struct settings *s, const struct explain_outcome_name *outcome_name)
 {
-    enum bide_safety safety = event->source == EXPLAIN_EXIT ? BIDE_IDEMPOTENT : BIDE_SAFE;
+    enum bide_safety safety = outcome_name->source == EXPLAIN_EXIT ? BIDE_IDEMPOTENT : BIDE_SAFE;
     if (s->method != NULL)
         safety = bide_method_safety(s->method, strlen(s->method));
     return s->key && safety != BIDE_SAFE ? BIDE_KEYED : safety;
@@ -373,21 +374,23 @@ static struct bide_hint hint_of(const struct settings *s)
     return bide_hint_retry_after(asked, at, bide_wall_s());
 }
 
-static int explain_event(const struct settings *s, const struct conf_policy *policy, const struct explain_event *event)
+static int print_prediction(const struct settings *s, const struct conf_policy *policy,
+                            const struct explain_outcome_name *outcome_name)
 {
-    struct explain_screen screen = screen_of(stdout);
-    struct explain_verdict verdict = {.policy = policy, .event = *event, .method = s->method, .hint = s->retry_after};
+    struct explain_screen screen = detect_screen(stdout);
+    struct explain_verdict verdict = {
+        .policy = policy, .outcome_name = *outcome_name, .method = s->method, .hint = s->retry_after};
     struct explain_case *c = &verdict.situation;
     bool written = true;
     if (s->attempt > policy->pair.policy.attempts_max)
         return cli_fail(&cli_explain, "--attempt %u: want 1 to %u, the attempts of %s", s->attempt,
                         policy->pair.policy.attempts_max, policy->name);
     c->pair = policy->pair;
-    c->request = (struct bide_request){.safety = safety_of(s, event), .seed = s->options.seed};
+    c->request = (struct bide_request){.safety = safety_of(s, outcome_name), .seed = s->options.seed};
     c->request.inbound.attempt = s->inbound;
-    c->outcome = explain_event_outcome(event, policy);
+    c->outcome = explain_outcome_name_classify(outcome_name, policy);
     c->outcome.hint = hint_of(s);
-    if (s->has_reach)
+    if (s->has_evidence)
         c->outcome.evidence = s->evidence;
     c->attempt = s->attempt;
     c->elapsed_ns = s->elapsed_ns;
@@ -396,11 +399,11 @@ static int explain_event(const struct settings *s, const struct conf_policy *pol
     if (s->json)
         written = explain_json_verdict(stdout, &verdict);
     else
-        explain_show_verdict(&screen, &verdict);
-    return finish(written, EXIT_SUCCESS);
+        explain_print_verdict(&screen, &verdict);
+    return finish_output(written, EXIT_SUCCESS);
 }
 
-static int convert(const struct settings *s, const struct conf_policy *policy)
+static int print_converted(const struct settings *s, const struct conf_policy *policy)
 {
     char losses[CONF_ERROR_MAX] = "";
     enum conf_format format = CONF_INI;
@@ -412,12 +415,12 @@ static int convert(const struct settings *s, const struct conf_policy *policy)
     fputs(text, stdout);
     free(text);
     cli_report_lines(&cli_explain, losses);
-    return finish(true, s->strict && losses[0] != '\0' ? EXIT_FOUND : EXIT_SUCCESS);
+    return finish_output(true, s->strict && losses[0] != '\0' ? EXIT_FOUND : EXIT_SUCCESS);
 }
 
-static int list(const struct settings *s)
+static int print_policies(const struct settings *s)
 {
-    struct explain_screen screen = screen_of(stdout);
+    struct explain_screen screen = detect_screen(stdout);
     char errors[CONF_ERROR_MAX], path[CONF_PATH_MAX];
     const char *file = s->options.config != NULL ? s->options.config : getenv("BIDE_CONFIG");
     struct conf conf = {0};
@@ -431,36 +434,36 @@ static int list(const struct settings *s)
     if (s->json)
         written = explain_json_list(stdout, &conf);
     else
-        explain_show_list(&screen, &conf);
+        explain_print_list(&screen, &conf);
     conf_free(&conf);
-    return finish(written, EXIT_SUCCESS);
+    return finish_output(written, EXIT_SUCCESS);
 }
 
 /* ---- operands ---- */
 
 struct operands {
     const char *policy;
-    bool has_event;
-    struct explain_event event;
+    bool has_outcome;
+    struct explain_outcome_name outcome_name;
 };
 
 /* NULL, or the word that fits nowhere; `want` says what would be right. */
-static const char *sort_operands(struct operands *sorted, char **words, const char **want)
+static const char *parse_operands(struct operands *sorted, char **words, const char **want)
 {
     while (*words != NULL) {
-        struct explain_event event;
-        size_t used = explain_event_read(&event, words, want);
+        struct explain_outcome_name outcome_name;
+        size_t used = explain_outcome_name_parse(&outcome_name, words, want);
         if (*want != NULL)
             return *words;
-        bool second = used > 0 ? sorted->has_event : sorted->policy != NULL;
+        bool second = used > 0 ? sorted->has_outcome : sorted->policy != NULL;
         *want = "one policy and one outcome";
         if (second)
             return *words;
         if (used > 0)
-            sorted->event = event;
+            sorted->outcome_name = outcome_name;
         else
             sorted->policy = *words;
-        sorted->has_event |= used > 0;
+        sorted->has_outcome |= used > 0;
         words += used > 0 ? used : 1;
     }
     *want = NULL;
@@ -468,19 +471,19 @@ static const char *sort_operands(struct operands *sorted, char **words, const ch
 }
 
 /* What does not go together; NULL: all is well. */
-static const char *contradiction(const struct settings *s, const struct operands *o)
+static const char *find_conflict(const struct settings *s, const struct operands *o)
 {
     if (s->format != NULL && s->json)
         return "--json does not go with --format: want --format json";
-    if (s->has_outcome_option && !o->has_event)
+    if (s->has_outcome_option && !o->has_outcome)
         return "--method, --key, --retry-after and the like speak of one outcome: want one, such as 503";
-    if (o->has_event && (s->format != NULL || s->list))
+    if (o->has_outcome && (s->format != NULL || s->list))
         return "an outcome does not go with --format or --list";
-    if (s->has_report_option && (o->has_event || s->format != NULL || s->list))
+    if (s->has_report_option && (o->has_outcome || s->format != NULL || s->list))
         return "--slo, --rate, --shared, --layers, --clients and --min-wait speak of a whole policy: want no outcome, "
                "no "
                "--format and no --list";
-    if (s->strict && (o->has_event || s->list))
+    if (s->strict && (o->has_outcome || s->list))
         return "--strict asks for findings: want a policy, without an outcome or --list";
     if (o->policy != NULL && s->list)
         return "--list takes no policy: want --config FILE --list for those of another file";
@@ -494,16 +497,16 @@ static int run(void *settings, char **words)
     struct settings *s = settings;
     struct operands sorted = {0};
     struct conf_policy policy;
-    const char *want, *stray = sort_operands(&sorted, words, &want);
-    if (stray != NULL)
-        return cli_fail(&cli_explain, "%s: want %s", stray, want);
-    if ((want = contradiction(s, &sorted)) != NULL)
+    const char *want, *unexpected = parse_operands(&sorted, words, &want);
+    if (unexpected != NULL)
+        return cli_fail(&cli_explain, "%s: want %s", unexpected, want);
+    if ((want = find_conflict(s, &sorted)) != NULL)
         return cli_fail(&cli_explain, "%s", want);
     if (s->list)
-        return list(s);
+        return print_policies(s);
     if (sorted.policy != NULL)
         s->options.name = sorted.policy;
-    bool command = sorted.has_event && sorted.event.source == EXPLAIN_EXIT;
+    bool command = sorted.has_outcome && sorted.outcome_name.source == EXPLAIN_EXIT;
     if (!cli_policy_resolve(&cli_explain, &s->options, command ? BIDE_PRESET_COMMAND : BIDE_PRESET_SERVICE, &policy)) {
         bool unknown = sorted.policy != NULL && policy.name[0] == '\0';
         if (unknown && strchr(sorted.policy, '#') == NULL) /* that one was meant as a policy */
@@ -512,6 +515,6 @@ static int run(void *settings, char **words)
         return CLI_EXIT_BIDE_FAILED;
     }
     if (s->format != NULL)
-        return convert(s, &policy);
-    return sorted.has_event ? explain_event(s, &policy, &sorted.event) : explain_policy(s, &policy);
+        return print_converted(s, &policy);
+    return sorted.has_outcome ? print_prediction(s, &policy, &sorted.outcome_name) : print_report(s, &policy);
 }

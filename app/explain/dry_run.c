@@ -14,8 +14,8 @@
 /* ---- the answer ---- */
 
 /* Fails attempts one after the other, in a way that every request survives, until the one that was asked for runs. */
-static struct bide_verdict lead_up(struct bide_call *call, const struct explain_case *s, struct bide_verdict v,
-                                   int64_t *now_ns)
+static struct bide_verdict call_advance_to_attempt(struct bide_call *call, const struct explain_case *s,
+                                                   struct bide_verdict v, int64_t *now_ns)
 {
     const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT};
     while (v.action == BIDE_START && v.attempt < s->attempt) {
@@ -35,7 +35,7 @@ static int64_t hint_width(const struct bide_policy *p, int64_t hint_ns)
     return core_max(core_share(hint_ns, p->hint_jitter_permille, 1000), p->base_ns);
 }
 
-static int64_t clamped(const struct bide_policy *p, int64_t hint_ns, int64_t own_ns)
+static int64_t hint_clamped(const struct bide_policy *p, int64_t hint_ns, int64_t own_ns)
 {
     return core_max(own_ns, core_min(hint_ns, core_sum(own_ns, p->hint_over_ns)));
 }
@@ -46,14 +46,14 @@ static struct bide_range hinted_window(const struct bide_policy *p, int64_t hint
     if (p->hint_long == BIDE_HINT_LONG_CLAMP)
         hint_ns = core_min(hint_ns, p->hint_max_ns);
     if (p->hint_rule == BIDE_HINT_RULE_CLAMP)
-        return (struct bide_range){clamped(p, hint_ns, own.lo_ns), clamped(p, hint_ns, own.hi_ns)};
+        return (struct bide_range){hint_clamped(p, hint_ns, own.lo_ns), hint_clamped(p, hint_ns, own.hi_ns)};
     if (p->hint_rule != BIDE_HINT_RULE_FLOOR)
         return (struct bide_range){hint_ns, hint_ns};
     int64_t most_ns = core_sum(hint_ns, hint_width(p, hint_ns));
     return (struct bide_range){core_max(hint_ns, own.lo_ns), core_max(most_ns, own.hi_ns)};
 }
 
-static bool hint_counts(const struct bide_policy *p, const struct bide_hint *hint)
+static bool hint_applies(const struct bide_policy *p, const struct bide_hint *hint)
 {
     bool ignored = hint->wait_ns > p->hint_max_ns && p->hint_long == BIDE_HINT_LONG_IGNORE;
     bool zero = hint->wait_ns == 0 && p->hint_rule != BIDE_HINT_RULE_PUSHBACK;
@@ -68,18 +68,18 @@ static struct bide_range wait_window(const struct explain_case *s, enum bide_rea
     if (reason == BIDE_REASON_CONFLICT)
         return (struct bide_range){0, 0};
     struct bide_range own = explain_window(p, step);
-    return hint_counts(p, &s->outcome.hint) ? hinted_window(p, s->outcome.hint.wait_ns, own) : own;
+    return hint_applies(p, &s->outcome.hint) ? hinted_window(p, s->outcome.hint.wait_ns, own) : own;
 }
 
-void explain_ask(struct explain_answer *a, const struct explain_case *s)
+void explain_dry_run(struct explain_prediction *a, const struct explain_case *s)
 {
     struct bide_target target;
     struct bide_call call;
     int64_t now_ns = BEGAN_NS;
-    *a = (struct explain_answer){.elapsed_ns = s->elapsed_ns};
+    *a = (struct explain_prediction){.elapsed_ns = s->elapsed_ns};
     bide_target_init(&target, &s->pair.target, now_ns, NULL);
     struct bide_verdict v = bide_call_begin(&call, &s->pair.policy, &target, &s->request, now_ns);
-    v = lead_up(&call, s, v, &now_ns);
+    v = call_advance_to_attempt(&call, s, v, &now_ns);
     a->reached = v.action == BIDE_START && v.attempt == s->attempt;
     now_ns = core_max(now_ns, core_sum(BEGAN_NS, s->elapsed_ns));
     a->elapsed_ns = now_ns - BEGAN_NS;
@@ -94,7 +94,7 @@ void explain_ask(struct explain_answer *a, const struct explain_case *s)
 /* ---- gates ---- */
 
 /* A case in which nothing refuses but what is put back. */
-static struct explain_case loosened(const struct explain_case *s)
+static struct explain_case case_loosened(const struct explain_case *s)
 {
     struct explain_case loose = *s;
     struct bide_policy *p = &loose.pair.policy;
@@ -111,83 +111,83 @@ static struct explain_case loosened(const struct explain_case *s)
     return loose;
 }
 
-static void put_key(struct explain_case *loose, const struct explain_case *s)
+static void restore_key(struct explain_case *loose, const struct explain_case *s)
 {
     loose->pair.policy.require_key = s->pair.policy.require_key;
 }
 
-static void put_kind(struct explain_case *loose, const struct explain_case *s)
+static void restore_kind(struct explain_case *loose, const struct explain_case *s)
 {
     loose->outcome.kind = s->outcome.kind;
     loose->outcome.flags |= s->outcome.flags & BIDE_FLAG_KEY_409;
 }
 
-static void put_reach(struct explain_case *loose, const struct explain_case *s)
+static void restore_evidence(struct explain_case *loose, const struct explain_case *s)
 {
     loose->outcome.evidence = s->outcome.evidence;
 }
 
-static void put_attempts(struct explain_case *loose, const struct explain_case *s)
+static void restore_attempts(struct explain_case *loose, const struct explain_case *s)
 {
     loose->pair.policy.attempts_max = s->pair.policy.attempts_max;
 }
 
-static void put_deadline(struct explain_case *loose, const struct explain_case *s)
+static void restore_deadline(struct explain_case *loose, const struct explain_case *s)
 {
     loose->pair.policy.deadline_ns = s->pair.policy.deadline_ns;
 }
 
-static void put_body(struct explain_case *loose, const struct explain_case *s)
+static void restore_body(struct explain_case *loose, const struct explain_case *s)
 {
     loose->outcome.flags |= s->outcome.flags & BIDE_FLAG_BODY_SPENT;
 }
 
 /* A gate only needs its bit. */
-static void put_nothing(struct explain_case *loose, const struct explain_case *s)
+static void restore_nothing(struct explain_case *loose, const struct explain_case *s)
 {
     (void)loose;
     (void)s;
 }
 
-static const struct question {
+static const struct gate_question {
     const char *name;
-    const char *asks;
-    void (*put)(struct explain_case *loose, const struct explain_case *s);
+    const char *question;
+    void (*restore)(struct explain_case *loose, const struct explain_case *s);
     uint32_t gate; /* enum bide_gate; 0: cannot be observed */
-    uint64_t whys;
-} questions[EXPLAIN_GATES] = {
-    {"key", "has it a key, if one is demanded?", put_key, BIDE_GATE_KEY, BIT(KEY_REQUIRED)},
-    {"kind", "may it go away by trying again?", put_kind, 0, BIT(PERMANENT) | BIT(CANCELLED) | BIT(SUCCEEDED)},
-    {"delivered", "has the caller seen none of an answer?", put_reach, 0, BIT(BODY_DELIVERED)},
-    {"attempts", "is there an attempt left?", put_attempts, 0, BIT(ATTEMPTS_SPENT)},
-    {"deadline", "is there time left?", put_deadline, 0, BIT(DEADLINE)},
-    {"layer", "is this the layer that retries?", put_nothing, BIDE_GATE_LAYER, BIT(INNER_LAYER)},
-    {"repeat", "is it safe to repeat?", put_nothing, BIDE_GATE_REPEAT, BIT(NOT_REPEATABLE)},
-    {"body", "can its body be sent again?", put_body, 0, BIT(BODY_SPENT)},
-    {"hint", "does the server allow it in time?", put_nothing, BIDE_GATE_HINT,
+    uint64_t reasons;
+} gate_questions[EXPLAIN_GATES] = {
+    {"key", "has it a key, if one is demanded?", restore_key, BIDE_GATE_KEY, BIT(KEY_REQUIRED)},
+    {"kind", "may it go away by trying again?", restore_kind, 0, BIT(PERMANENT) | BIT(CANCELLED) | BIT(SUCCEEDED)},
+    {"delivered", "has the caller seen none of an answer?", restore_evidence, 0, BIT(BODY_DELIVERED)},
+    {"attempts", "is there an attempt left?", restore_attempts, 0, BIT(ATTEMPTS_SPENT)},
+    {"deadline", "is there time left?", restore_deadline, 0, BIT(DEADLINE)},
+    {"layer", "is this the layer that retries?", restore_nothing, BIDE_GATE_LAYER, BIT(INNER_LAYER)},
+    {"repeat", "is it safe to repeat?", restore_nothing, BIDE_GATE_REPEAT, BIT(NOT_REPEATABLE)},
+    {"body", "can its body be sent again?", restore_body, 0, BIT(BODY_SPENT)},
+    {"hint", "does the server allow it in time?", restore_nothing, BIDE_GATE_HINT,
      BIT(SERVER_STOP) | BIT(HINT_TOO_LONG) | BIT(HINT_MISSING)},
-    {"wait", "does the wait end before the deadline?", put_deadline, 0, BIT(DEADLINE_NEAR)},
-    {"breaker", "is the target believed to be up?", put_nothing, BIDE_GATE_BREAKER,
+    {"wait", "does the wait end before the deadline?", restore_deadline, 0, BIT(DEADLINE_NEAR)},
+    {"breaker", "is the target believed to be up?", restore_nothing, BIDE_GATE_BREAKER,
      BIT(BREAKER_OPEN) | BIT(BREAKER_PROBING) | BIT(BREAKER_RAMPING)},
-    {"budget", "can the target afford a retry?", put_nothing, BIDE_GATE_BUDGET, BIT(BUDGET_EMPTY)},
+    {"budget", "can the target afford a retry?", restore_nothing, BIDE_GATE_BUDGET, BIT(BUDGET_EMPTY)},
 };
 
-static void ask_alone(struct explain_gate *gate, const struct question *q, const struct explain_case *s)
+static void gate_run_alone(struct explain_gate *gate, const struct gate_question *q, const struct explain_case *s)
 {
-    struct explain_case alone = loosened(s);
-    struct explain_answer answer;
+    struct explain_case alone = case_loosened(s);
+    struct explain_prediction prediction;
     uint32_t observe = s->pair.policy.observe | s->pair.target.observe;
     alone.pair.policy.observe &= ~q->gate;
     alone.pair.target.observe &= ~q->gate;
-    q->put(&alone, s);
-    explain_ask(&answer, &alone);
-    bool ends = answer.verdict.action == BIDE_GIVE_UP || answer.verdict.action == BIDE_DONE ||
-                answer.verdict.reason == BIDE_REASON_BUDGET_EMPTY; /* a long poll waits first */
-    bool refuses = ends && q->whys >> answer.verdict.reason & 1;
-    *gate = (struct explain_gate){.name = q->name, .asks = q->asks};
+    q->restore(&alone, s);
+    explain_dry_run(&prediction, &alone);
+    bool ends = prediction.verdict.action == BIDE_GIVE_UP || prediction.verdict.action == BIDE_DONE ||
+                prediction.verdict.reason == BIDE_REASON_BUDGET_EMPTY; /* a long poll waits first */
+    bool refuses = ends && q->reasons >> prediction.verdict.reason & 1;
+    *gate = (struct explain_gate){.name = q->name, .question = q->question};
     if (refuses) {
-        gate->said = observe & q->gate ? EXPLAIN_ONLY_OBSERVES : EXPLAIN_REFUSES;
-        gate->reason = answer.verdict.reason;
+        gate->result = observe & q->gate ? EXPLAIN_ONLY_OBSERVES : EXPLAIN_REFUSES;
+        gate->reason = prediction.verdict.reason;
     }
 }
 
@@ -195,16 +195,16 @@ void explain_gates(struct explain_gate gates[EXPLAIN_GATES], const struct explai
 {
     bool decided = false;
     for (size_t i = 0; i < EXPLAIN_GATES; i++) {
-        ask_alone(&gates[i], &questions[i], s);
-        if (gates[i].said == EXPLAIN_REFUSES && decided)
-            gates[i].said = EXPLAIN_WOULD_TOO;
-        decided = decided || gates[i].said == EXPLAIN_REFUSES;
+        gate_run_alone(&gates[i], &gate_questions[i], s);
+        if (gates[i].result == EXPLAIN_REFUSES && decided)
+            gates[i].result = EXPLAIN_WOULD_REFUSE_TOO;
+        decided = decided || gates[i].result == EXPLAIN_REFUSES;
     }
 }
 
 /* ---- what would change it ---- */
 
-static bool give_key(struct explain_case *s, char *text)
+static bool change_add_key(struct explain_case *s, char *text)
 {
     bool without = s->request.safety == BIDE_UNSAFE || s->request.safety == BIDE_IDEMPOTENT;
     s->request.safety = BIDE_KEYED;
@@ -212,7 +212,7 @@ static bool give_key(struct explain_case *s, char *text)
     return without;
 }
 
-static bool trust_server(struct explain_case *s, char *text)
+static bool change_trust_server(struct explain_case *s, char *text)
 {
     bool throttled = s->outcome.kind == BIDE_KIND_THROTTLED, unavailable = s->outcome.flags & BIDE_FLAG_UNAVAILABLE;
     uint32_t bit = throttled ? BIDE_TRUST_THROTTLED : BIDE_TRUST_UNAVAILABLE;
@@ -222,14 +222,14 @@ static bool trust_server(struct explain_case *s, char *text)
     return news;
 }
 
-static bool one_more(struct explain_case *s, char *text)
+static bool change_one_more_attempt(struct explain_case *s, char *text)
 {
     s->pair.policy.attempts_max = s->attempt + 1;
     snprintf(text, 64, "attempts = %u", s->attempt + 1);
     return true;
 }
 
-static bool more_time(struct explain_case *s, char *text)
+static bool change_longer_deadline(struct explain_case *s, char *text)
 {
     struct bide_policy *p = &s->pair.policy;
     bool bounded = p->deadline_ns != BIDE_NEVER;
@@ -238,7 +238,7 @@ static bool more_time(struct explain_case *s, char *text)
     return bounded;
 }
 
-static bool longer_hint(struct explain_case *s, char *text)
+static bool change_raise_hint_max(struct explain_case *s, char *text)
 {
     char value[CONF_VALUE_SIZE];
     bool asked = s->outcome.hint.kind == BIDE_HINT_WAIT && s->outcome.hint.wait_ns <= BIDE_DURATION_MAX;
@@ -247,7 +247,7 @@ static bool longer_hint(struct explain_case *s, char *text)
     return asked;
 }
 
-static bool drop_hint(struct explain_case *s, char *text)
+static bool change_drop_hint(struct explain_case *s, char *text)
 {
     bool had = s->outcome.hint.kind != BIDE_HINT_NONE;
     s->outcome.hint = (struct bide_hint){0};
@@ -255,7 +255,7 @@ static bool drop_hint(struct explain_case *s, char *text)
     return had;
 }
 
-static bool add_hint(struct explain_case *s, char *text)
+static bool change_add_hint(struct explain_case *s, char *text)
 {
     bool none = s->outcome.hint.kind == BIDE_HINT_NONE;
     s->outcome.hint = (struct bide_hint){BIDE_HINT_WAIT, BIDE_S};
@@ -263,7 +263,7 @@ static bool add_hint(struct explain_case *s, char *text)
     return none;
 }
 
-static bool be_outermost(struct explain_case *s, char *text)
+static bool change_become_outermost(struct explain_case *s, char *text)
 {
     bool inner = s->request.inbound.attempt > 1 || s->request.inbound.no_retry;
     s->request.inbound = (struct bide_inbound){0};
@@ -271,7 +271,7 @@ static bool be_outermost(struct explain_case *s, char *text)
     return inner;
 }
 
-static bool may_retry(struct explain_case *s, char *text)
+static bool change_layer_rule(struct explain_case *s, char *text)
 {
     bool never = s->pair.policy.layer == BIDE_LAYER_NEVER;
     s->pair.policy.layer = BIDE_LAYER_OUTERMOST;
@@ -279,14 +279,14 @@ static bool may_retry(struct explain_case *s, char *text)
     return never;
 }
 
-static bool fill_budget(struct explain_case *s, char *text)
+static bool change_fill_budget(struct explain_case *s, char *text)
 {
     s->pair.target.budget.kind = BIDE_BUDGET_NONE;
     snprintf(text, 64, "tokens in the budget");
     return true;
 }
 
-static bool fresh_body(struct explain_case *s, char *text)
+static bool change_rewindable_body(struct explain_case *s, char *text)
 {
     bool spent = s->outcome.flags & BIDE_FLAG_BODY_SPENT;
     s->outcome.flags &= ~(uint32_t)BIDE_FLAG_BODY_SPENT;
@@ -294,7 +294,7 @@ static bool fresh_body(struct explain_case *s, char *text)
     return spent;
 }
 
-static bool not_sent(struct explain_case *s, char *text)
+static bool change_prove_not_sent(struct explain_case *s, char *text)
 {
     bool sent = s->outcome.evidence == BIDE_EVIDENCE_UNKNOWN;
     s->outcome.evidence = BIDE_EVIDENCE_NOT_SENT;
@@ -304,37 +304,39 @@ static bool not_sent(struct explain_case *s, char *text)
 
 /* Each changes the case and names itself; false: there is nothing to change. Those that people can do come first. */
 static bool (*const changes_known[])(struct explain_case *s, char *text) = {
-    give_key,  one_more, more_time,    longer_hint, add_hint,    trust_server,
-    drop_hint, not_sent, be_outermost, may_retry,   fill_budget, fresh_body,
+    change_add_key,          change_one_more_attempt, change_longer_deadline, change_raise_hint_max,
+    change_add_hint,         change_trust_server,     change_drop_hint,       change_prove_not_sent,
+    change_become_outermost, change_layer_rule,       change_fill_budget,     change_rewindable_body,
 };
 
-static bool is_retried(const struct explain_case *s)
+static bool case_is_retried(const struct explain_case *s)
 {
-    struct explain_answer answer;
-    explain_ask(&answer, s);
-    return answer.reached && answer.verdict.action == BIDE_WAIT && answer.verdict.reason != BIDE_REASON_BUDGET_EMPTY;
+    struct explain_prediction prediction;
+    explain_dry_run(&prediction, s);
+    return prediction.reached && prediction.verdict.action == BIDE_WAIT &&
+           prediction.verdict.reason != BIDE_REASON_BUDGET_EMPTY;
 }
 
-static size_t single_changes(struct explain_change *changes, const struct explain_case *s)
+static size_t find_single_changes(struct explain_change *changes, const struct explain_case *s)
 {
     size_t count = 0;
     for (size_t i = 0; i < COUNT(changes_known) && count < EXPLAIN_CHANGES_MAX; i++) {
         struct explain_case changed = *s;
         char text[64];
-        if (changes_known[i](&changed, text) && is_retried(&changed))
+        if (changes_known[i](&changed, text) && case_is_retried(&changed))
             snprintf(changes[count++].text, sizeof changes->text, "with %s it would be retried", text);
     }
     return count;
 }
 
 /* The first pair that helps is enough. */
-static size_t pair_of_changes(struct explain_change *change, const struct explain_case *s)
+static size_t find_pair_of_changes(struct explain_change *change, const struct explain_case *s)
 {
     for (size_t i = 0; i < COUNT(changes_known); i++)
         for (size_t j = i + 1; j < COUNT(changes_known); j++) {
             struct explain_case changed = *s;
             char one[64], other[64];
-            if (!changes_known[i](&changed, one) || !changes_known[j](&changed, other) || !is_retried(&changed))
+            if (!changes_known[i](&changed, one) || !changes_known[j](&changed, other) || !case_is_retried(&changed))
                 continue;
             snprintf(change->text, sizeof change->text, "with %s and %s it would be retried", one, other);
             return 1;
@@ -343,7 +345,7 @@ static size_t pair_of_changes(struct explain_change *change, const struct explai
 }
 
 /* Of a retry: what it hangs on. */
-static size_t conditions(struct explain_change *changes, const struct explain_case *s)
+static size_t find_conditions(struct explain_change *changes, const struct explain_case *s)
 {
     static const char *const names[] = {[BIDE_UNSAFE] = "",
                                         [BIDE_IDEMPOTENT] = "an unsafe method (POST)",
@@ -351,7 +353,7 @@ static size_t conditions(struct explain_change *changes, const struct explain_ca
                                         [BIDE_KEYED] = "no idempotency key"};
     struct explain_case unsafe = *s;
     unsafe.request.safety = BIDE_UNSAFE;
-    if (s->request.safety == BIDE_UNSAFE || is_retried(&unsafe))
+    if (s->request.safety == BIDE_UNSAFE || case_is_retried(&unsafe))
         return 0;
     snprintf(changes[0].text, sizeof changes->text, "with %s it would not be retried", names[s->request.safety]);
     return 1;
@@ -361,10 +363,10 @@ size_t explain_changes(struct explain_change changes[EXPLAIN_CHANGES_MAX], const
 {
     if (s->outcome.kind == BIDE_KIND_OK)
         return 0;
-    if (is_retried(s))
-        return conditions(changes, s);
-    size_t count = single_changes(changes, s);
-    return count > 0 ? count : pair_of_changes(changes, s);
+    if (case_is_retried(s))
+        return find_conditions(changes, s);
+    size_t count = find_single_changes(changes, s);
+    return count > 0 ? count : find_pair_of_changes(changes, s);
 }
 
 /* ---- classes of failure ---- */
@@ -398,7 +400,7 @@ void explain_classes(struct explain_class classes[EXPLAIN_CLASSES], const struct
             struct explain_case s = {.pair = *pair, .outcome = failures[i].outcome, .attempt = 1};
             s.request = (struct bide_request){.safety = explain_columns[j].safety, .seed = seed};
             s.outcome.evidence = explain_columns[j].evidence;
-            explain_ask(&classes[i].cell[j], &s);
+            explain_dry_run(&classes[i].cell[j], &s);
         }
     }
 }

@@ -6,8 +6,8 @@
  *   - the answer itself;
  *   - each gate alone: everything else is loosened, and what the engine then says is that gate's word;
  *   - what would change the answer: one thing is changed, then two, until the engine says otherwise. */
-#ifndef EXPLAIN_OUTCOME_H
-#define EXPLAIN_OUTCOME_H
+#ifndef EXPLAIN_DRY_RUN_H
+#define EXPLAIN_DRY_RUN_H
 
 #include <bide/backoff.h>
 #include <bide/call.h>
@@ -22,7 +22,7 @@ struct explain_case {
     int64_t elapsed_ns; /* since begin */
 };
 
-struct explain_answer {
+struct explain_prediction {
     struct bide_verdict verdict;
     struct bide_range wait; /* WAIT: what is drawn from, over all seeds */
     int64_t wait_ns;        /* WAIT: what this seed draws */
@@ -30,21 +30,21 @@ struct explain_answer {
     bool reached;           /* false: the call was over before that attempt, and the verdict is of then */
 };
 
-void explain_ask(struct explain_answer *answer, const struct explain_case *situation);
+void explain_dry_run(struct explain_prediction *prediction, const struct explain_case *situation);
 
 /* ---- gates ---- */
 
-enum explain_said {
+enum explain_gate_result {
     EXPLAIN_PASSES,
-    EXPLAIN_REFUSES,       /* and so decides */
-    EXPLAIN_WOULD_TOO,     /* would refuse as well, but was not asked any more */
-    EXPLAIN_ONLY_OBSERVES, /* would refuse, if it did not only observe */
+    EXPLAIN_REFUSES,          /* and so decides */
+    EXPLAIN_WOULD_REFUSE_TOO, /* would refuse as well, but was not asked any more */
+    EXPLAIN_ONLY_OBSERVES,    /* would refuse, if it did not only observe */
 };
 
 struct explain_gate {
-    const char *name; /* "repeat" */
-    const char *asks; /* "may it be repeated?" */
-    enum explain_said said;
+    const char *name;     /* "repeat" */
+    const char *question; /* "may it be repeated?" */
+    enum explain_gate_result result;
     enum bide_reason reason; /* of a refusal */
 };
 #define EXPLAIN_GATES 12u
@@ -71,7 +71,7 @@ size_t explain_changes(struct explain_change changes[EXPLAIN_CHANGES_MAX], const
 struct explain_class {
     const char *name;     /* "throttled" */
     const char *examples; /* "429" */
-    struct explain_answer cell[EXPLAIN_COLUMNS];
+    struct explain_prediction cell[EXPLAIN_COLUMNS];
 };
 
 struct explain_column {

@@ -25,7 +25,7 @@
     "budget.kind = tokens, budget.capacity = 10, budget.earn_success = 0.1; and 1 for budget.cost, "                   \
     "budget.cost_throttled, budget.cost_timeout"
 
-struct view {
+struct check_input {
     const struct explain_subject *subject;
     const struct explain_schedule *schedule;
     const struct bide_policy *p;
@@ -35,7 +35,7 @@ struct view {
 
 /* ---- words ---- */
 
-static __attribute__((format(printf, 2, 3))) void say(struct explain_finding *f, const char *format, ...)
+static __attribute__((format(printf, 2, 3))) void finding_set_text(struct explain_finding *f, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -43,7 +43,7 @@ static __attribute__((format(printf, 2, 3))) void say(struct explain_finding *f,
     va_end(arguments);
 }
 
-static __attribute__((format(printf, 2, 3))) void fix(struct explain_finding *f, const char *format, ...)
+static __attribute__((format(printf, 2, 3))) void finding_set_fix(struct explain_finding *f, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -51,83 +51,85 @@ static __attribute__((format(printf, 2, 3))) void fix(struct explain_finding *f,
     va_end(arguments);
 }
 
-struct words {
+struct time_text {
     char text[CONF_VALUE_SIZE];
 };
 
-static const char *in(struct words *words, int64_t ns)
+static const char *format_time(struct time_text *time_text, int64_t ns)
 {
-    return conf_duration_format_short(words->text, ns);
+    return conf_duration_format_short(time_text->text, ns);
 }
 
-static bool retries(const struct view *v)
+static bool policy_retries(const struct check_input *v)
 {
     return v->p->attempts_max > 1 && v->p->layer != BIDE_LAYER_NEVER;
 }
 
 /* ---- what cannot be meant ---- */
 
-static int cap_below_base(const struct view *v)
+static int check_cap_below_base(const struct check_input *v)
 {
-    struct words cap, base;
+    struct time_text cap, base;
     if (v->p->cap_ns >= v->p->base_ns)
         return NONE;
-    say(v->f, "the cap of %s is below the base of %s", in(&cap, v->p->cap_ns), in(&base, v->p->base_ns));
-    fix(v->f, "cap = %s or more", base.text);
+    finding_set_text(v->f, "the cap of %s is below the base of %s", format_time(&cap, v->p->cap_ns),
+                     format_time(&base, v->p->base_ns));
+    finding_set_fix(v->f, "cap = %s or more", base.text);
     return EXPLAIN_ERROR;
 }
 
-static int invalid(const struct view *v)
+static int check_invalid(const struct check_input *v)
 {
     struct bide_problem problem;
     bool wrong = bide_policy_check(v->p, &problem) != BIDE_OK || bide_target_config_check(v->t, &problem) != BIDE_OK;
     if (!wrong || v->p->cap_ns < v->p->base_ns)
         return NONE;
-    say(v->f, "%s is %lld, which the engine refuses", problem.field, (long long)problem.value);
-    fix(v->f, "%s", problem.want);
+    finding_set_text(v->f, "%s is %lld, which the engine refuses", problem.field, (long long)problem.value);
+    finding_set_fix(v->f, "%s", problem.want);
     return EXPLAIN_ERROR;
 }
 
 /* ---- attempts and waits ---- */
 
-static int no_retry(const struct view *v)
+static int check_no_retry(const struct check_input *v)
 {
     bool one = v->p->attempts_max == 1;
-    if (retries(v))
+    if (policy_retries(v))
         return NONE;
-    say(v->f, "nothing is ever retried: %s", one ? "there is one attempt" : "layer is never");
-    fix(v->f, "%s", one ? "attempts = 3 or more" : "layer = outermost");
+    finding_set_text(v->f, "nothing is ever retried: %s", one ? "there is one attempt" : "layer is never");
+    finding_set_fix(v->f, "%s", one ? "attempts = 3 or more" : "layer = outermost");
     return EXPLAIN_NOTE;
 }
 
-static int many_attempts(const struct view *v)
+static int check_many_attempts(const struct check_input *v)
 {
-    if (!retries(v) || v->p->attempts_max <= ATTEMPTS_MANY)
+    if (!policy_retries(v) || v->p->attempts_max <= ATTEMPTS_MANY)
         return NONE;
-    say(v->f, "%u attempts: in an outage each caller sends %u times its load", v->p->attempts_max, v->p->attempts_max);
-    fix(v->f, "attempts = 3 to %u; what must not be lost belongs into a queue", ATTEMPTS_MANY);
+    finding_set_text(v->f, "%u attempts: in an outage each caller sends %u times its load", v->p->attempts_max,
+                     v->p->attempts_max);
+    finding_set_fix(v->f, "attempts = 3 to %u; what must not be lost belongs into a queue", ATTEMPTS_MANY);
     return EXPLAIN_WARNING;
 }
 
-static int no_wait(const struct view *v)
+static int check_no_wait(const struct check_input *v)
 {
-    struct words base;
-    if (!retries(v))
+    struct time_text base;
+    if (!policy_retries(v))
         return NONE;
     if (v->p->backoff == BIDE_BACKOFF_NONE)
-        say(v->f, "retries follow at once, without any wait");
+        finding_set_text(v->f, "retries follow at once, without any wait");
     else if (v->p->base_ns < BASE_SHORT_NS)
-        say(v->f, "the base of %s is no wait for a server in trouble", in(&base, v->p->base_ns));
+        finding_set_text(v->f, "the base of %s is no wait for a server in trouble", format_time(&base, v->p->base_ns));
     else
         return NONE;
-    fix(v->f, "backoff = exponential with a base of 100ms to 1s");
+    finding_set_fix(v->f, "backoff = exponential with a base of 100ms to 1s");
     return EXPLAIN_WARNING;
 }
 
 /* Growth matters from the second wait on. */
-static int no_growth(const struct view *v)
+static int check_no_growth(const struct check_input *v)
 {
-    if (!retries(v) || v->p->attempts_max < 3 || v->p->backoff == BIDE_BACKOFF_NONE)
+    if (!policy_retries(v) || v->p->attempts_max < 3 || v->p->backoff == BIDE_BACKOFF_NONE)
         return NONE;
     bool fixed = v->p->backoff == BIDE_BACKOFF_FIXED || v->p->cap_ns == v->p->base_ns;
     bool linear = v->p->backoff == BIDE_BACKOFF_LINEAR;
@@ -135,205 +137,212 @@ static int no_growth(const struct view *v)
     bool own = v->p->jitter == BIDE_JITTER_DECORRELATED || v->p->jitter == BIDE_JITTER_DECORRELATED_AWS;
     if (!fixed && (own || (!linear && !slow)))
         return NONE;
-    say(v->f, "the wait %s: an outage that lasts is asked as often as a blip",
-        fixed ? "does not grow" : "grows slowly");
-    fix(v->f, "backoff = exponential, multiplier = 2x, and a cap above the base");
+    finding_set_text(v->f, "the wait %s: an outage that lasts is asked as often as a blip",
+                     fixed ? "does not grow" : "grows slowly");
+    finding_set_fix(v->f, "backoff = exponential, multiplier = 2x, and a cap above the base");
     return fixed ? EXPLAIN_WARNING : EXPLAIN_NOTE;
 }
 
-static int no_jitter(const struct view *v)
+static int check_no_jitter(const struct check_input *v)
 {
-    if (!retries(v) || v->p->jitter != BIDE_JITTER_NONE || v->p->backoff == BIDE_BACKOFF_NONE)
+    if (!policy_retries(v) || v->p->jitter != BIDE_JITTER_NONE || v->p->backoff == BIDE_BACKOFF_NONE)
         return NONE;
-    say(v->f, "no jitter: callers that fail together come back together, every time");
-    fix(v->f, "jitter = full");
+    finding_set_text(v->f, "no jitter: callers that fail together come back together, every time");
+    finding_set_fix(v->f, "jitter = full");
     return EXPLAIN_WARNING;
 }
 
-static int lumped_jitter(const struct view *v)
+static int check_lumped_jitter(const struct check_input *v)
 {
-    struct words cap;
-    if (!retries(v) || v->p->jitter != BIDE_JITTER_DECORRELATED_AWS)
+    struct time_text cap;
+    if (!policy_retries(v) || v->p->jitter != BIDE_JITTER_DECORRELATED_AWS)
         return NONE;
-    say(v->f, "decorrelated_aws cuts what it drew: many waits are exactly the cap of %s", in(&cap, v->p->cap_ns));
-    fix(v->f, "jitter = decorrelated, which cuts the window instead");
+    finding_set_text(v->f, "decorrelated_aws cuts what it drew: many waits are exactly the cap of %s",
+                     format_time(&cap, v->p->cap_ns));
+    finding_set_fix(v->f, "jitter = decorrelated, which cuts the window instead");
     return EXPLAIN_NOTE;
 }
 
-static int past_cap(const struct view *v)
+static int check_jitter_past_cap(const struct check_input *v)
 {
-    struct words cap;
+    struct time_text cap;
     if (!v->p->jitter_past_cap || v->p->jitter != BIDE_JITTER_PROPORTIONAL || v->p->jitter_hi_permille <= 1000)
         return NONE;
-    say(v->f, "jitter may pass the cap of %s by %u.%u %%", in(&cap, v->p->cap_ns),
-        (v->p->jitter_hi_permille - 1000) / 10, v->p->jitter_hi_permille % 10);
-    fix(v->f, "jitter_hi = 100%% and jitter_past_cap = no, unless it must be as gRPC");
+    finding_set_text(v->f, "jitter may pass the cap of %s by %u.%u %%", format_time(&cap, v->p->cap_ns),
+                     (v->p->jitter_hi_permille - 1000) / 10, v->p->jitter_hi_permille % 10);
+    finding_set_fix(v->f, "jitter_hi = 100%% and jitter_past_cap = no, unless it must be as gRPC");
     return EXPLAIN_NOTE;
 }
 
-static int long_cap(const struct view *v)
+static int check_long_cap(const struct check_input *v)
 {
-    struct words cap;
-    if (!retries(v) || v->p->cap_ns <= CAP_LONG_NS)
+    struct time_text cap;
+    if (!policy_retries(v) || v->p->cap_ns <= CAP_LONG_NS)
         return NONE;
-    say(v->f, "the cap of %s is beyond what anybody waits for", in(&cap, v->p->cap_ns));
-    fix(v->f, "cap = 30s to 120s");
+    finding_set_text(v->f, "the cap of %s is beyond what anybody waits for", format_time(&cap, v->p->cap_ns));
+    finding_set_fix(v->f, "cap = 30s to 120s");
     return EXPLAIN_WARNING;
 }
 
 /* ---- time ---- */
 
-static int no_deadline(const struct view *v)
+static int check_no_deadline(const struct check_input *v)
 {
-    struct words worst;
+    struct time_text worst;
     if (v->p->deadline_ns != BIDE_NEVER)
         return NONE;
-    if (v->schedule->uncut_ns == BIDE_NEVER)
-        say(v->f, "no deadline: nothing ends a call whose attempt hangs");
+    if (v->schedule->worst_without_deadline_ns == BIDE_NEVER)
+        finding_set_text(v->f, "no deadline: nothing ends a call whose attempt hangs");
     else
-        say(v->f, "no deadline: a call may take %s, and longer if a server asks for time",
-            in(&worst, v->schedule->uncut_ns));
-    fix(v->f, "deadline = the time after which nobody wants the answer");
+        finding_set_text(v->f, "no deadline: a call may take %s, and longer if a server asks for time",
+                         format_time(&worst, v->schedule->worst_without_deadline_ns));
+    finding_set_fix(v->f, "deadline = the time after which nobody wants the answer");
     return EXPLAIN_WARNING;
 }
 
-static int no_timeout(const struct view *v)
+static int check_no_attempt_timeout(const struct check_input *v)
 {
-    if (v->p->attempt_timeout_ns != BIDE_NEVER || !retries(v))
+    if (v->p->attempt_timeout_ns != BIDE_NEVER || !policy_retries(v))
         return NONE;
-    say(v->f, "no attempt timeout: a first attempt that hangs leaves no %s for a second",
-        v->p->deadline_ns == BIDE_NEVER ? "chance" : "time");
-    fix(v->f, "attempt_timeout = a little above the slowest good answer");
+    finding_set_text(v->f, "no attempt timeout: a first attempt that hangs leaves no %s for a second",
+                     v->p->deadline_ns == BIDE_NEVER ? "chance" : "time");
+    finding_set_fix(v->f, "attempt_timeout = a little above the slowest good answer");
     return EXPLAIN_WARNING;
 }
 
-static int deadline_below_timeout(const struct view *v)
+static int check_deadline_below_timeout(const struct check_input *v)
 {
-    struct words deadline, timeout;
-    if (!retries(v) || v->p->attempt_timeout_ns == BIDE_NEVER || v->p->attempt_timeout_ns < v->p->deadline_ns)
+    struct time_text deadline, timeout;
+    if (!policy_retries(v) || v->p->attempt_timeout_ns == BIDE_NEVER || v->p->attempt_timeout_ns < v->p->deadline_ns)
         return NONE;
-    say(v->f, "the deadline of %s is no longer than one attempt of %s: after a slow one none follows",
-        in(&deadline, v->p->deadline_ns), in(&timeout, v->p->attempt_timeout_ns));
-    fix(v->f, "attempt_timeout well below the deadline");
+    finding_set_text(v->f, "the deadline of %s is no longer than one attempt of %s: after a slow one none follows",
+                     format_time(&deadline, v->p->deadline_ns), format_time(&timeout, v->p->attempt_timeout_ns));
+    finding_set_fix(v->f, "attempt_timeout well below the deadline");
     return EXPLAIN_WARNING;
 }
 
-static int deadline_below_backoff(const struct view *v)
+static int check_deadline_below_backoff(const struct check_input *v)
 {
-    struct words deadline, wait;
+    struct time_text deadline, wait;
     int64_t longest_ns = 0;
-    if (!retries(v) || v->p->deadline_ns == BIDE_NEVER)
+    if (!policy_retries(v) || v->p->deadline_ns == BIDE_NEVER)
         return NONE;
     for (uint32_t i = 0; i < v->schedule->waits; i++)
         longest_ns = core_max(longest_ns, v->schedule->wait[i].window.hi_ns);
     bool never = v->schedule->wait[0].window.lo_ns >= v->p->deadline_ns;
     if (longest_ns < v->p->deadline_ns)
         return NONE;
-    say(v->f, "the deadline of %s is shorter than one backoff of %s%s", in(&deadline, v->p->deadline_ns),
-        in(&wait, longest_ns), never ? ": no retry can ever start" : "");
-    fix(v->f, "a longer deadline, or a smaller base or cap");
+    finding_set_text(v->f, "the deadline of %s is shorter than one backoff of %s%s",
+                     format_time(&deadline, v->p->deadline_ns), format_time(&wait, longest_ns),
+                     never ? ": no retry can ever start" : "");
+    finding_set_fix(v->f, "a longer deadline, or a smaller base or cap");
     return never ? EXPLAIN_ERROR : EXPLAIN_WARNING;
 }
 
-static int binds(const struct view *v)
+static int check_binds_first(const struct check_input *v)
 {
     const struct explain_schedule *s = v->schedule;
-    struct words left;
-    if (!retries(v))
+    struct time_text left;
+    if (!policy_retries(v))
         return NONE;
     if (s->deadline_ns == BIDE_NEVER)
-        say(v->f, "attempts bind: there is no deadline");
+        finding_set_text(v->f, "attempts bind: there is no deadline");
     else if (explain_binds(s) == EXPLAIN_DEADLINE_BINDS)
-        say(v->f, "the deadline binds first: at most %u of %u attempts can start", s->at_best, s->attempts);
+        finding_set_text(v->f, "the deadline binds first: at most %u of %u attempts can start", s->attempts_best_case,
+                         s->attempts);
     else if (explain_binds(s) == EXPLAIN_EITHER_BINDS)
-        say(v->f, "attempts bind if they fail quickly; if they time out, the deadline does, after attempt %u of %u",
-            s->surely, s->attempts);
-    else if (s->uncut_ns > s->deadline_ns)
-        say(v->f, "attempts bind first: all %u start, the last with %s left at the worst", s->attempts,
-            in(&left, s->deadline_ns - s->wait[s->waits - 1].latest_ns));
+        finding_set_text(
+            v->f, "attempts bind if they fail quickly; if they time out, the deadline does, after attempt %u of %u",
+            s->attempts_worst_case, s->attempts);
+    else if (s->worst_without_deadline_ns > s->deadline_ns)
+        finding_set_text(v->f, "attempts bind first: all %u start, the last with %s left at the worst", s->attempts,
+                         format_time(&left, s->deadline_ns - s->wait[s->waits - 1].latest_ns));
     else
-        say(v->f, "attempts bind first: all %u end %s before the deadline at the worst", s->attempts,
-            in(&left, s->deadline_ns - s->uncut_ns));
+        finding_set_text(v->f, "attempts bind first: all %u end %s before the deadline at the worst", s->attempts,
+                         format_time(&left, s->deadline_ns - s->worst_without_deadline_ns));
     return EXPLAIN_NOTE;
 }
 
-static int slo(const struct view *v)
+static int slo(const struct check_input *v)
 {
-    struct words retries_take, third, all;
+    struct time_text retries_take, third, all;
     if (v->subject->slo_ns == 0)
         return NONE;
     struct explain_slo slo = explain_slo(v->schedule, v->subject->slo_ns);
     if (slo.fits)
         return NONE;
     if (slo.retries_ns == BIDE_NEVER)
-        say(v->f, "retries have no limit in time: a third of an SLO of %s is %s", in(&all, v->subject->slo_ns),
-            in(&third, slo.third_ns));
+        finding_set_text(v->f, "retries have no limit in time: a third of an SLO of %s is %s",
+                         format_time(&all, v->subject->slo_ns), format_time(&third, slo.third_ns));
     else
-        say(v->f, "retries take up to %s; a third of an SLO of %s is %s", in(&retries_take, slo.retries_ns),
-            in(&all, v->subject->slo_ns), in(&third, slo.third_ns));
+        finding_set_text(v->f, "retries take up to %s; a third of an SLO of %s is %s",
+                         format_time(&retries_take, slo.retries_ns), format_time(&all, v->subject->slo_ns),
+                         format_time(&third, slo.third_ns));
     if (v->p->attempt_timeout_ns == BIDE_NEVER)
-        fix(v->f, "an attempt_timeout, so that attempts end");
+        finding_set_fix(v->f, "an attempt_timeout, so that attempts end");
     else
-        fix(v->f, "attempts = %u%s", slo.attempts_fit, slo.attempts_fit == 1 ? ", no retry, or shorter attempts" : "");
+        finding_set_fix(v->f, "attempts = %u%s", slo.attempts_that_fit,
+                        slo.attempts_that_fit == 1 ? ", no retry, or shorter attempts" : "");
     return EXPLAIN_WARNING;
 }
 
 /* ---- hints ---- */
 
-static int unheard(const struct view *v)
+static int check_hints_ignored(const struct check_input *v)
 {
-    if (!retries(v) || v->p->hint_rule != BIDE_HINT_RULE_IGNORE)
+    if (!policy_retries(v) || v->p->hint_rule != BIDE_HINT_RULE_IGNORE)
         return NONE;
-    say(v->f, "Retry-After and the like are not heard: a server that asks for time gets none");
-    fix(v->f, "hint_rule = floor");
+    finding_set_text(v->f, "Retry-After and the like are not heard: a server that asks for time gets none");
+    finding_set_fix(v->f, "hint_rule = floor");
     return EXPLAIN_WARNING;
 }
 
 /* A clamp cuts or lifts at our own backoff, which is jittered itself. */
-static int hint_in_step(const struct view *v)
+static int check_hints_without_jitter(const struct check_input *v)
 {
     bool exact = v->p->hint_rule == BIDE_HINT_RULE_EXACT || v->p->hint_rule == BIDE_HINT_RULE_PUSHBACK;
-    if (!retries(v) || !exact)
+    if (!policy_retries(v) || !exact)
         return NONE;
-    say(v->f, "a hint is kept to the nanosecond: all who were told the same instant return at it");
-    fix(v->f, "hint_rule = floor, which spreads upwards");
+    finding_set_text(v->f, "a hint is kept to the nanosecond: all who were told the same instant return at it");
+    finding_set_fix(v->f, "hint_rule = floor, which spreads upwards");
     return EXPLAIN_NOTE;
 }
 
 /* To give up on a long hint, and to give up because it ends after the deadline, is the same deed. */
-static int hint_beyond_deadline(const struct view *v)
+static int check_hint_beyond_deadline(const struct check_input *v)
 {
-    struct words most, deadline;
+    struct time_text most, deadline;
     bool heard = v->p->hint_rule != BIDE_HINT_RULE_IGNORE && v->p->hint_long != BIDE_HINT_LONG_GIVE_UP;
-    if (!retries(v) || !heard || v->p->deadline_ns == BIDE_NEVER || v->p->hint_max_ns < v->p->deadline_ns)
+    if (!policy_retries(v) || !heard || v->p->deadline_ns == BIDE_NEVER || v->p->hint_max_ns < v->p->deadline_ns)
         return NONE;
-    say(v->f, "hint_max of %s is beyond the deadline of %s: what hint_long says is never reached",
-        in(&most, v->p->hint_max_ns), in(&deadline, v->p->deadline_ns));
-    fix(v->f, "hint_max below the deadline");
+    finding_set_text(v->f, "hint_max of %s is beyond the deadline of %s: what hint_long says is never reached",
+                     format_time(&most, v->p->hint_max_ns), format_time(&deadline, v->p->deadline_ns));
+    finding_set_fix(v->f, "hint_max below the deadline");
     return EXPLAIN_NOTE;
 }
 
 /* ---- what may be repeated ---- */
 
-static int unsafe_repeat(const struct view *v)
+static int check_unsafe_repeat(const struct check_input *v)
 {
-    if (!retries(v))
+    if (!policy_retries(v))
         return NONE;
     if (v->p->observe & BIDE_GATE_REPEAT) {
-        say(v->f, "the repeat gate only observes: a POST that may have run is sent again");
-        fix(v->f, "take repeat out of observe, and send an idempotency key");
+        finding_set_text(v->f, "the repeat gate only observes: a POST that may have run is sent again");
+        finding_set_fix(v->f, "take repeat out of observe, and send an idempotency key");
         return EXPLAIN_WARNING;
     }
     if (v->t->trust == 0)
         return NONE;
-    say(v->f, "an unsafe request is repeated when the server answers %s%s%s: right only if it never ran then",
-        v->t->trust & BIDE_TRUST_THROTTLED ? "429" : "", v->t->trust == 3 ? " or " : "",
-        v->t->trust & BIDE_TRUST_UNAVAILABLE ? "503" : "");
-    fix(v->f, "trust = none, unless the server's documentation says so");
+    finding_set_text(v->f,
+                     "an unsafe request is repeated when the server answers %s%s%s: right only if it never ran then",
+                     v->t->trust & BIDE_TRUST_THROTTLED ? "429" : "", v->t->trust == 3 ? " or " : "",
+                     v->t->trust & BIDE_TRUST_UNAVAILABLE ? "503" : "");
+    finding_set_fix(v->f, "trust = none, unless the server's documentation says so");
     return EXPLAIN_NOTE;
 }
 
-static int observing(const struct view *v)
+static int check_observing(const struct check_input *v)
 {
     uint32_t gates = (v->p->observe & ~(uint32_t)BIDE_GATE_REPEAT) | (v->t->observe & ~(uint32_t)BIDE_GATE_BUDGET);
     int length = 0;
@@ -344,35 +353,36 @@ static int observing(const struct view *v)
         if (gates & 1u << i)
             length += snprintf(list + length, sizeof list - (size_t)length, "%s%s", length > 0 ? ", " : "",
                                bide_gate_label((enum bide_gate)(1u << i)));
-    say(v->f, "only observed, so it refuses nothing: %s", list);
-    fix(v->f, "observe = none, once the counters look right");
+    finding_set_text(v->f, "only observed, so it refuses nothing: %s", list);
+    finding_set_fix(v->f, "observe = none, once the counters look right");
     return EXPLAIN_NOTE;
 }
 
 /* ---- the budget ---- */
 
-static int no_budget(const struct view *v)
+static int check_no_budget(const struct check_input *v)
 {
     bool observes = (v->t->observe & BIDE_GATE_BUDGET) != 0;
-    if (!retries(v) || (v->t->budget.kind != BIDE_BUDGET_NONE && !observes))
+    if (!policy_retries(v) || (v->t->budget.kind != BIDE_BUDGET_NONE && !observes))
         return NONE;
-    say(v->f, "%s: when all calls fail, all of them use all %u attempts",
-        observes ? "the budget only observes" : "no retry budget", v->p->attempts_max);
-    fix(v->f, "%s", observes ? "take budget out of observe" : TOKENS);
+    finding_set_text(v->f, "%s: when all calls fail, all of them use all %u attempts",
+                     observes ? "the budget only observes" : "no retry budget", v->p->attempts_max);
+    finding_set_fix(v->f, "%s", observes ? "take budget out of observe" : TOKENS);
     return EXPLAIN_WARNING;
 }
 
-static int budget_of_nothing(const struct view *v)
+static int check_budget_without_tokens(const struct check_input *v)
 {
-    if (!retries(v) || v->t->budget.kind != BIDE_BUDGET_TOKENS || v->t->budget.capacity_milli > 0)
+    if (!policy_retries(v) || v->t->budget.kind != BIDE_BUDGET_TOKENS || v->t->budget.capacity_milli > 0)
         return NONE;
-    say(v->f, "the budget holds no tokens: of %u attempts only the first is ever made", v->p->attempts_max);
-    fix(v->f, "budget.capacity = 10, or attempts = 1 if that is meant");
+    finding_set_text(v->f, "the budget holds no tokens: of %u attempts only the first is ever made",
+                     v->p->attempts_max);
+    finding_set_fix(v->f, "budget.capacity = 10, or attempts = 1 if that is meant");
     return EXPLAIN_WARNING;
 }
 
 /* Seconds of total failure until a full bucket is empty; what flows in during that time included. */
-static double seconds_to_bind(const struct view *v, double rate)
+static double seconds_to_bind(const struct check_input *v, double rate)
 {
     const struct bide_budget_config *b = &v->t->budget;
     double cost = b->cost_milli + (double)b->cost_failure_milli, want = rate * (v->p->attempts_max - 1.0);
@@ -380,95 +390,98 @@ static double seconds_to_bind(const struct view *v, double rate)
     return drain > 0 ? (b->capacity_milli - (double)b->threshold_milli) / drain : -1.0;
 }
 
-static int loose_tokens(const struct view *v)
+static int check_loose_tokens(const struct check_input *v)
 {
     const struct bide_budget_config *b = &v->t->budget;
     double rate = explain_rate(v->subject), most = v->p->attempts_max - 1.0;
     if (b->cost_failure_milli == 0 && b->earn_first_milli >= most * b->cost_milli) {
-        say(v->f, "the budget never binds: each first attempt earns what all its retries cost");
-        fix(v->f, "budget.earn_first = 0, and earn by success");
+        finding_set_text(v->f, "the budget never binds: each first attempt earns what all its retries cost");
+        finding_set_fix(v->f, "budget.earn_first = 0, and earn by success");
         return EXPLAIN_WARNING;
     }
     double seconds = rate > 0 ? seconds_to_bind(v, rate) : 0.0;
     if (seconds >= 0 && seconds <= FILL_LONG_S)
         return NONE;
     if (seconds < 0)
-        say(v->f, "the budget never binds at %g requests/s: it earns faster than they can retry", rate);
+        finding_set_text(v->f, "the budget never binds at %g requests/s: it earns faster than they can retry", rate);
     else
-        say(v->f, "at %g requests/s the budget binds after %.0f s of total failure", rate, seconds);
-    fix(v->f, "a smaller budget.capacity%s", seconds < 0 ? " and budget.refill_per_minute" : "");
+        finding_set_text(v->f, "at %g requests/s the budget binds after %.0f s of total failure", rate, seconds);
+    finding_set_fix(v->f, "a smaller budget.capacity%s", seconds < 0 ? " and budget.refill_per_minute" : "");
     return EXPLAIN_WARNING;
 }
 
-static int loose_window(const struct view *v)
+static int check_loose_window(const struct check_input *v)
 {
     const struct bide_budget_config *b = &v->t->budget;
     double rate = explain_rate(v->subject), most = v->p->attempts_max - 1.0;
     double requests = rate * (double)b->window_ns / (double)BIDE_S;
     if (b->ratio_ppm / 1e6 >= most)
-        say(v->f, "the budget never binds: it allows as many retries as there can be");
+        finding_set_text(v->f, "the budget never binds: it allows as many retries as there can be");
     else if (rate > 0 && requests < b->min_volume)
-        say(v->f, "the budget never binds at %g requests/s: its window sees %.1f, and counts from %u", rate, requests,
-            b->min_volume);
+        finding_set_text(v->f, "the budget never binds at %g requests/s: its window sees %.1f, and counts from %u",
+                         rate, requests, b->min_volume);
     else if (rate > 0 && requests * b->ratio_ppm / 1e6 + b->reserve >= requests * most)
-        say(v->f, "the budget never binds at %g requests/s: its reserve of %u pays for all retries", rate, b->reserve);
+        finding_set_text(v->f, "the budget never binds at %g requests/s: its reserve of %u pays for all retries", rate,
+                         b->reserve);
     else
         return NONE;
-    fix(v->f, "%s", b->ratio_ppm / 1e6 >= most ? "budget.ratio = 10%" : TOKENS);
+    finding_set_fix(v->f, "%s", b->ratio_ppm / 1e6 >= most ? "budget.ratio = 10%" : TOKENS);
     return EXPLAIN_WARNING;
 }
 
-static int loose_budget(const struct view *v)
+static int check_budget_never_binds(const struct check_input *v)
 {
     const struct bide_budget_config *b = &v->t->budget;
-    if (!retries(v) || v->t->observe & BIDE_GATE_BUDGET)
+    if (!policy_retries(v) || v->t->observe & BIDE_GATE_BUDGET)
         return NONE;
     if (b->kind == BIDE_BUDGET_TOKENS && b->capacity_milli > 0)
-        return loose_tokens(v);
+        return check_loose_tokens(v);
     if (b->kind == BIDE_BUDGET_WINDOW)
-        return loose_window(v);
+        return check_loose_window(v);
     if (b->kind != BIDE_BUDGET_CONCURRENCY || b->ratio_ppm < 1000000)
         return NONE;
-    say(v->f, "the budget never binds: every call in flight may be in a retry");
-    fix(v->f, "budget.ratio = 20%%");
+    finding_set_text(v->f, "the budget never binds: every call in flight may be in a retry");
+    finding_set_fix(v->f, "budget.ratio = 20%%");
     return EXPLAIN_WARNING;
 }
 
-static int funded_by_first(const struct view *v)
+static int check_budget_earns_in_outage(const struct check_input *v)
 {
-    if (!retries(v) || v->t->budget.kind != BIDE_BUDGET_TOKENS || v->t->budget.earn_first_milli == 0)
+    if (!policy_retries(v) || v->t->budget.kind != BIDE_BUDGET_TOKENS || v->t->budget.earn_first_milli == 0)
         return NONE;
-    say(v->f, "first attempts fund the budget, in an outage too: an overloaded server may never recover");
-    fix(v->f, "budget.earn_first = 0, and earn by success");
+    finding_set_text(v->f, "first attempts fund the budget, in an outage too: an overloaded server may never recover");
+    finding_set_fix(v->f, "budget.earn_first = 0, and earn by success");
     return EXPLAIN_NOTE;
 }
 
 /* No policy can be right here: sharing is how a program opens its target. Whoever does so says --shared. */
-static int needs_sharing(const struct view *v)
+static int check_needs_sharing(const struct check_input *v)
 {
     double rate = explain_rate(v->subject);
-    if (!retries(v) || rate <= RATE_SHARED || v->subject->shared)
+    if (!policy_retries(v) || rate <= RATE_SHARED || v->subject->shared)
         return NONE;
-    say(v->f, "%g requests/s: a budget that is not shared is of one process, so n processes spend n of them", rate);
-    fix(v->f, "bide run --shared, bide fetch --shared or bide_shared_open, one budget for a host (say --shared here "
+    finding_set_text(
+        v->f, "%g requests/s: a budget that is not shared is of one process, so n processes spend n of them", rate);
+    finding_set_fix(
+        v->f, "bide run --shared, bide fetch --shared or bide_shared_open, one budget for a host (say --shared here "
               "then); for several hosts, divide the capacity by their number");
     return EXPLAIN_WARNING;
 }
 
 /* ---- the breaker ---- */
 
-static int no_breaker(const struct view *v)
+static int check_no_breaker(const struct check_input *v)
 {
     if (v->t->breaker.kind != BIDE_BREAKER_OFF)
         return NONE;
-    say(v->f, "no breaker: first attempts go on however long the outage lasts");
-    fix(v->f, "breaker.kind = time_window");
+    finding_set_text(v->f, "no breaker: first attempts go on however long the outage lasts");
+    finding_set_fix(v->f, "breaker.kind = time_window");
     return EXPLAIN_NOTE;
 }
 
 /* Of the retries that are wanted within some time of total failure, as many as the budget can pay: what a full one
  * holds, and what flows in meanwhile. */
-static double paid_retries(const struct view *v, double seconds, double wanted)
+static double paid_retries(const struct check_input *v, double seconds, double wanted)
 {
     const struct bide_budget_config *b = &v->t->budget;
     double rate = explain_rate(v->subject), window = (double)b->window_ns / (double)BIDE_S, paid = wanted;
@@ -488,53 +501,54 @@ static double paid_retries(const struct view *v, double seconds, double wanted)
 }
 
 /* Every attempt votes. An entry of a window of ten slots lives for its length at the longest. */
-static int deaf_breaker(const struct view *v)
+static int check_breaker_never_opens(const struct check_input *v)
 {
     const struct bide_breaker_config *b = &v->t->breaker;
     double seconds = (double)b->window_ns / (double)BIDE_S, firsts = explain_rate(v->subject) * seconds;
-    double again = paid_retries(v, seconds, retries(v) ? firsts * (v->p->attempts_max - 1.0) : 0);
+    double again = paid_retries(v, seconds, policy_retries(v) ? firsts * (v->p->attempts_max - 1.0) : 0);
     if (b->kind != BIDE_BREAKER_BY_TIME || firsts == 0 || firsts + again >= b->min_volume)
         return NONE;
-    struct words window;
-    say(v->f,
+    struct time_text window;
+    finding_set_text(
+        v->f,
         "the breaker never opens at %g requests/s: at most %.1f votes in %s, %.1f of them retries, and it wants %u",
-        explain_rate(v->subject), firsts + again, in(&window, b->window_ns), again, b->min_volume);
-    fix(v->f, "a smaller breaker.min_volume, a longer breaker.window, or breaker.kind = consecutive");
+        explain_rate(v->subject), firsts + again, format_time(&window, b->window_ns), again, b->min_volume);
+    finding_set_fix(v->f, "a smaller breaker.min_volume, a longer breaker.window, or breaker.kind = consecutive");
     return EXPLAIN_WARNING;
 }
 
-static int stubborn_breaker(const struct view *v)
+static int check_breaker_needs_all_failures(const struct check_input *v)
 {
     const struct bide_breaker_config *b = &v->t->breaker;
     bool ratio = b->kind == BIDE_BREAKER_BY_TIME || b->kind == BIDE_BREAKER_BY_COUNT;
     if (!ratio || b->ratio_permille < 1000)
         return NONE;
-    say(v->f, "a single success in its window keeps the breaker closed");
-    fix(v->f, "breaker.ratio = 50%%");
+    finding_set_text(v->f, "a single success in its window keeps the breaker closed");
+    finding_set_fix(v->f, "breaker.ratio = 50%%");
     return EXPLAIN_NOTE;
 }
 
 /* ---- more than one ---- */
 
-static int every_layer(const struct view *v)
+static int check_layers_multiply(const struct check_input *v)
 {
     uint32_t layers = v->subject->layers;
-    if (!retries(v) || layers < 2 || v->p->layer != BIDE_LAYER_ANY)
+    if (!policy_retries(v) || layers < 2 || v->p->layer != BIDE_LAYER_ANY)
         return NONE;
-    say(v->f, "every one of %u layers retries: %llu requests at the bottom for one at the top", layers,
-        (unsigned long long)explain_multiplied(v->p->attempts_max, layers));
-    fix(v->f, "layer = outermost: at most %llu",
-        1 + (unsigned long long)layers * (unsigned long long)(v->p->attempts_max - 1));
+    finding_set_text(v->f, "every one of %u layers retries: %llu requests at the bottom for one at the top", layers,
+                     (unsigned long long)explain_requests_multiplied(v->p->attempts_max, layers));
+    finding_set_fix(v->f, "layer = outermost: at most %llu",
+                    1 + (unsigned long long)layers * (unsigned long long)(v->p->attempts_max - 1));
     return EXPLAIN_WARNING;
 }
 
-static int free_hedges(const struct view *v)
+static int check_hedges_without_budget(const struct check_input *v)
 {
     bool free = v->t->budget.kind == BIDE_BUDGET_NONE || v->t->observe & BIDE_GATE_BUDGET;
     if (v->p->hedges_max == 0 || !free)
         return NONE;
-    say(v->f, "hedges without a budget: a slow server gets up to %u times its load", v->p->hedges_max + 1);
-    fix(v->f, "%s", TOKENS);
+    finding_set_text(v->f, "hedges without a budget: a slow server gets up to %u times its load", v->p->hedges_max + 1);
+    finding_set_fix(v->f, "%s", TOKENS);
     return EXPLAIN_WARNING;
 }
 
@@ -542,39 +556,39 @@ static int free_hedges(const struct view *v)
 
 static const struct check {
     const char *id;
-    int (*look)(const struct view *view);
+    int (*run)(const struct check_input *check_input);
 } checks[] = {
-    {"cap-below-base", cap_below_base},
-    {"invalid", invalid},
-    {"no-retry", no_retry},
-    {"many-attempts", many_attempts},
-    {"no-wait", no_wait},
-    {"no-growth", no_growth},
-    {"no-jitter", no_jitter},
-    {"lumped-jitter", lumped_jitter},
-    {"jitter-past-cap", past_cap},
-    {"long-cap", long_cap},
-    {"no-deadline", no_deadline},
-    {"no-attempt-timeout", no_timeout},
-    {"deadline-below-timeout", deadline_below_timeout},
-    {"deadline-below-backoff", deadline_below_backoff},
+    {"cap-below-base", check_cap_below_base},
+    {"invalid", check_invalid},
+    {"no-retry", check_no_retry},
+    {"many-attempts", check_many_attempts},
+    {"no-wait", check_no_wait},
+    {"no-growth", check_no_growth},
+    {"no-jitter", check_no_jitter},
+    {"lumped-jitter", check_lumped_jitter},
+    {"jitter-past-cap", check_jitter_past_cap},
+    {"long-cap", check_long_cap},
+    {"no-deadline", check_no_deadline},
+    {"no-attempt-timeout", check_no_attempt_timeout},
+    {"deadline-below-timeout", check_deadline_below_timeout},
+    {"deadline-below-backoff", check_deadline_below_backoff},
     {"slo", slo},
-    {"hints-ignored", unheard},
-    {"hints-in-step", hint_in_step},
-    {"hint-beyond-deadline", hint_beyond_deadline},
-    {"unsafe-repeat", unsafe_repeat},
-    {"observing", observing},
-    {"no-budget", no_budget},
-    {"budget-of-nothing", budget_of_nothing},
-    {"loose-budget", loose_budget},
-    {"funded-by-first", funded_by_first},
-    {"needs-sharing", needs_sharing},
-    {"no-breaker", no_breaker},
-    {"deaf-breaker", deaf_breaker},
-    {"stubborn-breaker", stubborn_breaker},
-    {"every-layer", every_layer},
-    {"free-hedges", free_hedges},
-    {"binds-first", binds},
+    {"hints-ignored", check_hints_ignored},
+    {"hints-in-step", check_hints_without_jitter},
+    {"hint-beyond-deadline", check_hint_beyond_deadline},
+    {"unsafe-repeat", check_unsafe_repeat},
+    {"observing", check_observing},
+    {"no-budget", check_no_budget},
+    {"budget-of-nothing", check_budget_without_tokens},
+    {"loose-budget", check_budget_never_binds},
+    {"funded-by-first", check_budget_earns_in_outage},
+    {"needs-sharing", check_needs_sharing},
+    {"no-breaker", check_no_breaker},
+    {"deaf-breaker", check_breaker_never_opens},
+    {"stubborn-breaker", check_breaker_needs_all_failures},
+    {"every-layer", check_layers_multiply},
+    {"free-hedges", check_hedges_without_budget},
+    {"binds-first", check_binds_first},
 };
 #define CHECKS (sizeof checks / sizeof *checks)
 _Static_assert(CHECKS <= EXPLAIN_FINDINGS_MAX, "each check finds at most one thing");
@@ -585,7 +599,7 @@ const char *explain_finding_id(size_t i)
 }
 
 /* Worst first; equally bad ones as they were found. */
-static void add(struct explain_findings *all, const struct explain_finding *found)
+static void findings_insert(struct explain_findings *all, const struct explain_finding *found)
 {
     size_t at = all->count++;
     for (; at > 0 && all->finding[at - 1].severity < found->severity; at--)
@@ -593,22 +607,22 @@ static void add(struct explain_findings *all, const struct explain_finding *foun
     all->finding[at] = *found;
 }
 
-void explain_find(struct explain_findings *all, const struct explain_subject *subject,
-                  const struct explain_schedule *schedule)
+void explain_run_checks(struct explain_findings *all, const struct explain_subject *subject,
+                        const struct explain_schedule *schedule)
 {
     all->count = 0;
     for (size_t i = 0; i < CHECKS; i++) {
         struct explain_finding found = {.id = checks[i].id};
-        struct view view = {subject, schedule, &subject->pair->policy, &subject->pair->target, &found};
-        int severity = checks[i].look(&view);
+        struct check_input check_input = {subject, schedule, &subject->pair->policy, &subject->pair->target, &found};
+        int severity = checks[i].run(&check_input);
         if (severity == NONE)
             continue;
         found.severity = (enum explain_severity)severity;
-        add(all, &found);
+        findings_insert(all, &found);
     }
 }
 
-bool explain_is_bad(const struct explain_findings *all)
+bool explain_has_warnings(const struct explain_findings *all)
 {
     return all->count > 0 && all->finding[0].severity > EXPLAIN_NOTE;
 }

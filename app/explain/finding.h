@@ -25,11 +25,11 @@ struct explain_findings {
     size_t count;
 };
 
-void explain_find(struct explain_findings *findings, const struct explain_subject *subject,
-                  const struct explain_schedule *schedule);
+void explain_run_checks(struct explain_findings *findings, const struct explain_subject *subject,
+                        const struct explain_schedule *schedule);
 
 /* Anything worse than a note: what --strict asks. */
-bool explain_is_bad(const struct explain_findings *findings);
+bool explain_has_warnings(const struct explain_findings *findings);
 
 /* "note", "warning", "error". */
 const char *explain_severity_label(enum explain_severity severity);

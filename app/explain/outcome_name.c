@@ -15,22 +15,31 @@ struct name {
     int number;
 };
 
-#define NAME(number)                                                                                                   \
+#define NAMED_NUMBER(number)                                                                                           \
     {                                                                                                                  \
 #number, number                                                                                                \
     }
 
 /* Those that the table of bide_classify_errno knows, and a few that are permanent. */
 static const struct name errnos[] = {
-    NAME(ECONNREFUSED), NAME(ECONNRESET),  NAME(ECONNABORTED), NAME(ETIMEDOUT), NAME(EPIPE),         NAME(EHOSTUNREACH),
-    NAME(EHOSTDOWN),    NAME(ENETUNREACH), NAME(ENETDOWN),     NAME(ENETRESET), NAME(EADDRNOTAVAIL), NAME(EADDRINUSE),
-    NAME(EINPROGRESS),  NAME(EAGAIN),      NAME(EMFILE),       NAME(ENFILE),    NAME(ENOBUFS),       NAME(ENOMEM),
-    NAME(EINTR),        NAME(ECANCELED),   NAME(EACCES),       NAME(EPERM),     NAME(EINVAL),        NAME(ENOENT),
-    NAME(ENOTCONN),     {NULL, 0},
+    NAMED_NUMBER(ECONNREFUSED),  NAMED_NUMBER(ECONNRESET),
+    NAMED_NUMBER(ECONNABORTED),  NAMED_NUMBER(ETIMEDOUT),
+    NAMED_NUMBER(EPIPE),         NAMED_NUMBER(EHOSTUNREACH),
+    NAMED_NUMBER(EHOSTDOWN),     NAMED_NUMBER(ENETUNREACH),
+    NAMED_NUMBER(ENETDOWN),      NAMED_NUMBER(ENETRESET),
+    NAMED_NUMBER(EADDRNOTAVAIL), NAMED_NUMBER(EADDRINUSE),
+    NAMED_NUMBER(EINPROGRESS),   NAMED_NUMBER(EAGAIN),
+    NAMED_NUMBER(EMFILE),        NAMED_NUMBER(ENFILE),
+    NAMED_NUMBER(ENOBUFS),       NAMED_NUMBER(ENOMEM),
+    NAMED_NUMBER(EINTR),         NAMED_NUMBER(ECANCELED),
+    NAMED_NUMBER(EACCES),        NAMED_NUMBER(EPERM),
+    NAMED_NUMBER(EINVAL),        NAMED_NUMBER(ENOENT),
+    NAMED_NUMBER(ENOTCONN),      {NULL, 0},
 };
 
 static const struct name resolver[] = {
-    NAME(EAI_AGAIN), NAME(EAI_FAIL), NAME(EAI_NONAME), NAME(EAI_MEMORY), NAME(EAI_SYSTEM), {NULL, 0},
+    NAMED_NUMBER(EAI_AGAIN),  NAMED_NUMBER(EAI_FAIL),   NAMED_NUMBER(EAI_NONAME),
+    NAMED_NUMBER(EAI_MEMORY), NAMED_NUMBER(EAI_SYSTEM), {NULL, 0},
 };
 
 static const struct name grpc_codes[] = {
@@ -70,7 +79,7 @@ static const struct word {
     enum explain_source source;
     int number;
     const char *shown;
-} everyday[] = {
+} aliases[] = {
     {"timeout", EXPLAIN_ERRNO, ETIMEDOUT, "timeout (ETIMEDOUT)"},
     {"refused", EXPLAIN_ERRNO, ECONNREFUSED, "connection refused (ECONNREFUSED)"},
     {"reset", EXPLAIN_ERRNO, ECONNRESET, "connection reset (ECONNRESET)"},
@@ -80,7 +89,7 @@ static const struct word {
     {NULL, EXPLAIN_KIND, 0, NULL},
 };
 
-static const struct name *find(const struct name *names, const char *word)
+static const struct name *name_find(const struct name *names, const char *word)
 {
     while (names->name != NULL && strcasecmp(names->name, word) != 0)
         names++;
@@ -95,7 +104,7 @@ static bool is_number(const char *word)
 }
 
 /* One that is too long for an int is too large for every table. */
-static int number_of(const char *word)
+static int parse_number(const char *word)
 {
     return strlen(word) > 9 ? -1 : (int)strtol(word, NULL, 10);
 }
@@ -114,109 +123,114 @@ static const struct family {
 };
 #define FAMILIES (sizeof families / sizeof *families)
 
-static void show(struct explain_event *event, const struct family *family)
+static void name_format(struct explain_outcome_name *outcome_name, const struct family *family)
 {
     const struct name *name = family->names;
-    while (name != NULL && name->name != NULL && name->number != event->number)
+    while (name != NULL && name->name != NULL && name->number != outcome_name->number)
         name++;
     if (name != NULL && name->name != NULL)
-        snprintf(event->name, sizeof event->name, "%s %s (%d)", family->shown, name->name, event->number);
+        snprintf(outcome_name->name, sizeof outcome_name->name, "%s %s (%d)", family->shown, name->name,
+                 outcome_name->number);
     else
-        snprintf(event->name, sizeof event->name, "%s %d", family->shown, event->number);
+        snprintf(outcome_name->name, sizeof outcome_name->name, "%s %d", family->shown, outcome_name->number);
 }
 
-static bool read_member(struct explain_event *event, const struct family *family, const char *word, const char **want)
+static bool family_parse(struct explain_outcome_name *outcome_name, const struct family *family, const char *word,
+                         const char **want)
 {
-    const struct name *name = family->names != NULL && word != NULL ? find(family->names, word) : NULL;
+    const struct name *name = family->names != NULL && word != NULL ? name_find(family->names, word) : NULL;
     *want = family->want;
     if (name == NULL && (word == NULL || !is_number(word)))
         return false;
-    event->source = family->source;
-    event->number = name != NULL ? name->number : number_of(word);
-    if (event->number < family->least || event->number > family->most)
+    outcome_name->source = family->source;
+    outcome_name->number = name != NULL ? name->number : parse_number(word);
+    if (outcome_name->number < family->least || outcome_name->number > family->most)
         return false;
     *want = NULL;
-    show(event, family);
+    name_format(outcome_name, family);
     return true;
 }
 
 /* ---- words ---- */
 
-static bool read_name(struct explain_event *event, enum explain_source source, const struct name *names,
-                      const char *word)
+static bool outcome_parse_name(struct explain_outcome_name *outcome_name, enum explain_source source,
+                               const struct name *names, const char *word)
 {
-    const struct name *name = find(names, word);
+    const struct name *name = name_find(names, word);
     if (name == NULL)
         return false;
-    event->source = source;
-    event->number = name->number;
-    snprintf(event->name, sizeof event->name, "%s", name->name);
+    outcome_name->source = source;
+    outcome_name->number = name->number;
+    snprintf(outcome_name->name, sizeof outcome_name->name, "%s", name->name);
     return true;
 }
 
-static bool read_everyday(struct explain_event *event, const char *text)
+static bool outcome_parse_alias(struct explain_outcome_name *outcome_name, const char *text)
 {
-    const struct word *word = everyday;
+    const struct word *word = aliases;
     while (word->word != NULL && strcasecmp(word->word, text) != 0)
         word++;
     if (word->word == NULL)
         return false;
-    event->source = word->source;
-    event->number = word->number;
-    snprintf(event->name, sizeof event->name, "%s", word->shown);
+    outcome_name->source = word->source;
+    outcome_name->number = word->number;
+    snprintf(outcome_name->name, sizeof outcome_name->name, "%s", word->shown);
     return true;
 }
 
 /* "exit" "75", or "exit:75". */
-static size_t read_family(struct explain_event *event, char *const *words, const char **want)
+static size_t outcome_parse_family(struct explain_outcome_name *outcome_name, char *const *words, const char **want)
 {
     for (size_t i = 0; i < FAMILIES; i++) {
         size_t length = strlen(families[i].prefix);
         if (strncasecmp(words[0], families[i].prefix, length) != 0)
             continue;
         if (words[0][length] == ':')
-            return read_member(event, &families[i], words[0] + length + 1, want);
+            return family_parse(outcome_name, &families[i], words[0] + length + 1, want);
         if (words[0][length] == '\0' && words[1] != NULL) /* alone it may name a policy: grpc is a preset */
-            return read_member(event, &families[i], words[1], want) ? 2 : 0;
+            return family_parse(outcome_name, &families[i], words[1], want) ? 2 : 0;
     }
     return 0;
 }
 
-size_t explain_event_read(struct explain_event *event, char *const *words, const char **want)
+size_t explain_outcome_name_parse(struct explain_outcome_name *outcome_name, char *const *words, const char **want)
 {
     *want = NULL;
     if (is_number(words[0]))
-        return read_member(event, &families[0], words[0], want);
-    size_t used = read_family(event, words, want);
+        return family_parse(outcome_name, &families[0], words[0], want);
+    size_t used = outcome_parse_family(outcome_name, words, want);
     if (used > 0 || *want != NULL)
         return used;
-    return read_everyday(event, words[0]) || read_name(event, EXPLAIN_ERRNO, errnos, words[0]) ||
-           read_name(event, EXPLAIN_DNS, resolver, words[0]) || read_name(event, EXPLAIN_KIND, kinds, words[0]);
+    return outcome_parse_alias(outcome_name, words[0]) ||
+           outcome_parse_name(outcome_name, EXPLAIN_ERRNO, errnos, words[0]) ||
+           outcome_parse_name(outcome_name, EXPLAIN_DNS, resolver, words[0]) ||
+           outcome_parse_name(outcome_name, EXPLAIN_KIND, kinds, words[0]);
 }
 
-struct bide_outcome explain_event_outcome(const struct explain_event *event, const struct conf_policy *policy)
+struct bide_outcome explain_outcome_name_classify(const struct explain_outcome_name *outcome_name,
+                                                  const struct conf_policy *policy)
 {
     struct bide_rules rules;
-    switch (event->source) {
-    case EXPLAIN_HTTP: return bide_classify_http(event->number, conf_rules_for_engine(&policy->status, &rules));
-    case EXPLAIN_GRPC: return bide_classify_grpc(event->number, conf_rules_for_engine(&policy->grpc, &rules));
-    case EXPLAIN_EXIT: return bide_classify_exit(event->number, conf_rules_for_engine(&policy->exits, &rules));
-    case EXPLAIN_ERRNO: return bide_classify_errno(event->number, NULL);
-    case EXPLAIN_DNS: return bide_classify_dns(event->number, NULL);
+    switch (outcome_name->source) {
+    case EXPLAIN_HTTP: return bide_classify_http(outcome_name->number, conf_rules_for_engine(&policy->status, &rules));
+    case EXPLAIN_GRPC: return bide_classify_grpc(outcome_name->number, conf_rules_for_engine(&policy->grpc, &rules));
+    case EXPLAIN_EXIT: return bide_classify_exit(outcome_name->number, conf_rules_for_engine(&policy->exits, &rules));
+    case EXPLAIN_ERRNO: return bide_classify_errno(outcome_name->number, NULL);
+    case EXPLAIN_DNS: return bide_classify_dns(outcome_name->number, NULL);
     case EXPLAIN_KIND:
     default: break;
     }
-    return (struct bide_outcome){.kind = (enum bide_kind)event->number};
+    return (struct bide_outcome){.kind = (enum bide_kind)outcome_name->number};
 }
 
 /* ---- reach ---- */
 
-const char *const explain_reach_words[] = {"unknown", "not_sent", "rejected", "answered", "body_delivered", NULL};
+const char *const explain_evidence_words[] = {"unknown", "not_sent", "rejected", "answered", "body_delivered", NULL};
 
-bool explain_reach_read(const char *word, enum bide_evidence *evidence)
+bool explain_evidence_parse(const char *word, enum bide_evidence *evidence)
 {
-    for (int i = 0; explain_reach_words[i] != NULL; i++)
-        if (strcmp(word, explain_reach_words[i]) == 0) {
+    for (int i = 0; explain_evidence_words[i] != NULL; i++)
+        if (strcmp(word, explain_evidence_words[i]) == 0) {
             *evidence = (enum bide_evidence)i;
             return true;
         }

@@ -36,7 +36,7 @@ static json_t *fields_of(const struct conf_pair *pair)
 }
 
 /* False: it could not be made. Whether it could be written is the stream's to know. */
-static bool print(FILE *out, json_t *tree)
+static bool print_tree(FILE *out, json_t *tree)
 {
     char *text = tree != NULL ? json_dumps(tree, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) : NULL;
     json_decref(tree);
@@ -78,7 +78,7 @@ static json_t *slo_of(const struct explain_report *r)
     struct explain_slo slo = explain_slo(&r->schedule, r->subject.slo_ns);
     return json_pack("{s:I, s:I, s:o, s:b, s:i}", "slo_ns", (json_int_t)r->subject.slo_ns, "third_ns",
                      (json_int_t)slo.third_ns, "retries_ns", time_or_null(slo.retries_ns), "fits", slo.fits,
-                     "attempts_that_fit", (int)slo.attempts_fit);
+                     "attempts_that_fit", (int)slo.attempts_that_fit);
 }
 
 static json_t *schedule_of(const struct explain_report *r)
@@ -86,11 +86,12 @@ static json_t *schedule_of(const struct explain_report *r)
     static const char *const binds[] = {"attempts", "either", "deadline"};
     const struct explain_schedule *s = &r->schedule;
     return json_pack("{s:o, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:s, s:o}", "waits", waits_of(s), "more_waits",
-                     (json_int_t)s->more, "rough", s->rough, "waits_mean_ns", time_or_null(s->waits_mean_ns),
-                     "waits_worst_ns", time_or_null(s->waits_worst_ns), "worst_ns", time_or_null(s->worst_ns),
-                     "worst_without_deadline_ns", time_or_null(s->uncut_ns), "mean_if_slow_ns",
-                     time_or_null(s->slow_mean_ns), "attempts_surely", (json_int_t)s->surely, "attempts_at_best",
-                     (json_int_t)s->at_best, "binds_first", binds[explain_binds(s)], "slo", slo_of(r));
+                     (json_int_t)s->unlisted, "rough", s->underestimates, "waits_mean_ns",
+                     time_or_null(s->waits_mean_ns), "waits_worst_ns", time_or_null(s->waits_worst_ns), "worst_ns",
+                     time_or_null(s->worst_ns), "worst_without_deadline_ns", time_or_null(s->worst_without_deadline_ns),
+                     "mean_if_slow_ns", time_or_null(s->slow_mean_ns), "attempts_surely",
+                     (json_int_t)s->attempts_worst_case, "attempts_at_best", (json_int_t)s->attempts_best_case,
+                     "binds_first", binds[explain_binds(s)], "slo", slo_of(r));
 }
 
 static json_t *load_of(const struct explain_amplification *a)
@@ -105,7 +106,7 @@ static json_t *load_of(const struct explain_amplification *a)
     }
     bool known = a->retries_per_second >= 0;
     return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "layers", (int)a->layers, "multiplied", count_of(a->multiplied),
-                     "by_layer_rule", count_of(a->layered), "burst",
+                     "by_layer_rule", count_of(a->by_layer_rule), "burst",
                      a->burst == EXPLAIN_UNLIMITED ? json_null() : json_integer(a->burst),
                      "retries_per_second_if_all_fail", known ? json_real(a->retries_per_second) : json_null(), "load",
                      loads);
@@ -114,7 +115,7 @@ static json_t *load_of(const struct explain_amplification *a)
 static const char *const safeties[] = {
     [BIDE_UNSAFE] = "unsafe", [BIDE_IDEMPOTENT] = "idempotent", [BIDE_SAFE] = "safe", [BIDE_KEYED] = "keyed"};
 
-static json_t *answer_of(const struct explain_answer *a)
+static json_t *answer_of(const struct explain_prediction *a)
 {
     json_t *wait = a->verdict.action == BIDE_WAIT ? window_of(a->wait) : json_null();
     return json_pack("{s:s, s:s, s:s, s:o}", "action", bide_action_label(a->verdict.action), "reason",
@@ -154,7 +155,7 @@ static json_t *findings_of(const struct explain_findings *all)
 
 static json_t *advice_of(const struct explain_report *r)
 {
-    if (!r->advises)
+    if (!r->has_advice)
         return json_null();
     const struct explain_advice *a = &r->advice;
     json_t *path = json_array(), *remarks = json_array();
@@ -179,23 +180,23 @@ static json_t *sample_of(const struct explain_report *r)
 
 bool explain_json_report(FILE *out, const struct explain_report *r)
 {
-    return print(out,
-                 json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "policy", policy_of(r->policy), "schedule",
-                           schedule_of(r), "sample", sample_of(r), "amplification", load_of(&r->amplification),
-                           "failures", classes_of(r), "findings", findings_of(&r->findings), "advice", advice_of(r)));
+    return print_tree(out, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "policy", policy_of(r->policy), "schedule",
+                                     schedule_of(r), "sample", sample_of(r), "amplification",
+                                     load_of(&r->amplification), "failures", classes_of(r), "findings",
+                                     findings_of(&r->findings), "advice", advice_of(r)));
 }
 
 /* ---- one outcome ---- */
 
 static json_t *gates_of(const struct explain_verdict *v)
 {
-    static const char *const said[] = {"passes", "refuses", "would_refuse_too", "only_observes"};
+    static const char *const result_names[] = {"passes", "refuses", "would_refuse_too", "only_observes"};
     json_t *gates = json_array();
     for (size_t i = 0; i < EXPLAIN_GATES; i++) {
         const struct explain_gate *g = &v->gates[i];
-        json_t *reason = g->said == EXPLAIN_PASSES ? json_null() : json_string(bide_reason_label(g->reason));
-        json_array_append_new(gates, json_pack("{s:s, s:s, s:s, s:o}", "gate", g->name, "asks", g->asks, "said",
-                                               said[g->said], "reason", reason));
+        json_t *reason = g->result == EXPLAIN_PASSES ? json_null() : json_string(bide_reason_label(g->reason));
+        json_array_append_new(gates, json_pack("{s:s, s:s, s:s, s:o}", "gate", g->name, "asks", g->question, "said",
+                                               result_names[g->result], "reason", reason));
     }
     return gates;
 }
@@ -211,13 +212,14 @@ bool explain_json_verdict(FILE *out, const struct explain_verdict *v)
     json_t *changes = json_array();
     for (size_t i = 0; i < v->change_count; i++)
         json_array_append_new(changes, json_string(v->changes[i].text));
-    json_t *outcome = json_pack("{s:s, s:s, s:s, s:o}", "name", v->event.name, "kind", bide_kind_label(o->kind),
+    json_t *outcome = json_pack("{s:s, s:s, s:s, s:o}", "name", v->outcome_name.name, "kind", bide_kind_label(o->kind),
                                 "evidence", bide_evidence_label(o->evidence), "hint_ns", hint_of(&o->hint));
     json_t *call = json_pack("{s:s, s:I, s:I, s:b}", "safety", safeties[v->situation.request.safety], "attempt",
-                             (json_int_t)v->situation.attempt, "elapsed_ns", (json_int_t)v->answer.elapsed_ns,
-                             "reached", v->answer.reached);
-    return print(out, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "policy", v->policy->name, "outcome", outcome, "call",
-                                call, "verdict", answer_of(&v->answer), "gates", gates_of(v), "changes", changes));
+                             (json_int_t)v->situation.attempt, "elapsed_ns", (json_int_t)v->prediction.elapsed_ns,
+                             "reached", v->prediction.reached);
+    return print_tree(out,
+                      json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "policy", v->policy->name, "outcome", outcome, "call",
+                                call, "verdict", answer_of(&v->prediction), "gates", gates_of(v), "changes", changes));
 }
 
 /* ---- lists ---- */
@@ -233,5 +235,5 @@ bool explain_json_list(FILE *out, const struct conf *conf)
     for (enum bide_preset i = 0; i < BIDE_PRESET_COUNT; i++)
         json_array_append_new(list,
                               json_pack("{s:s, s:s}", "name", bide_preset_label(i), "purpose", bide_preset_purpose(i)));
-    return print(out, list);
+    return print_tree(out, list);
 }

@@ -6,10 +6,10 @@ void explain_report(struct explain_report *r)
     const struct conf_pair *pair = &r->policy->pair;
     r->subject.pair = pair;
     explain_schedule(&r->schedule, &pair->policy);
-    explain_amplify(&r->amplification, &r->subject);
+    explain_amplification_compute(&r->amplification, &r->subject);
     explain_classes(r->classes, pair, r->seed);
-    explain_find(&r->findings, &r->subject, &r->schedule);
-    if (r->advises)
+    explain_run_checks(&r->findings, &r->subject, &r->schedule);
+    if (r->has_advice)
         explain_advise(&r->advice, &r->subject);
     if (r->sampled)
         r->samples = explain_sample(&pair->policy, r->seed, r->sample_ns, EXPLAIN_SAMPLE_MAX);
@@ -17,9 +17,9 @@ void explain_report(struct explain_report *r)
 
 void explain_verdict(struct explain_verdict *v)
 {
-    explain_ask(&v->answer, &v->situation);
+    explain_dry_run(&v->prediction, &v->situation);
     explain_gates(v->gates, &v->situation);
     v->change_count = explain_changes(v->changes, &v->situation);
-    if (v->event.source == EXPLAIN_EXIT && v->answer.verdict.action == BIDE_WAIT)
+    if (v->outcome_name.source == EXPLAIN_EXIT && v->prediction.verdict.action == BIDE_WAIT)
         v->change_count = 0; /* a command has no other method */
 }

@@ -21,7 +21,7 @@ struct explain_report {
     struct explain_amplification amplification;
     struct explain_class classes[EXPLAIN_CLASSES];
     struct explain_findings findings;
-    bool advises; /* it was asked to: --clients, --min-wait */
+    bool has_advice; /* it was asked to: --clients, --min-wait */
     struct explain_advice advice;
     bool sampled; /* a seed was given */
     uint64_t seed;
@@ -35,12 +35,12 @@ void explain_report(struct explain_report *report);
 /* Of one outcome. */
 struct explain_verdict {
     const struct conf_policy *policy;
-    struct explain_event event;
+    struct explain_outcome_name outcome_name;
     struct explain_case situation;
     const char *method; /* or NULL */
     const char *hint;   /* the Retry-After as it was given, or NULL */
     bool sampled;       /* a seed was given */
-    struct explain_answer answer;
+    struct explain_prediction prediction;
     struct explain_gate gates[EXPLAIN_GATES];
     struct explain_change changes[EXPLAIN_CHANGES_MAX];
     size_t change_count;
@@ -59,15 +59,15 @@ struct explain_screen {
     unsigned width;
 };
 
-void explain_show_report(const struct explain_screen *screen, const struct explain_report *report);
-void explain_show_verdict(const struct explain_screen *screen, const struct explain_verdict *verdict);
+void explain_print_report(const struct explain_screen *screen, const struct explain_report *report);
+void explain_print_verdict(const struct explain_screen *screen, const struct explain_verdict *verdict);
 
 /* One JSON object and a line end. False: no memory. */
 bool explain_json_report(FILE *out, const struct explain_report *report);
 bool explain_json_verdict(FILE *out, const struct explain_verdict *verdict);
 
 /* The policies of a file (or none), each with the preset it goes back to, then the presets with what they are for. */
-void explain_show_list(const struct explain_screen *screen, const struct conf *conf);
+void explain_print_list(const struct explain_screen *screen, const struct conf *conf);
 bool explain_json_list(FILE *out, const struct conf *conf);
 
 #endif

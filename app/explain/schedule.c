@@ -14,7 +14,7 @@ static bool is_decorrelated(const struct bide_policy *p)
     return kind && p->backoff != BIDE_BACKOFF_NONE;
 }
 
-static void plain_waits(struct explain_schedule *s, const struct bide_policy *p)
+static void schedule_plain_waits(struct explain_schedule *s, const struct bide_policy *p)
 {
     for (uint32_t i = 0; i < s->waits; i++) {
         struct bide_range w = bide_backoff_window(p, (struct bide_step){.step = i});
@@ -23,14 +23,14 @@ static void plain_waits(struct explain_schedule *s, const struct bide_policy *p)
     }
 }
 
-static void decorrelated_waits(struct explain_schedule *s, const struct bide_policy *p)
+static void schedule_decorrelated_waits(struct explain_schedule *s, const struct bide_policy *p)
 {
-    struct explain_spread spread[2];
-    explain_spread_start(&spread[0]);
+    struct explain_distribution distribution[2];
+    explain_distribution_start(&distribution[0]);
     for (uint32_t i = 0; i < s->waits; i++) {
         if (i < EXPLAIN_STEPS)
-            explain_spread_step(&spread[(i + 1) % 2], &spread[i % 2], p, i);
-        const struct explain_spread *last = &spread[(core_min(i, EXPLAIN_STEPS - 1) + 1) % 2];
+            explain_distribution_step(&distribution[(i + 1) % 2], &distribution[i % 2], p, i);
+        const struct explain_distribution *last = &distribution[(core_min(i, EXPLAIN_STEPS - 1) + 1) % 2];
         s->wait[i].window = last->range;
         s->wait[i].mean_ns = (int64_t)(last->mean_ns + 0.5);
     }
@@ -38,7 +38,7 @@ static void decorrelated_waits(struct explain_schedule *s, const struct bide_pol
 
 /* ---- the instants ---- */
 
-static void place_attempts(struct explain_schedule *s)
+static void schedule_place_attempts(struct explain_schedule *s)
 {
     int64_t soonest = 0, latest = 0;
     for (uint32_t i = 0; i < s->waits; i++) {
@@ -52,44 +52,44 @@ static void place_attempts(struct explain_schedule *s)
 }
 
 /* What is beyond the list is as its last wait. */
-static void add_more(struct explain_schedule *s)
+static void schedule_add_unlisted(struct explain_schedule *s)
 {
-    if (s->more == 0)
+    if (s->unlisted == 0)
         return;
     const struct explain_wait *last = &s->wait[s->waits - 1];
-    s->waits_mean_ns = core_sum(s->waits_mean_ns, core_product(last->mean_ns, s->more));
-    s->waits_worst_ns = core_sum(s->waits_worst_ns, core_product(last->window.hi_ns, s->more));
+    s->waits_mean_ns = core_sum(s->waits_mean_ns, core_product(last->mean_ns, s->unlisted));
+    s->waits_worst_ns = core_sum(s->waits_worst_ns, core_product(last->window.hi_ns, s->unlisted));
 }
 
 /* Of the attempts beyond the list, those that start before the deadline when each comes `every_ns` after the other. */
-static uint32_t more_before(const struct explain_schedule *s, int64_t last_ns, int64_t every_ns)
+static uint32_t unlisted_before_deadline(const struct explain_schedule *s, int64_t last_ns, int64_t every_ns)
 {
     if (s->deadline_ns == BIDE_NEVER)
-        return s->more;
+        return s->unlisted;
     if (last_ns >= s->deadline_ns)
         return 0;
-    return every_ns == 0 ? s->more : (uint32_t)core_min(s->more, (s->deadline_ns - 1 - last_ns) / every_ns);
+    return every_ns == 0 ? s->unlisted : (uint32_t)core_min(s->unlisted, (s->deadline_ns - 1 - last_ns) / every_ns);
 }
 
 /* The first attempt always starts. */
-static void count_starts(struct explain_schedule *s)
+static void schedule_count_starts(struct explain_schedule *s)
 {
-    s->surely = s->at_best = 1;
+    s->attempts_worst_case = s->attempts_best_case = 1;
     for (uint32_t i = 0; i < s->waits; i++) {
-        s->surely += s->deadline_ns == BIDE_NEVER || s->wait[i].latest_ns < s->deadline_ns;
-        s->at_best += s->deadline_ns == BIDE_NEVER || s->wait[i].earliest_ns < s->deadline_ns;
+        s->attempts_worst_case += s->deadline_ns == BIDE_NEVER || s->wait[i].latest_ns < s->deadline_ns;
+        s->attempts_best_case += s->deadline_ns == BIDE_NEVER || s->wait[i].earliest_ns < s->deadline_ns;
     }
-    if (s->more == 0)
+    if (s->unlisted == 0)
         return;
     const struct explain_wait *last = &s->wait[s->waits - 1];
-    s->surely += more_before(s, last->latest_ns, core_sum(last->window.hi_ns, s->timeout_ns));
-    s->at_best += more_before(s, last->earliest_ns, last->window.lo_ns);
+    s->attempts_worst_case += unlisted_before_deadline(s, last->latest_ns, core_sum(last->window.hi_ns, s->timeout_ns));
+    s->attempts_best_case += unlisted_before_deadline(s, last->earliest_ns, last->window.lo_ns);
 }
 
-static bool still_grows(const struct explain_schedule *s, const struct bide_policy *p)
+static bool schedule_still_grows(const struct explain_schedule *s, const struct bide_policy *p)
 {
     struct bide_step last = {.step = s->waits - 1}, next = {.step = s->waits};
-    return s->more > 0 && bide_backoff_envelope(p, next) > bide_backoff_envelope(p, last);
+    return s->unlisted > 0 && bide_backoff_envelope(p, next) > bide_backoff_envelope(p, last);
 }
 
 void explain_schedule(struct explain_schedule *s, const struct bide_policy *p)
@@ -97,43 +97,43 @@ void explain_schedule(struct explain_schedule *s, const struct bide_policy *p)
     s->attempts = p->layer == BIDE_LAYER_NEVER ? 1 : p->attempts_max;
     uint32_t waits = s->attempts - 1;
     s->waits = waits < EXPLAIN_WAITS_MAX ? waits : EXPLAIN_WAITS_MAX;
-    s->more = waits - s->waits;
+    s->unlisted = waits - s->waits;
     s->timeout_ns = p->attempt_timeout_ns;
     s->deadline_ns = p->deadline_ns;
     s->waits_mean_ns = s->waits_worst_ns = 0;
-    s->rough = still_grows(s, p);
+    s->underestimates = schedule_still_grows(s, p);
     if (is_decorrelated(p))
-        decorrelated_waits(s, p);
+        schedule_decorrelated_waits(s, p);
     else
-        plain_waits(s, p);
-    place_attempts(s);
-    add_more(s);
-    count_starts(s);
+        schedule_plain_waits(s, p);
+    schedule_place_attempts(s);
+    schedule_add_unlisted(s);
+    schedule_count_starts(s);
     int64_t attempts_ns = core_product(s->timeout_ns, s->attempts);
-    s->uncut_ns = core_sum(s->waits_worst_ns, attempts_ns);
-    s->worst_ns = core_min(s->uncut_ns, s->deadline_ns);
+    s->worst_without_deadline_ns = core_sum(s->waits_worst_ns, attempts_ns);
+    s->worst_ns = core_min(s->worst_without_deadline_ns, s->deadline_ns);
     s->slow_mean_ns = core_min(core_sum(s->waits_mean_ns, attempts_ns), s->deadline_ns);
 }
 
 enum explain_binds explain_binds(const struct explain_schedule *s)
 {
-    if (s->at_best < s->attempts)
+    if (s->attempts_best_case < s->attempts)
         return EXPLAIN_DEADLINE_BINDS;
-    return s->surely < s->attempts ? EXPLAIN_EITHER_BINDS : EXPLAIN_ATTEMPTS_BIND;
+    return s->attempts_worst_case < s->attempts ? EXPLAIN_EITHER_BINDS : EXPLAIN_ATTEMPTS_BIND;
 }
 
 /* ---- the rule of a third ---- */
 
 struct explain_slo explain_slo(const struct explain_schedule *s, int64_t slo_ns)
 {
-    struct explain_slo slo = {.third_ns = slo_ns / 3, .attempts_fit = 1};
+    struct explain_slo slo = {.third_ns = slo_ns / 3, .attempts_that_fit = 1};
     int64_t repeated_ns = core_product(s->timeout_ns, (int64_t)s->attempts - 1), spent = 0;
     slo.retries_ns = core_min(core_sum(s->waits_worst_ns, repeated_ns), s->deadline_ns);
     slo.fits = slo.retries_ns <= slo.third_ns;
     for (uint32_t i = 0; i < s->waits; i++) {
         spent = core_sum(spent, core_sum(s->wait[i].window.hi_ns, s->timeout_ns));
         if (spent <= slo.third_ns)
-            slo.attempts_fit = i + 2;
+            slo.attempts_that_fit = i + 2;
     }
     return slo;
 }

@@ -23,17 +23,17 @@ struct explain_wait {
 
 struct explain_schedule {
     struct explain_wait wait[EXPLAIN_WAITS_MAX];
-    uint32_t waits;    /* in wait[] */
-    uint32_t more;     /* waits beyond those, taken to be as the last one */
-    bool rough;        /* ... though they may still grow: sums are then too small */
-    uint32_t attempts; /* of the policy; 1 if its layer never retries */
+    uint32_t waits;      /* in wait[] */
+    uint32_t unlisted;   /* waits beyond those, taken to be as the last one */
+    bool underestimates; /* ... though they may still grow: sums are then too small */
+    uint32_t attempts;   /* of the policy; 1 if its layer never retries */
     int64_t timeout_ns, deadline_ns;
     int64_t waits_mean_ns, waits_worst_ns; /* waits only, all of them */
-    int64_t uncut_ns;                      /* longest waits and every attempt to its timeout, without the deadline */
+    int64_t worst_without_deadline_ns;     /* longest waits and every attempt to its timeout, without the deadline */
     int64_t worst_ns;                      /* the same, cut at the deadline */
     int64_t slow_mean_ns;                  /* mean waits and every attempt to its timeout, cut at the deadline */
-    uint32_t surely;                       /* attempts that start before the deadline even at the latest */
-    uint32_t at_best;                      /* ... at the soonest: more can never start */
+    uint32_t attempts_worst_case;          /* attempts that start before the deadline even at the latest */
+    uint32_t attempts_best_case;           /* ... at the soonest: more can never start */
 };
 
 void explain_schedule(struct explain_schedule *schedule, const struct bide_policy *policy);
@@ -49,9 +49,9 @@ enum explain_binds explain_binds(const struct explain_schedule *schedule);
  * the first attempt and everybody else on the way have the rest. */
 struct explain_slo {
     int64_t third_ns;
-    int64_t retries_ns;    /* at the worst, cut at the deadline; BIDE_NEVER: no limit */
-    bool fits;             /* retries_ns <= third_ns */
-    uint32_t attempts_fit; /* as many attempts as would fit, all else equal; at least 1 */
+    int64_t retries_ns;         /* at the worst, cut at the deadline; BIDE_NEVER: no limit */
+    bool fits;                  /* retries_ns <= third_ns */
+    uint32_t attempts_that_fit; /* as many attempts as would fit, all else equal; at least 1 */
 };
 struct explain_slo explain_slo(const struct explain_schedule *schedule, int64_t slo_ns);
 

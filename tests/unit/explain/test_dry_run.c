@@ -23,28 +23,28 @@
 #define S  BIDE_S
 
 static struct explain_case situation;
-static struct explain_answer answer;
+static struct explain_prediction prediction;
 
 /* A first attempt of a GET under a preset, that ended so. */
-static void begin(enum bide_preset preset, struct bide_outcome outcome)
+static void begin_case(enum bide_preset preset, struct bide_outcome outcome)
 {
     situation = (struct explain_case){.outcome = outcome, .attempt = 1, .request.safety = BIDE_SAFE, .request.seed = 7};
     conf_pair_init(&situation.pair, preset);
 }
 
-static void assert_answer(enum bide_action action, enum bide_reason reason)
+static void assert_prediction(enum bide_action action, enum bide_reason reason)
 {
-    explain_ask(&answer, &situation);
-    if (answer.verdict.action != action || answer.verdict.reason != reason)
-        fail_msg("%s, %s", bide_action_label(answer.verdict.action), bide_reason_label(answer.verdict.reason));
+    explain_dry_run(&prediction, &situation);
+    if (prediction.verdict.action != action || prediction.verdict.reason != reason)
+        fail_msg("%s, %s", bide_action_label(prediction.verdict.action), bide_reason_label(prediction.verdict.reason));
 }
 
-static struct bide_outcome http(int status)
+static struct bide_outcome http_outcome(int status)
 {
     return bide_classify_http(status, NULL);
 }
 
-static struct bide_outcome http_after(int status, const char *retry_after)
+static struct bide_outcome http_outcome_with_hint(int status, const char *retry_after)
 {
     struct bide_outcome outcome = bide_classify_http(status, NULL);
     struct bide_text value = {retry_after, strlen(retry_after)};
@@ -54,7 +54,7 @@ static struct bide_outcome http_after(int status, const char *retry_after)
 
 /* ---- words ---- */
 
-static struct explain_event event;
+static struct explain_outcome_name outcome_name;
 static const char *want;
 
 static size_t read_two(const char *first, const char *second)
@@ -65,10 +65,10 @@ static size_t read_two(const char *first, const char *second)
     one[sizeof one - 1] = '\0';
     strncpy(other, second != NULL ? second : "", sizeof other - 1);
     other[sizeof other - 1] = '\0';
-    return explain_event_read(&event, words, &want);
+    return explain_outcome_name_parse(&outcome_name, words, &want);
 }
 
-static void words_name_numbers_of_the_tables(void **state)
+static void names_map_to_numbers_of_the_tables(void **state)
 {
     (void)state;
     static const struct {
@@ -96,13 +96,13 @@ static void words_name_numbers_of_the_tables(void **state)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         assert_int_equal(read_two(known[i].first, known[i].second), known[i].used);
         assert_null(want);
-        assert_int_equal(event.source, known[i].source);
-        assert_int_equal(event.number, known[i].number);
-        assert_true(strlen(event.name) > 1);
+        assert_int_equal(outcome_name.source, known[i].source);
+        assert_int_equal(outcome_name.number, known[i].number);
+        assert_true(strlen(outcome_name.name) > 1);
     }
 }
 
-static void wrong_numbers_say_what_would_be_right(void **state)
+static void numbers_out_of_range_name_the_valid_range(void **state)
 {
     (void)state;
     static const char *const wrong[] = {"999",      "99",      "600",   "0",       "99999999999999999999",
@@ -125,48 +125,48 @@ static void other_words_are_no_outcome(void **state)
     }
 }
 
-static void the_rules_of_a_policy_come_first(void **state)
+static void rules_of_the_policy_come_first(void **state)
 {
     (void)state;
     static struct conf_policy policy;
     conf_policy_init(&policy, BIDE_PRESET_SERVICE);
     read_two("404", NULL);
-    assert_int_equal(explain_event_outcome(&event, &policy).kind, BIDE_KIND_PERMANENT);
+    assert_int_equal(explain_outcome_name_classify(&outcome_name, &policy).kind, BIDE_KIND_PERMANENT);
     assert_null(conf_rules_read(&policy.status, (struct conf_span){100, 599}, BIDE_KIND_TRANSIENT, "404"));
-    assert_int_equal(explain_event_outcome(&event, &policy).kind, BIDE_KIND_TRANSIENT);
+    assert_int_equal(explain_outcome_name_classify(&outcome_name, &policy).kind, BIDE_KIND_TRANSIENT);
     read_two("exit", "75");
-    assert_int_equal(explain_event_outcome(&event, &policy).kind, BIDE_KIND_TRANSIENT);
+    assert_int_equal(explain_outcome_name_classify(&outcome_name, &policy).kind, BIDE_KIND_TRANSIENT);
     read_two("exit", "64");
-    assert_int_equal(explain_event_outcome(&event, &policy).kind, BIDE_KIND_PERMANENT);
+    assert_int_equal(explain_outcome_name_classify(&outcome_name, &policy).kind, BIDE_KIND_PERMANENT);
     read_two("refused", NULL);
-    assert_int_equal(explain_event_outcome(&event, &policy).evidence, BIDE_EVIDENCE_NOT_SENT);
+    assert_int_equal(explain_outcome_name_classify(&outcome_name, &policy).evidence, BIDE_EVIDENCE_NOT_SENT);
 }
 
-static void a_reach_is_read_by_its_label(void **state)
+static void evidence_is_parsed_from_its_label(void **state)
 {
     (void)state;
     for (int i = BIDE_EVIDENCE_UNKNOWN; i <= BIDE_EVIDENCE_BODY_DELIVERED; i++) {
         enum bide_evidence evidence = BIDE_EVIDENCE_UNKNOWN;
-        assert_string_equal(explain_reach_words[i], bide_evidence_label((enum bide_evidence)i));
-        assert_true(explain_reach_read(explain_reach_words[i], &evidence));
+        assert_string_equal(explain_evidence_words[i], bide_evidence_label((enum bide_evidence)i));
+        assert_true(explain_evidence_parse(explain_evidence_words[i], &evidence));
         assert_int_equal(evidence, i);
     }
     enum bide_evidence none;
-    assert_false(explain_reach_read("far", &none));
+    assert_false(explain_evidence_parse("far", &none));
 }
 
 /* ---- answers ---- */
 
-static void a_503_to_a_post_is_not_repeated_without_a_key(void **state)
+static void post_answered_503_is_not_repeated_without_key(void **state)
 {
     (void)state;
-    begin(BIDE_PRESET_SERVICE, http_after(503, "30"));
+    begin_case(BIDE_PRESET_SERVICE, http_outcome_with_hint(503, "30"));
     situation.request.safety = BIDE_UNSAFE;
-    assert_answer(BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
+    assert_prediction(BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
     situation.request.safety = BIDE_KEYED;
-    assert_answer(BIDE_WAIT, BIDE_REASON_SERVER_HINT);
-    assert_int_equal(answer.wait.lo_ns, 30 * S);
-    assert_int_equal(answer.wait.hi_ns, 33 * S); /* ten per cent upwards */
+    assert_prediction(BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+    assert_int_equal(prediction.wait.lo_ns, 30 * S);
+    assert_int_equal(prediction.wait.hi_ns, 33 * S); /* ten per cent upwards */
 }
 
 static void hostile_hints_never_make_a_retry_earlier(void **state)
@@ -175,80 +175,82 @@ static void hostile_hints_never_make_a_retry_earlier(void **state)
     static const char *const longest[] = {"9223372037", "18446744073709551616", "301"};
     static const char *const malformed[] = {"-1", "120s", "1e3", "0x10", ""};
     for (size_t i = 0; i < sizeof longest / sizeof *longest; i++) {
-        begin(BIDE_PRESET_SERVICE, http_after(429, longest[i]));
-        assert_answer(BIDE_GIVE_UP, BIDE_REASON_HINT_TOO_LONG);
+        begin_case(BIDE_PRESET_SERVICE, http_outcome_with_hint(429, longest[i]));
+        assert_prediction(BIDE_GIVE_UP, BIDE_REASON_HINT_TOO_LONG);
     }
     for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
-        begin(BIDE_PRESET_SERVICE, http_after(429, malformed[i]));
-        assert_answer(BIDE_WAIT, BIDE_REASON_BACKOFF);
-        assert_int_equal(answer.wait.hi_ns, 200 * MS);
+        begin_case(BIDE_PRESET_SERVICE, http_outcome_with_hint(429, malformed[i]));
+        assert_prediction(BIDE_WAIT, BIDE_REASON_BACKOFF);
+        assert_int_equal(prediction.wait.hi_ns, 200 * MS);
     }
-    begin(BIDE_PRESET_SERVICE, http_after(429, "1.5"));
-    assert_answer(BIDE_WAIT, BIDE_REASON_SERVER_HINT);
-    assert_int_equal(answer.wait.lo_ns, 2 * S);
+    begin_case(BIDE_PRESET_SERVICE, http_outcome_with_hint(429, "1.5"));
+    assert_prediction(BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+    assert_int_equal(prediction.wait.lo_ns, 2 * S);
 }
 
-static void a_later_attempt_waits_longer(void **state)
+static void later_attempt_waits_longer(void **state)
 {
     (void)state;
-    begin(BIDE_PRESET_SERVICE, http(503));
+    begin_case(BIDE_PRESET_SERVICE, http_outcome(503));
     situation.attempt = 3;
-    assert_answer(BIDE_WAIT, BIDE_REASON_BACKOFF);
-    assert_int_equal(answer.wait.hi_ns, 800 * MS);
-    assert_true(answer.elapsed_ns <= 600 * MS);
+    assert_prediction(BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_int_equal(prediction.wait.hi_ns, 800 * MS);
+    assert_true(prediction.elapsed_ns <= 600 * MS);
     situation.attempt = 4;
-    assert_answer(BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT);
+    assert_prediction(BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT);
 }
 
 static void elapsed_time_counts_against_the_deadline(void **state)
 {
     (void)state;
-    begin(BIDE_PRESET_SERVICE, http_after(503, "30"));
+    begin_case(BIDE_PRESET_SERVICE, http_outcome_with_hint(503, "30"));
     situation.elapsed_ns = 20 * S;
-    assert_answer(BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+    assert_prediction(BIDE_WAIT, BIDE_REASON_SERVER_HINT);
     situation.elapsed_ns = 30 * S;
-    assert_answer(BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
+    assert_prediction(BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
     situation.elapsed_ns = 60 * S;
-    assert_answer(BIDE_GIVE_UP, BIDE_REASON_DEADLINE);
+    assert_prediction(BIDE_GIVE_UP, BIDE_REASON_DEADLINE);
 }
 
-static void a_lost_race_is_tried_at_once_and_no_window_says_otherwise(void **state)
+static void conflict_is_retried_without_a_wait(void **state)
 {
     (void)state;
-    begin(BIDE_PRESET_SERVICE, (struct bide_outcome){.kind = BIDE_KIND_CONFLICT, .evidence = BIDE_EVIDENCE_ANSWERED});
-    assert_answer(BIDE_WAIT, BIDE_REASON_CONFLICT);
-    assert_int_equal(answer.wait.hi_ns, 0);
+    begin_case(BIDE_PRESET_SERVICE,
+               (struct bide_outcome){.kind = BIDE_KIND_CONFLICT, .evidence = BIDE_EVIDENCE_ANSWERED});
+    assert_prediction(BIDE_WAIT, BIDE_REASON_CONFLICT);
+    assert_int_equal(prediction.wait.hi_ns, 0);
 }
 
-static void a_call_that_never_gets_there_says_so(void **state)
+static void call_that_ends_earlier_is_reported(void **state)
 {
     (void)state;
-    begin(BIDE_PRESET_PAYMENT, http(503));
+    begin_case(BIDE_PRESET_PAYMENT, http_outcome(503));
     situation.request.safety = BIDE_UNSAFE;
-    assert_answer(BIDE_GIVE_UP, BIDE_REASON_KEY_REQUIRED);
-    assert_false(answer.reached);
-    begin(BIDE_PRESET_SERVICE, http(503));
+    assert_prediction(BIDE_GIVE_UP, BIDE_REASON_KEY_REQUIRED);
+    assert_false(prediction.reached);
+    begin_case(BIDE_PRESET_SERVICE, http_outcome(503));
     situation.pair.target.budget.capacity_milli = 0;
     situation.attempt = 2;
-    assert_answer(BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
-    assert_false(answer.reached);
+    assert_prediction(BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
+    assert_false(prediction.reached);
 }
 
-static void every_draw_lies_in_the_window(void **state)
+static void every_drawn_wait_lies_in_its_window(void **state)
 {
     (void)state;
     static const char *const hints[] = {"", "1", "5", "20"};
     for (enum bide_preset preset = 0; preset < BIDE_PRESET_COUNT; preset++)
         for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
             for (uint64_t seed = 1; seed <= 300; seed++) {
-                begin(preset, http_after(seed % 2 ? 429 : 503, hints[i]));
+                begin_case(preset, http_outcome_with_hint(seed % 2 ? 429 : 503, hints[i]));
                 situation.request.seed = seed;
                 situation.attempt = 1 + (uint32_t)(seed % (situation.pair.policy.attempts_max > 3 ? 3 : 1));
-                explain_ask(&answer, &situation);
-                if (answer.verdict.action == BIDE_WAIT &&
-                    (answer.wait_ns < answer.wait.lo_ns || answer.wait_ns > answer.wait.hi_ns))
+                explain_dry_run(&prediction, &situation);
+                if (prediction.verdict.action == BIDE_WAIT &&
+                    (prediction.wait_ns < prediction.wait.lo_ns || prediction.wait_ns > prediction.wait.hi_ns))
                     fail_msg("%s, %s: %lld is not in %lld..%lld", bide_preset_label(preset), hints[i],
-                             (long long)answer.wait_ns, (long long)answer.wait.lo_ns, (long long)answer.wait.hi_ns);
+                             (long long)prediction.wait_ns, (long long)prediction.wait.lo_ns,
+                             (long long)prediction.wait.hi_ns);
             }
 }
 
@@ -256,11 +258,11 @@ static void every_draw_lies_in_the_window(void **state)
 
 static struct explain_gate gates[EXPLAIN_GATES];
 
-static const struct explain_gate *refusing(void)
+static const struct explain_gate *refusing_gate(void)
 {
     const struct explain_gate *found = NULL;
     for (size_t i = 0; i < EXPLAIN_GATES; i++)
-        if (gates[i].said == EXPLAIN_REFUSES) {
+        if (gates[i].result == EXPLAIN_REFUSES) {
             assert_null(found); /* one decides */
             found = &gates[i];
         }
@@ -268,7 +270,7 @@ static const struct explain_gate *refusing(void)
 }
 
 /* Over statuses, safeties, attempts, times and hints of several presets. */
-static void the_gate_that_refuses_is_the_one_that_decided(void **state)
+static void refusing_gate_is_the_one_that_decided(void **state)
 {
     (void)state;
     static const int statuses[] = {200, 404, 408, 409, 421, 425, 429, 503};
@@ -277,50 +279,50 @@ static void the_gate_that_refuses_is_the_one_that_decided(void **state)
                                                BIDE_PRESET_AWS_2_1, BIDE_PRESET_INTERACTIVE};
     for (unsigned i = 0; i < 8 * 4 * 5 * 4 * 3 * 3; i++) {
         unsigned rest = i;
-        struct bide_outcome outcome = http_after(statuses[rest % 8], hints[rest / 8 % 4]);
-        begin(presets[rest / 32 % 5], outcome);
+        struct bide_outcome outcome = http_outcome_with_hint(statuses[rest % 8], hints[rest / 8 % 4]);
+        begin_case(presets[rest / 32 % 5], outcome);
         rest /= 160;
         situation.request.safety = (enum bide_safety)(rest % 4);
         situation.attempt = 1 + rest / 4 % 3;
         situation.elapsed_ns = (int64_t[]){0, 4900 * MS, 61 * S}[rest / 12 % 3];
         situation.request.inbound.attempt = i % 7 == 0 ? 2 : 0;
-        explain_ask(&answer, &situation);
+        explain_dry_run(&prediction, &situation);
         explain_gates(gates, &situation);
-        if (!answer.reached && answer.verdict.reason != BIDE_REASON_KEY_REQUIRED)
+        if (!prediction.reached && prediction.verdict.reason != BIDE_REASON_KEY_REQUIRED)
             continue; /* it was over before */
-        bool goes_on = answer.verdict.action == BIDE_WAIT;
-        const struct explain_gate *gate = refusing();
-        if (goes_on != (gate == NULL) || (gate != NULL && gate->reason != answer.verdict.reason))
-            fail_msg("case %u: %s, but %s", i, bide_reason_label(answer.verdict.reason),
+        bool goes_on = prediction.verdict.action == BIDE_WAIT;
+        const struct explain_gate *gate = refusing_gate();
+        if (goes_on != (gate == NULL) || (gate != NULL && gate->reason != prediction.verdict.reason))
+            fail_msg("case %u: %s, but %s", i, bide_reason_label(prediction.verdict.reason),
                      gate != NULL ? gate->name : "none");
     }
 }
 
-static void later_gates_that_would_refuse_too_are_told(void **state)
+static void later_gates_that_would_refuse_are_reported(void **state)
 {
     (void)state;
-    begin(BIDE_PRESET_SERVICE, http_after(503, "1000"));
+    begin_case(BIDE_PRESET_SERVICE, http_outcome_with_hint(503, "1000"));
     situation.request.safety = BIDE_UNSAFE;
     situation.attempt = 4;
     explain_gates(gates, &situation);
-    assert_string_equal(refusing()->name, "attempts");
+    assert_string_equal(refusing_gate()->name, "attempts");
     size_t too = 0;
     for (size_t i = 0; i < EXPLAIN_GATES; i++)
-        too += gates[i].said == EXPLAIN_WOULD_TOO;
+        too += gates[i].result == EXPLAIN_WOULD_REFUSE_TOO;
     assert_int_equal(too, 3); /* repeat, hint, wait */
 }
 
-static void a_gate_that_only_observes_is_told_apart(void **state)
+static void observing_gate_is_reported_as_such(void **state)
 {
     (void)state;
-    begin(BIDE_PRESET_SERVICE, http(503));
+    begin_case(BIDE_PRESET_SERVICE, http_outcome(503));
     situation.request.safety = BIDE_UNSAFE;
     situation.pair.policy.observe = BIDE_GATE_REPEAT;
     explain_gates(gates, &situation);
-    assert_null(refusing());
+    assert_null(refusing_gate());
     size_t observing = 0;
     for (size_t i = 0; i < EXPLAIN_GATES; i++)
-        observing += gates[i].said == EXPLAIN_ONLY_OBSERVES;
+        observing += gates[i].result == EXPLAIN_ONLY_OBSERVES;
     assert_int_equal(observing, 1);
 }
 
@@ -335,53 +337,53 @@ static void assert_changes(size_t count, const char *first)
         fail_msg("%zu: %s", is, is > 0 ? changes[0].text : "");
 }
 
-static void what_would_change_the_answer_is_offered(void **state)
+static void single_changes_that_lead_to_a_retry_are_offered(void **state)
 {
     (void)state;
-    begin(BIDE_PRESET_SERVICE, http(500));
+    begin_case(BIDE_PRESET_SERVICE, http_outcome(500));
     situation.request.safety = BIDE_UNSAFE;
     assert_changes(1, "with an idempotency key it would be retried");
-    begin(BIDE_PRESET_SERVICE, http(503));
+    begin_case(BIDE_PRESET_SERVICE, http_outcome(503));
     situation.request.safety = BIDE_UNSAFE;
     assert_changes(2, "idempotency key");
     assert_string_equal(changes[1].text, "with trust = unavailable it would be retried");
-    begin(BIDE_PRESET_SERVICE, http(503));
+    begin_case(BIDE_PRESET_SERVICE, http_outcome(503));
     situation.attempt = 4;
     assert_changes(1, "with attempts = 5 it would be retried");
-    begin(BIDE_PRESET_SERVICE, http_after(503, "100")); /* a longer deadline, or no hint */
+    begin_case(BIDE_PRESET_SERVICE, http_outcome_with_hint(503, "100")); /* a longer deadline, or no hint */
     assert_changes(2, "with a longer deadline it would be retried");
-    begin(BIDE_PRESET_EXTERNAL, http_after(429, "301"));
+    begin_case(BIDE_PRESET_EXTERNAL, http_outcome_with_hint(429, "301"));
     assert_changes(1, "with no hint from the server it would be retried");
-    begin(BIDE_PRESET_SERVICE, http(503));
+    begin_case(BIDE_PRESET_SERVICE, http_outcome(503));
     situation.request.inbound.attempt = 2;
     assert_changes(1, "with no retry by the caller above it would be retried");
 }
 
-static void two_changes_are_offered_where_one_does_not_help(void **state)
+static void two_changes_are_offered_when_one_does_not_help(void **state)
 {
     (void)state;
-    begin(BIDE_PRESET_SERVICE, http(500));
+    begin_case(BIDE_PRESET_SERVICE, http_outcome(500));
     situation.request.safety = BIDE_UNSAFE;
     situation.attempt = 4;
     assert_changes(1, "with an idempotency key and attempts = 5 it would be retried");
 }
 
-static void nothing_helps_what_is_permanent(void **state)
+static void permanent_failure_has_no_helpful_change(void **state)
 {
     (void)state;
-    begin(BIDE_PRESET_SERVICE, http(404));
+    begin_case(BIDE_PRESET_SERVICE, http_outcome(404));
     assert_changes(0, NULL);
-    begin(BIDE_PRESET_SERVICE, http(200));
+    begin_case(BIDE_PRESET_SERVICE, http_outcome(200));
     assert_changes(0, NULL);
-    begin(BIDE_PRESET_SERVICE, http(409)); /* unless it is an earlier copy of the same that still runs */
+    begin_case(BIDE_PRESET_SERVICE, http_outcome(409)); /* unless it is an earlier copy of the same that still runs */
     situation.request.safety = BIDE_UNSAFE;
     assert_changes(1, "with an idempotency key it would be retried");
 }
 
-static void a_retry_says_what_it_hangs_on(void **state)
+static void retry_names_its_condition(void **state)
 {
     (void)state;
-    begin(BIDE_PRESET_SERVICE, http(503));
+    begin_case(BIDE_PRESET_SERVICE, http_outcome(503));
     situation.request.safety = BIDE_KEYED;
     assert_changes(1, "with no idempotency key it would not be retried");
     situation.outcome.evidence = BIDE_EVIDENCE_NOT_SENT; /* then anything may be repeated */
@@ -390,8 +392,8 @@ static void a_retry_says_what_it_hangs_on(void **state)
 
 /* ---- classes ---- */
 
-static enum bide_reason why_of(const struct explain_class *classes, const char *name, enum bide_safety safety,
-                               enum bide_evidence evidence)
+static enum bide_reason reason_of(const struct explain_class *classes, const char *name, enum bide_safety safety,
+                                  enum bide_evidence evidence)
 {
     for (size_t i = 0; i < EXPLAIN_CLASSES; i++)
         for (size_t j = 0; j < EXPLAIN_COLUMNS && strcmp(classes[i].name, name) == 0; j++)
@@ -401,52 +403,52 @@ static enum bide_reason why_of(const struct explain_class *classes, const char *
     return BIDE_REASON_NOTHING;
 }
 
-static void classes_are_answered_by_safety_and_reach(void **state)
+static void classes_depend_on_safety_and_evidence(void **state)
 {
     (void)state;
     static struct explain_class classes[EXPLAIN_CLASSES];
-    begin(BIDE_PRESET_SERVICE, http(200));
+    begin_case(BIDE_PRESET_SERVICE, http_outcome(200));
     explain_classes(classes, &situation.pair, 1);
-    assert_int_equal(why_of(classes, "transient", BIDE_SAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_BACKOFF);
-    assert_int_equal(why_of(classes, "transient", BIDE_UNSAFE, BIDE_EVIDENCE_UNKNOWN), BIDE_REASON_NOT_REPEATABLE);
-    assert_int_equal(why_of(classes, "transient", BIDE_UNSAFE, BIDE_EVIDENCE_NOT_SENT), BIDE_REASON_BACKOFF);
-    assert_int_equal(why_of(classes, "throttled", BIDE_UNSAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_NOT_REPEATABLE);
-    assert_int_equal(why_of(classes, "throttled, hint 2s", BIDE_KEYED, BIDE_EVIDENCE_ANSWERED),
+    assert_int_equal(reason_of(classes, "transient", BIDE_SAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_BACKOFF);
+    assert_int_equal(reason_of(classes, "transient", BIDE_UNSAFE, BIDE_EVIDENCE_UNKNOWN), BIDE_REASON_NOT_REPEATABLE);
+    assert_int_equal(reason_of(classes, "transient", BIDE_UNSAFE, BIDE_EVIDENCE_NOT_SENT), BIDE_REASON_BACKOFF);
+    assert_int_equal(reason_of(classes, "throttled", BIDE_UNSAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_NOT_REPEATABLE);
+    assert_int_equal(reason_of(classes, "throttled, hint 2s", BIDE_KEYED, BIDE_EVIDENCE_ANSWERED),
                      BIDE_REASON_SERVER_HINT);
-    assert_int_equal(why_of(classes, "conflict", BIDE_SAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_CONFLICT);
-    assert_int_equal(why_of(classes, "still running", BIDE_KEYED, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_BACKOFF);
-    assert_int_equal(why_of(classes, "still running", BIDE_SAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_PERMANENT);
-    assert_int_equal(why_of(classes, "permanent", BIDE_SAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_PERMANENT);
-    assert_int_equal(why_of(classes, "cancelled", BIDE_SAFE, BIDE_EVIDENCE_UNKNOWN), BIDE_REASON_CANCELLED);
+    assert_int_equal(reason_of(classes, "conflict", BIDE_SAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_CONFLICT);
+    assert_int_equal(reason_of(classes, "still running", BIDE_KEYED, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_BACKOFF);
+    assert_int_equal(reason_of(classes, "still running", BIDE_SAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_PERMANENT);
+    assert_int_equal(reason_of(classes, "permanent", BIDE_SAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_PERMANENT);
+    assert_int_equal(reason_of(classes, "cancelled", BIDE_SAFE, BIDE_EVIDENCE_UNKNOWN), BIDE_REASON_CANCELLED);
     situation.pair.target.trust = BIDE_TRUST_UNAVAILABLE;
     explain_classes(classes, &situation.pair, 1);
-    assert_int_equal(why_of(classes, "unavailable", BIDE_UNSAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_BACKOFF);
-    assert_int_equal(why_of(classes, "transient", BIDE_UNSAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_NOT_REPEATABLE);
+    assert_int_equal(reason_of(classes, "unavailable", BIDE_UNSAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_BACKOFF);
+    assert_int_equal(reason_of(classes, "transient", BIDE_UNSAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_NOT_REPEATABLE);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_name_numbers_of_the_tables),
-        cmocka_unit_test(wrong_numbers_say_what_would_be_right),
+        cmocka_unit_test(names_map_to_numbers_of_the_tables),
+        cmocka_unit_test(numbers_out_of_range_name_the_valid_range),
         cmocka_unit_test(other_words_are_no_outcome),
-        cmocka_unit_test(the_rules_of_a_policy_come_first),
-        cmocka_unit_test(a_reach_is_read_by_its_label),
-        cmocka_unit_test(a_503_to_a_post_is_not_repeated_without_a_key),
+        cmocka_unit_test(rules_of_the_policy_come_first),
+        cmocka_unit_test(evidence_is_parsed_from_its_label),
+        cmocka_unit_test(post_answered_503_is_not_repeated_without_key),
         cmocka_unit_test(hostile_hints_never_make_a_retry_earlier),
-        cmocka_unit_test(a_later_attempt_waits_longer),
+        cmocka_unit_test(later_attempt_waits_longer),
         cmocka_unit_test(elapsed_time_counts_against_the_deadline),
-        cmocka_unit_test(a_lost_race_is_tried_at_once_and_no_window_says_otherwise),
-        cmocka_unit_test(a_call_that_never_gets_there_says_so),
-        cmocka_unit_test(every_draw_lies_in_the_window),
-        cmocka_unit_test(the_gate_that_refuses_is_the_one_that_decided),
-        cmocka_unit_test(later_gates_that_would_refuse_too_are_told),
-        cmocka_unit_test(a_gate_that_only_observes_is_told_apart),
-        cmocka_unit_test(what_would_change_the_answer_is_offered),
-        cmocka_unit_test(two_changes_are_offered_where_one_does_not_help),
-        cmocka_unit_test(nothing_helps_what_is_permanent),
-        cmocka_unit_test(a_retry_says_what_it_hangs_on),
-        cmocka_unit_test(classes_are_answered_by_safety_and_reach),
+        cmocka_unit_test(conflict_is_retried_without_a_wait),
+        cmocka_unit_test(call_that_ends_earlier_is_reported),
+        cmocka_unit_test(every_drawn_wait_lies_in_its_window),
+        cmocka_unit_test(refusing_gate_is_the_one_that_decided),
+        cmocka_unit_test(later_gates_that_would_refuse_are_reported),
+        cmocka_unit_test(observing_gate_is_reported_as_such),
+        cmocka_unit_test(single_changes_that_lead_to_a_retry_are_offered),
+        cmocka_unit_test(two_changes_are_offered_when_one_does_not_help),
+        cmocka_unit_test(permanent_failure_has_no_helpful_change),
+        cmocka_unit_test(retry_names_its_condition),
+        cmocka_unit_test(classes_depend_on_safety_and_evidence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

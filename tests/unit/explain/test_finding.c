@@ -22,14 +22,14 @@ static struct explain_subject subject;
 static struct explain_schedule schedule;
 static struct explain_findings findings;
 
-static void look(void)
+static void run_checks(void)
 {
     subject.pair = &pair;
     explain_schedule(&schedule, &pair.policy);
-    explain_find(&findings, &subject, &schedule);
+    explain_run_checks(&findings, &subject, &schedule);
 }
 
-static const struct explain_finding *found(const char *id)
+static const struct explain_finding *finding_by_id(const char *id)
 {
     for (size_t i = 0; i < findings.count; i++)
         if (strcmp(findings.finding[i].id, id) == 0)
@@ -39,7 +39,7 @@ static const struct explain_finding *found(const char *id)
 
 /* ---- what is said of the traffic ---- */
 
-static void say_of_traffic(const char *key, const char *text)
+static void set_traffic(const char *key, const char *text)
 {
     int64_t value;
     if (strcmp(key, "slo") == 0) {
@@ -55,14 +55,14 @@ static void say_of_traffic(const char *key, const char *text)
         subject.layers = (uint32_t)(value / 1000);
 }
 
-static bool is_of_traffic(const char *key)
+static bool key_is_traffic(const char *key)
 {
     return strcmp(key, "slo") == 0 || strcmp(key, "rate") == 0 || strcmp(key, "shared") == 0 ||
            strcmp(key, "layers") == 0;
 }
 
 /* "key=value key=value": fields of the policy file, or slo, rate (a second), shared (0 or 1) and layers. */
-static void change(const char *list)
+static void apply_changes(const char *list)
 {
     char copy[256], *rest, *word;
     snprintf(copy, sizeof copy, "%s", list);
@@ -70,8 +70,8 @@ static void change(const char *list)
         char *value = strchr(word, '=');
         assert_non_null(value);
         *value++ = '\0';
-        if (is_of_traffic(word)) {
-            say_of_traffic(word, value);
+        if (key_is_traffic(word)) {
+            set_traffic(word, value);
             continue;
         }
         const struct conf_field *field = conf_field_find(word, strlen(word));
@@ -80,12 +80,12 @@ static void change(const char *list)
     }
 }
 
-static void look_at(enum bide_preset preset, const char *list)
+static void check_preset(enum bide_preset preset, const char *list)
 {
     conf_pair_init(&pair, preset);
     subject = (struct explain_subject){.layers = 1};
-    change(list);
-    look();
+    apply_changes(list);
+    run_checks();
 }
 
 /* ---- each finding ---- */
@@ -167,23 +167,23 @@ static const struct row {
     {"binds-first", NOTE, "attempts=2", "attempts=1"},
 };
 
-static void every_finding_is_made_when_it_should_be_and_only_then(void **state)
+static void every_check_finds_its_case_and_only_that(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        look_at(BIDE_PRESET_SERVICE, rows[i].with);
-        const struct explain_finding *f = found(rows[i].id);
+        check_preset(BIDE_PRESET_SERVICE, rows[i].with);
+        const struct explain_finding *f = finding_by_id(rows[i].id);
         if (f == NULL || f->severity != rows[i].severity)
             fail_msg("%s: %s is %s", rows[i].with, rows[i].id,
                      f == NULL ? "not found" : explain_severity_label(f->severity));
-        look_at(BIDE_PRESET_SERVICE, rows[i].without);
-        f = found(rows[i].id);
+        check_preset(BIDE_PRESET_SERVICE, rows[i].without);
+        f = finding_by_id(rows[i].id);
         if (f != NULL && f->severity >= rows[i].severity)
             fail_msg("%s: %s: %s", rows[i].without, rows[i].id, f->text);
     }
 }
 
-static void every_id_is_tried(void **state)
+static void every_finding_id_has_a_row(void **state)
 {
     (void)state;
     for (size_t i = 0; explain_finding_id(i) != NULL; i++) {
@@ -197,60 +197,61 @@ static void every_id_is_tried(void **state)
 
 /* ---- presets ---- */
 
-static void our_presets_for_calls_have_nothing_worse_than_a_note(void **state)
+static void call_presets_have_nothing_worse_than_a_note(void **state)
 {
     (void)state;
     for (enum bide_preset preset = BIDE_PRESET_SERVICE; preset <= BIDE_PRESET_PAYMENT; preset++) {
-        look_at(preset, "");
-        if (explain_is_bad(&findings))
+        check_preset(preset, "");
+        if (explain_has_warnings(&findings))
             fail_msg("%s: %s", bide_preset_label(preset), findings.finding[0].text);
         assert_int_equal(findings.count, 1); /* which of attempts and deadline binds */
     }
 }
 
 /* A command may take any time, and one process is no fleet: the preset is right for it, and so are the findings. */
-static void a_command_has_no_deadline_and_no_budget_and_is_told_so(void **state)
+static void command_preset_is_warned_about_deadline_and_budget(void **state)
 {
     (void)state;
-    look_at(BIDE_PRESET_COMMAND, "");
-    assert_true(explain_is_bad(&findings));
-    assert_non_null(found("no-deadline"));
-    assert_non_null(found("no-attempt-timeout"));
-    assert_non_null(found("no-budget"));
-    look_at(BIDE_PRESET_COMMAND, "deadline=10m attempt_timeout=1m budget.kind=tokens budget.capacity=10 budget.cost=1 "
-                                 "budget.cost_throttled=1 budget.cost_timeout=1");
-    assert_false(explain_is_bad(&findings));
+    check_preset(BIDE_PRESET_COMMAND, "");
+    assert_true(explain_has_warnings(&findings));
+    assert_non_null(finding_by_id("no-deadline"));
+    assert_non_null(finding_by_id("no-attempt-timeout"));
+    assert_non_null(finding_by_id("no-budget"));
+    check_preset(BIDE_PRESET_COMMAND,
+                 "deadline=10m attempt_timeout=1m budget.kind=tokens budget.capacity=10 budget.cost=1 "
+                 "budget.cost_throttled=1 budget.cost_timeout=1");
+    assert_false(explain_has_warnings(&findings));
 }
 
 /* The keys that the finding names are enough to make a budget of none. */
-static void the_budget_that_is_proposed_is_complete(void **state)
+static void proposed_budget_is_complete(void **state)
 {
     (void)state;
     struct conf_problem wrong;
-    look_at(BIDE_PRESET_CURL, "");
-    assert_non_null(strstr(found("no-budget")->fix, "budget.kind = tokens, budget.capacity = 10, "));
-    look_at(BIDE_PRESET_CURL, "budget.kind=tokens budget.capacity=10 budget.earn_success=0.1 budget.cost=1 "
-                              "budget.cost_throttled=1 budget.cost_timeout=1");
+    check_preset(BIDE_PRESET_CURL, "");
+    assert_non_null(strstr(finding_by_id("no-budget")->fix, "budget.kind = tokens, budget.capacity = 10, "));
+    check_preset(BIDE_PRESET_CURL, "budget.kind=tokens budget.capacity=10 budget.earn_success=0.1 budget.cost=1 "
+                                   "budget.cost_throttled=1 budget.cost_timeout=1");
     assert_true(conf_pair_check(&pair, &wrong));
-    assert_null(found("no-budget"));
-    assert_null(found("loose-budget"));
+    assert_null(finding_by_id("no-budget"));
+    assert_null(finding_by_id("loose-budget"));
 }
 
-static void curl_has_all_that_it_is_known_for(void **state)
+static void curl_preset_has_its_known_findings(void **state)
 {
     (void)state;
     static const char *const known[] = {"no-jitter", "long-cap", "no-deadline", "no-attempt-timeout", "no-budget"};
-    look_at(BIDE_PRESET_CURL, "");
+    check_preset(BIDE_PRESET_CURL, "");
     for (size_t i = 0; i < COUNT(known); i++)
-        assert_non_null(found(known[i]));
+        assert_non_null(finding_by_id(known[i]));
 }
 
 /* ---- words ---- */
 
-static void the_worst_comes_first(void **state)
+static void findings_are_ordered_by_severity(void **state)
 {
     (void)state;
-    look_at(BIDE_PRESET_SERVICE, "breaker.kind=off jitter=none base=2s deadline=2s");
+    check_preset(BIDE_PRESET_SERVICE, "breaker.kind=off jitter=none base=2s deadline=2s");
     assert_true(findings.count >= 4);
     assert_int_equal(findings.finding[0].severity, EXPLAIN_ERROR);
     for (size_t i = 1; i < findings.count; i++)
@@ -258,12 +259,12 @@ static void the_worst_comes_first(void **state)
 }
 
 /* "key = value" at the beginning of a fix names a key there is. */
-static void a_fix_names_keys_there_are(void **state)
+static void fix_names_existing_keys(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        look_at(BIDE_PRESET_SERVICE, rows[i].with);
-        const struct explain_finding *f = found(rows[i].id);
+        check_preset(BIDE_PRESET_SERVICE, rows[i].with);
+        const struct explain_finding *f = finding_by_id(rows[i].id);
         size_t length = strspn(f->fix, "abcdefghijklmnopqrstuvwxyz_.");
         bool assigns = strncmp(f->fix + length, " = ", 3) == 0;
         if (assigns && conf_field_find(f->fix, length) == NULL)
@@ -274,43 +275,43 @@ static void a_fix_names_keys_there_are(void **state)
     }
 }
 
-static void what_never_retries_has_only_that_found(void **state)
+static void policy_that_never_retries_has_only_that_finding(void **state)
 {
     (void)state;
-    look_at(BIDE_PRESET_SERVICE, "layer=never jitter=none attempts=20 slo=1s backoff=fixed budget.kind=none");
-    assert_non_null(found("no-retry"));
-    assert_false(explain_is_bad(&findings));
-    assert_null(found("binds-first"));
+    check_preset(BIDE_PRESET_SERVICE, "layer=never jitter=none attempts=20 slo=1s backoff=fixed budget.kind=none");
+    assert_non_null(finding_by_id("no-retry"));
+    assert_false(explain_has_warnings(&findings));
+    assert_null(finding_by_id("binds-first"));
 }
 
-static void numbers_in_sentences_are_those_of_the_policy(void **state)
+static void sentences_quote_numbers_of_the_policy(void **state)
 {
     (void)state;
-    look_at(BIDE_PRESET_SERVICE, "layer=any layers=3");
-    assert_non_null(strstr(found("every-layer")->text, "64 requests"));
-    assert_non_null(strstr(found("every-layer")->fix, "at most 10"));
-    look_at(BIDE_PRESET_SERVICE, "deadline=15s");
-    assert_non_null(strstr(found("binds-first")->text, "after attempt 2 of 4"));
-    look_at(BIDE_PRESET_PAYMENT, "");
-    assert_non_null(strstr(found("binds-first")->text, "all 3 start, the last with 4.7s left"));
-    look_at(BIDE_PRESET_SERVICE, "rate=0.1");
+    check_preset(BIDE_PRESET_SERVICE, "layer=any layers=3");
+    assert_non_null(strstr(finding_by_id("every-layer")->text, "64 requests"));
+    assert_non_null(strstr(finding_by_id("every-layer")->fix, "at most 10"));
+    check_preset(BIDE_PRESET_SERVICE, "deadline=15s");
+    assert_non_null(strstr(finding_by_id("binds-first")->text, "after attempt 2 of 4"));
+    check_preset(BIDE_PRESET_PAYMENT, "");
+    assert_non_null(strstr(finding_by_id("binds-first")->text, "all 3 start, the last with 4.7s left"));
+    check_preset(BIDE_PRESET_SERVICE, "rate=0.1");
     assert_non_null(
-        strstr(found("deaf-breaker")->text, "at most 4.0 votes in 10s, 3.0 of them retries, and it wants 20"));
+        strstr(finding_by_id("deaf-breaker")->text, "at most 4.0 votes in 10s, 3.0 of them retries, and it wants 20"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_finding_is_made_when_it_should_be_and_only_then),
-        cmocka_unit_test(every_id_is_tried),
-        cmocka_unit_test(our_presets_for_calls_have_nothing_worse_than_a_note),
-        cmocka_unit_test(a_command_has_no_deadline_and_no_budget_and_is_told_so),
-        cmocka_unit_test(the_budget_that_is_proposed_is_complete),
-        cmocka_unit_test(curl_has_all_that_it_is_known_for),
-        cmocka_unit_test(the_worst_comes_first),
-        cmocka_unit_test(a_fix_names_keys_there_are),
-        cmocka_unit_test(what_never_retries_has_only_that_found),
-        cmocka_unit_test(numbers_in_sentences_are_those_of_the_policy),
+        cmocka_unit_test(every_check_finds_its_case_and_only_that),
+        cmocka_unit_test(every_finding_id_has_a_row),
+        cmocka_unit_test(call_presets_have_nothing_worse_than_a_note),
+        cmocka_unit_test(command_preset_is_warned_about_deadline_and_budget),
+        cmocka_unit_test(proposed_budget_is_complete),
+        cmocka_unit_test(curl_preset_has_its_known_findings),
+        cmocka_unit_test(findings_are_ordered_by_severity),
+        cmocka_unit_test(fix_names_existing_keys),
+        cmocka_unit_test(policy_that_never_retries_has_only_that_finding),
+        cmocka_unit_test(sentences_quote_numbers_of_the_policy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
