@@ -18,7 +18,7 @@
             abort();                                                                                                   \
     } while (0)
 
-static void check_told(const char *errors, bool json)
+static void check_errors(const char *errors, bool json)
 {
     CHECK(errors[0] != '\0' && strlen(errors) < CONF_ERROR_MAX);
     for (const char *line = errors; line != NULL; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
@@ -30,7 +30,7 @@ static void check_told(const char *errors, bool json)
     }
 }
 
-static void check_foreign(const struct conf_policy *policy, enum conf_format format)
+static void check_export(const struct conf_policy *policy, enum conf_format format)
 {
     char losses[CONF_ERROR_MAX];
     char *text = conf_write(policy, format, losses);
@@ -55,9 +55,9 @@ static void check_policy(const struct conf_policy *policy)
     CHECK(memcmp(&policy->grpc, &other->grpc, sizeof policy->grpc) == 0);
     conf_free(&again);
     free(text);
-    check_foreign(policy, CONF_JSON);
-    check_foreign(policy, CONF_GRPC);
-    check_foreign(policy, CONF_ENVOY);
+    check_export(policy, CONF_JSON);
+    check_export(policy, CONF_GRPC);
+    check_export(policy, CONF_ENVOY);
 }
 
 /* As the reader decides it: the first character that is no blank. */
@@ -77,11 +77,11 @@ static void check_file(const uint8_t *data, size_t size)
     struct conf conf;
     CHECK(copy != NULL);
     memcpy(copy, data, size);
-    bool well = conf_read_text(&conf, "f", (struct bide_text){copy, size}, errors);
+    bool ok = conf_read_text(&conf, "f", (struct bide_text){copy, size}, errors);
     free(copy);
-    CHECK(well || conf.count == 0);
-    if (!well)
-        check_told(errors, is_json(data, size));
+    CHECK(ok || conf.count == 0);
+    if (!ok)
+        check_errors(errors, is_json(data, size));
     for (size_t i = 0; i < conf.count && i < POLICIES; i++)
         check_policy(&conf.policy[i]);
     conf_free(&conf);
@@ -98,7 +98,7 @@ static size_t fields(void)
 /* One line of a file from two bytes: a section, a list, or a key with a value that may suit it. */
 static int choose_line(char *text, size_t room, uint8_t first, uint8_t second)
 {
-    static const char *const heads[] = {
+    static const char *const section_lines[] = {
         "[a]", "[b]", "[c]", "[service]", "extends = a", "extends = b", "extends = grpc", "extends = service"};
     static const char *const lists[] = {"retry_status",   "permanent_status", "retry_exit",
                                         "permanent_exit", "retry_grpc",       "permanent_grpc"};
@@ -107,7 +107,7 @@ static int choose_line(char *text, size_t room, uint8_t first, uint8_t second)
         "0",   "1",   "2",    "3",  "7",  "0.5",  "100", "1ms",   "50ms", "1s", "90s",   "1h",   "0%",   "0.1%",
         "10%", "50%", "100%", "1x", "2x", "1.5x", "5/s", "1/min", "yes",  "no", "never", "full", "none", "budget,hint"};
     if (first < 32)
-        return snprintf(text, room, "%s\n", heads[second % (sizeof heads / sizeof *heads)]);
+        return snprintf(text, room, "%s\n", section_lines[second % (sizeof section_lines / sizeof *section_lines)]);
     if (first < 48)
         return snprintf(text, room, "%s = %s\n", lists[first % 6], spans[second % (sizeof spans / sizeof *spans)]);
     const struct conf_field *field = conf_field((first - 48u) % fields());

@@ -14,17 +14,17 @@
 
 /* ---- a command ---- */
 
-struct part {
+struct group_settings {
     const char *number;
 };
 
 struct settings {
     bool quiet, verbose;
     const char *text;
-    struct part part;
+    struct group_settings group_settings;
 };
 
-static struct settings seen;
+static struct settings settings_seen;
 static char *operands_seen[16];
 static int runs;
 
@@ -48,9 +48,9 @@ static const char *read_text(void *settings, const char *value)
     return NULL;
 }
 
-static const char *read_number(void *part, const char *value)
+static const char *read_number(void *group_settings, const char *value)
 {
-    ((struct part *)part)->number = value;
+    ((struct group_settings *)group_settings)->number = value;
     return strspn(value, "0123456789") == strlen(value) ? NULL : "1 or more";
 }
 
@@ -69,7 +69,7 @@ static const struct cli_option numbers[] = {
 };
 static const struct cli_group groups[] = {
     {.option = own, .count = 3},
-    {.title = "Numbers", .option = numbers, .count = 2, .offset = offsetof(struct settings, part)},
+    {.title = "Numbers", .option = numbers, .count = 2, .offset = offsetof(struct settings, group_settings)},
 };
 static const struct cli_section sections[] = {
     {.title = "Examples", .text = "  bide try   --quiet `x`\n"},
@@ -79,7 +79,7 @@ static const struct cli_section sections[] = {
 static int run(void *settings, char **operands)
 {
     runs++;
-    seen = *(struct settings *)settings;
+    settings_seen = *(struct settings *)settings;
     memset(operands_seen, 0, sizeof operands_seen);
     for (size_t i = 0; operands[i] != NULL && i < 15; i++)
         operands_seen[i] = operands[i];
@@ -105,7 +105,7 @@ static struct cli_command command = {
 static char *out_text, *err_text;
 
 /* Runs it with these words, and catches what it says. */
-static int try(const char *const *words)
+static int run_words(const char *const *words)
 {
     char *argv[16] = {NULL};
     FILE *out = stdout, *err = stderr;
@@ -133,7 +133,7 @@ static int try(const char *const *words)
     return status;
 }
 
-#define TRY(...) try((const char *const[]){__VA_ARGS__, NULL})
+#define RUN_WORDS(...) run_words((const char *const[]){__VA_ARGS__, NULL})
 
 /* It was refused, in these words and no others, and nothing ran. */
 static void assert_refused(int status, const char *words)
@@ -148,43 +148,43 @@ static void assert_refused(int status, const char *words)
 
 /* ---- reading ---- */
 
-static void a_value_is_the_next_word_or_follows_an_equals_sign(void **state)
+static void value_is_next_word_or_follows_equals_sign(void **state)
 {
     (void)state;
-    assert_int_equal(TRY("--text", "a b"), 7);
-    assert_string_equal(seen.text, "a b");
-    assert_int_equal(TRY("--text=a=b"), 7);
-    assert_string_equal(seen.text, "a=b");
-    assert_int_equal(TRY("--text", "--quiet"), 7);
-    assert_string_equal(seen.text, "--quiet");
-    assert_false(seen.quiet);
+    assert_int_equal(RUN_WORDS("--text", "a b"), 7);
+    assert_string_equal(settings_seen.text, "a b");
+    assert_int_equal(RUN_WORDS("--text=a=b"), 7);
+    assert_string_equal(settings_seen.text, "a=b");
+    assert_int_equal(RUN_WORDS("--text", "--quiet"), 7);
+    assert_string_equal(settings_seen.text, "--quiet");
+    assert_false(settings_seen.quiet);
     assert_string_equal(err_text, "");
 }
 
-static void letters_stand_together_and_the_last_may_have_a_value(void **state)
+static void letters_combine_and_the_last_may_take_a_value(void **state)
 {
     (void)state;
-    assert_int_equal(TRY("-qvthello"), 7);
-    assert_true(seen.quiet && seen.verbose);
-    assert_string_equal(seen.text, "hello");
-    assert_int_equal(TRY("-qt", "-v"), 7);
-    assert_false(seen.verbose);
-    assert_string_equal(seen.text, "-v");
+    assert_int_equal(RUN_WORDS("-qvthello"), 7);
+    assert_true(settings_seen.quiet && settings_seen.verbose);
+    assert_string_equal(settings_seen.text, "hello");
+    assert_int_equal(RUN_WORDS("-qt", "-v"), 7);
+    assert_false(settings_seen.verbose);
+    assert_string_equal(settings_seen.text, "-v");
 }
 
-static void a_group_reads_into_its_own_part_of_the_settings(void **state)
+static void group_reads_into_its_own_settings(void **state)
 {
     (void)state;
-    assert_int_equal(TRY("-n3", "--text", "x"), 7);
-    assert_string_equal(seen.part.number, "3");
-    assert_string_equal(seen.text, "x");
+    assert_int_equal(RUN_WORDS("-n3", "--text", "x"), 7);
+    assert_string_equal(settings_seen.group_settings.number, "3");
+    assert_string_equal(settings_seen.text, "x");
 }
 
 static void operands_may_stand_between_options(void **state)
 {
     (void)state;
-    assert_int_equal(TRY("one", "-q", "-", "--text", "x", "two"), 7);
-    assert_true(seen.quiet);
+    assert_int_equal(RUN_WORDS("one", "-q", "-", "--text", "x", "two"), 7);
+    assert_true(settings_seen.quiet);
     assert_string_equal(operands_seen[0], "one");
     assert_string_equal(operands_seen[1], "-");
     assert_string_equal(operands_seen[2], "two");
@@ -194,22 +194,22 @@ static void operands_may_stand_between_options(void **state)
 static void two_hyphens_end_the_options(void **state)
 {
     (void)state;
-    assert_int_equal(TRY("-q", "--", "--verbose", "--", "-x"), 7);
-    assert_false(seen.verbose);
+    assert_int_equal(RUN_WORDS("-q", "--", "--verbose", "--", "-x"), 7);
+    assert_false(settings_seen.verbose);
     assert_string_equal(operands_seen[0], "--verbose");
     assert_string_equal(operands_seen[1], "--");
     assert_string_equal(operands_seen[2], "-x");
     assert_null(operands_seen[3]);
 }
 
-static void where_another_command_follows_its_options_are_left_alone(void **state)
+static void options_after_the_first_operand_belong_to_the_other_command(void **state)
 {
     (void)state;
     command.options_first = true;
-    assert_int_equal(TRY("-q", "ls", "-v", "--", "--help"), 7);
+    assert_int_equal(RUN_WORDS("-q", "ls", "-v", "--", "--help"), 7);
     command.options_first = false;
-    assert_true(seen.quiet);
-    assert_false(seen.verbose);
+    assert_true(settings_seen.quiet);
+    assert_false(settings_seen.verbose);
     assert_string_equal(operands_seen[0], "ls");
     assert_string_equal(operands_seen[1], "-v");
     assert_string_equal(operands_seen[2], "--");
@@ -217,58 +217,58 @@ static void where_another_command_follows_its_options_are_left_alone(void **stat
     assert_null(operands_seen[4]);
 }
 
-static void of_an_option_given_twice_the_later_wins(void **state)
+static void last_of_repeated_options_wins(void **state)
 {
     (void)state;
-    assert_int_equal(TRY("--text=a", "-tb"), 7);
-    assert_string_equal(seen.text, "b");
+    assert_int_equal(RUN_WORDS("--text=a", "-tb"), 7);
+    assert_string_equal(settings_seen.text, "b");
 }
 
-static void an_empty_value_is_one_only_where_the_table_says_so(void **state)
+static void empty_value_needs_permission_of_the_table(void **state)
 {
     (void)state;
-    assert_int_equal(TRY("--text", ""), 7);
-    assert_string_equal(seen.text, "");
-    assert_int_equal(TRY("--text="), 7);
-    assert_string_equal(seen.text, "");
-    assert_refused(TRY("--attempts="), "--attempts: its value is empty; want N");
-    assert_refused(TRY("-n", ""), "-n: its value is empty; want N");
+    assert_int_equal(RUN_WORDS("--text", ""), 7);
+    assert_string_equal(settings_seen.text, "");
+    assert_int_equal(RUN_WORDS("--text="), 7);
+    assert_string_equal(settings_seen.text, "");
+    assert_refused(RUN_WORDS("--attempts="), "--attempts: its value is empty; want N");
+    assert_refused(RUN_WORDS("-n", ""), "-n: its value is empty; want N");
 }
 
 /* ---- refusing ---- */
 
-static void a_misspelt_option_is_named_with_the_nearest(void **state)
+static void misspelt_option_suggests_the_nearest(void **state)
 {
     (void)state;
-    assert_refused(TRY("--attemps", "3"), "--attemps: no such option; did you mean --attempts?");
-    assert_refused(TRY("--attemps=3"), "--attemps: no such option; did you mean --attempts?");
-    assert_refused(TRY("-attempts", "3"), "-attempts: no such option; did you mean --attempts?");
-    assert_refused(TRY("--frobnicate"), "--frobnicate: want one of the options of bide try --help");
-    assert_refused(TRY("-qx"), "-x: want one of the options of bide try --help");
+    assert_refused(RUN_WORDS("--attemps", "3"), "--attemps: no such option; did you mean --attempts?");
+    assert_refused(RUN_WORDS("--attemps=3"), "--attemps: no such option; did you mean --attempts?");
+    assert_refused(RUN_WORDS("-attempts", "3"), "-attempts: no such option; did you mean --attempts?");
+    assert_refused(RUN_WORDS("--frobnicate"), "--frobnicate: want one of the options of bide try --help");
+    assert_refused(RUN_WORDS("-qx"), "-x: want one of the options of bide try --help");
 }
 
-static void an_abbreviation_is_no_option(void **state)
+static void abbreviated_options_are_rejected(void **state)
 {
     (void)state;
-    assert_int_equal(TRY("--attempt", "3"), CLI_EXIT_BIDE_FAILED);
-    assert_int_equal(TRY("--verb"), CLI_EXIT_BIDE_FAILED);
+    assert_int_equal(RUN_WORDS("--attempt", "3"), CLI_EXIT_BIDE_FAILED);
+    assert_int_equal(RUN_WORDS("--verb"), CLI_EXIT_BIDE_FAILED);
     assert_int_equal(runs, 0);
 }
 
-static void a_wrong_value_is_told_with_what_would_be_right(void **state)
+static void invalid_value_is_reported_with_the_valid_form(void **state)
 {
     (void)state;
-    assert_refused(TRY("--attempts", "x"), "--attempts x: want 1 or more");
-    assert_refused(TRY("--attempts=x"), "--attempts x: want 1 or more");
-    assert_refused(TRY("-nx"), "-n x: want 1 or more");
+    assert_refused(RUN_WORDS("--attempts", "x"), "--attempts x: want 1 or more");
+    assert_refused(RUN_WORDS("--attempts=x"), "--attempts x: want 1 or more");
+    assert_refused(RUN_WORDS("-nx"), "-n x: want 1 or more");
 }
 
-static void a_missing_value_and_one_too_many_are_told(void **state)
+static void missing_and_superfluous_values_are_reported(void **state)
 {
     (void)state;
-    assert_refused(TRY("--attempts"), "--attempts: want a value after it: N");
-    assert_refused(TRY("-qn"), "-n: want a value after it: N");
-    assert_refused(TRY("--quiet=yes"), "--quiet=yes: --quiet takes no value");
+    assert_refused(RUN_WORDS("--attempts"), "--attempts: want a value after it: N");
+    assert_refused(RUN_WORDS("-qn"), "-n: want a value after it: N");
+    assert_refused(RUN_WORDS("--quiet=yes"), "--quiet=yes: --quiet takes no value");
 }
 
 /* ---- help ---- */
@@ -285,19 +285,19 @@ static void assert_narrow(const char *text, size_t most)
 static void help_goes_to_stdout_and_runs_nothing(void **state)
 {
     (void)state;
-    assert_int_equal(TRY("--help", "--bogus"), 0);
+    assert_int_equal(RUN_WORDS("--help", "--bogus"), 0);
     assert_int_equal(runs, 0);
     assert_string_equal(err_text, "");
     assert_narrow(out_text, 79);
     assert_ptr_equal(strstr(out_text, "usage: bide try [options] WORD...\n       bide try --list\n\n"), out_text);
-    assert_int_equal(TRY("-qh"), 0);
+    assert_int_equal(RUN_WORDS("-qh"), 0);
     assert_int_equal(runs, 0);
 }
 
-static void help_aligns_options_and_ends_with_the_examples(void **state)
+static void help_aligns_options_and_ends_with_examples(void **state)
 {
     (void)state;
-    assert_int_equal(TRY("--help"), 0);
+    assert_int_equal(RUN_WORDS("--help"), 0);
     assert_non_null(strstr(out_text, "\n  -q, --quiet       say nothing\n"));
     assert_non_null(strstr(out_text, "\n  -t, --text TEXT   any text\n"));
     assert_non_null(strstr(out_text, "\n  -h, --help        show this\n"));
@@ -312,32 +312,32 @@ static void help_aligns_options_and_ends_with_the_examples(void **state)
     assert_string_equal(last, "\nExamples:\n  bide try   --quiet `x`\n");
 }
 
-static void the_version_is_that_of_bide(void **state)
+static void version_is_that_of_bide(void **state)
 {
     (void)state;
-    assert_int_equal(TRY("--version"), 0);
+    assert_int_equal(RUN_WORDS("--version"), 0);
     assert_string_equal(out_text, "bide 0.1.0\n");
-    assert_refused(TRY("--version=2"), "--version=2: --version takes no value");
+    assert_refused(RUN_WORDS("--version=2"), "--version=2: --version takes no value");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_value_is_the_next_word_or_follows_an_equals_sign),
-        cmocka_unit_test(letters_stand_together_and_the_last_may_have_a_value),
-        cmocka_unit_test(a_group_reads_into_its_own_part_of_the_settings),
+        cmocka_unit_test(value_is_next_word_or_follows_equals_sign),
+        cmocka_unit_test(letters_combine_and_the_last_may_take_a_value),
+        cmocka_unit_test(group_reads_into_its_own_settings),
         cmocka_unit_test(operands_may_stand_between_options),
         cmocka_unit_test(two_hyphens_end_the_options),
-        cmocka_unit_test(where_another_command_follows_its_options_are_left_alone),
-        cmocka_unit_test(of_an_option_given_twice_the_later_wins),
-        cmocka_unit_test(an_empty_value_is_one_only_where_the_table_says_so),
-        cmocka_unit_test(a_misspelt_option_is_named_with_the_nearest),
-        cmocka_unit_test(an_abbreviation_is_no_option),
-        cmocka_unit_test(a_wrong_value_is_told_with_what_would_be_right),
-        cmocka_unit_test(a_missing_value_and_one_too_many_are_told),
+        cmocka_unit_test(options_after_the_first_operand_belong_to_the_other_command),
+        cmocka_unit_test(last_of_repeated_options_wins),
+        cmocka_unit_test(empty_value_needs_permission_of_the_table),
+        cmocka_unit_test(misspelt_option_suggests_the_nearest),
+        cmocka_unit_test(abbreviated_options_are_rejected),
+        cmocka_unit_test(invalid_value_is_reported_with_the_valid_form),
+        cmocka_unit_test(missing_and_superfluous_values_are_reported),
         cmocka_unit_test(help_goes_to_stdout_and_runs_nothing),
-        cmocka_unit_test(help_aligns_options_and_ends_with_the_examples),
-        cmocka_unit_test(the_version_is_that_of_bide),
+        cmocka_unit_test(help_aligns_options_and_ends_with_examples),
+        cmocka_unit_test(version_is_that_of_bide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 
 static const struct cli_term plain = {.width = 80}, blocks = {.width = 80, .utf8 = true};
 
-static void a_bar_is_as_long_as_its_share(void **state)
+static void bar_length_is_proportional_to_value(void **state)
 {
     (void)state;
     char text[4 * 10 + 1];
@@ -27,7 +27,7 @@ static void a_bar_is_as_long_as_its_share(void **state)
     assert_string_equal(cli_bar(&blocks, text, 10, 1e300, 10), "██████████");
 }
 
-static void what_is_not_nothing_shows_and_nothing_does_not(void **state)
+static void positive_value_draws_at_least_one_cell_and_zero_none(void **state)
 {
     (void)state;
     char text[4 * 10 + 1];
@@ -40,7 +40,7 @@ static void what_is_not_nothing_shows_and_nothing_does_not(void **state)
     assert_string_equal(cli_bar(&plain, text, 10, 1, NAN), "");
 }
 
-static void a_sparkline_has_a_cell_for_each_value(void **state)
+static void sparkline_has_one_cell_per_value(void **state)
 {
     (void)state;
     char text[4 * 5 + 1];
@@ -51,7 +51,7 @@ static void a_sparkline_has_a_cell_for_each_value(void **state)
 }
 
 /* Rewrites one line into memory. */
-static char *rewritten(struct cli_term term, const char *line)
+static char *rewrite_into_memory(struct cli_term term, const char *line)
 {
     static char *text;
     size_t size;
@@ -62,26 +62,26 @@ static char *rewritten(struct cli_term term, const char *line)
     return text;
 }
 
-static void a_rewritten_line_never_wraps(void **state)
+static void rewritten_line_never_wraps(void **state)
 {
     (void)state;
     struct cli_term term = {.live = true, .width = 10, .utf8 = true};
-    assert_string_equal(rewritten(term, "short"), "\rshort\033[K");
-    assert_string_equal(rewritten(term, ""), "\r\033[K");
-    assert_string_equal(rewritten(term, "0123456789abc"), "\r012345678\033[K");
-    assert_string_equal(rewritten(term, "█████████▏▏▏"), "\r█████████\033[K");
+    assert_string_equal(rewrite_into_memory(term, "short"), "\rshort\033[K");
+    assert_string_equal(rewrite_into_memory(term, ""), "\r\033[K");
+    assert_string_equal(rewrite_into_memory(term, "0123456789abc"), "\r012345678\033[K");
+    assert_string_equal(rewrite_into_memory(term, "█████████▏▏▏"), "\r█████████\033[K");
     term.colour = true;
-    assert_string_equal(rewritten(term, "\033[31m0123456789\033[0m"), "\r\033[31m012345678\033[0m\033[K");
-    assert_string_equal(rewritten(term, "\033[31m012\033[0m"), "\r\033[31m012\033[0m\033[K");
+    assert_string_equal(rewrite_into_memory(term, "\033[31m0123456789\033[0m"), "\r\033[31m012345678\033[0m\033[K");
+    assert_string_equal(rewrite_into_memory(term, "\033[31m012\033[0m"), "\r\033[31m012\033[0m\033[K");
 }
 
-static void what_is_not_live_is_not_written_to(void **state)
+static void nothing_is_rewritten_on_a_stream_that_is_no_terminal(void **state)
 {
     (void)state;
-    assert_string_equal(rewritten(plain, "words"), "");
+    assert_string_equal(rewrite_into_memory(plain, "words"), "");
 }
 
-static void a_file_has_no_colour_and_80_columns(void **state)
+static void file_has_no_colour_and_80_columns(void **state)
 {
     (void)state;
     FILE *file = tmpfile();
@@ -93,7 +93,7 @@ static void a_file_has_no_colour_and_80_columns(void **state)
     fclose(file);
 }
 
-static void the_locale_is_asked_in_the_usual_order(void **state)
+static void locale_variables_are_read_in_posix_order(void **state)
 {
     (void)state;
     FILE *file = tmpfile();
@@ -108,7 +108,7 @@ static void the_locale_is_asked_in_the_usual_order(void **state)
     fclose(file);
 }
 
-static void text_of_others_cannot_steer_the_terminal(void **state)
+static void untrusted_text_cannot_control_the_terminal(void **state)
 {
     (void)state;
     char text[128] = "";
@@ -125,14 +125,14 @@ static void text_of_others_cannot_steer_the_terminal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bar_is_as_long_as_its_share),
-        cmocka_unit_test(what_is_not_nothing_shows_and_nothing_does_not),
-        cmocka_unit_test(a_sparkline_has_a_cell_for_each_value),
-        cmocka_unit_test(a_rewritten_line_never_wraps),
-        cmocka_unit_test(what_is_not_live_is_not_written_to),
-        cmocka_unit_test(a_file_has_no_colour_and_80_columns),
-        cmocka_unit_test(the_locale_is_asked_in_the_usual_order),
-        cmocka_unit_test(text_of_others_cannot_steer_the_terminal),
+        cmocka_unit_test(bar_length_is_proportional_to_value),
+        cmocka_unit_test(positive_value_draws_at_least_one_cell_and_zero_none),
+        cmocka_unit_test(sparkline_has_one_cell_per_value),
+        cmocka_unit_test(rewritten_line_never_wraps),
+        cmocka_unit_test(nothing_is_rewritten_on_a_stream_that_is_no_terminal),
+        cmocka_unit_test(file_has_no_colour_and_80_columns),
+        cmocka_unit_test(locale_variables_are_read_in_posix_order),
+        cmocka_unit_test(untrusted_text_cannot_control_the_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

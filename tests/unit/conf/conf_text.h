@@ -23,13 +23,13 @@ static bool read_bytes(const char *text, size_t length)
     assert_non_null(exact);
     memcpy(exact, text, length);
     conf_free(&conf);
-    bool well = conf_read_text(&conf, "f", (struct bide_text){exact, length}, errors);
+    bool ok = conf_read_text(&conf, "f", (struct bide_text){exact, length}, errors);
     free(exact);
-    assert_int_equal(well, errors[0] == '\0');
+    assert_int_equal(ok, errors[0] == '\0');
     assert_true(strlen(errors) < CONF_ERROR_MAX);
-    if (!well)
+    if (!ok)
         assert_true(conf.count == 0 && conf.policy == NULL);
-    return well;
+    return ok;
 }
 
 __attribute__((unused)) static void assert_reads(const char *text)
@@ -39,7 +39,7 @@ __attribute__((unused)) static void assert_reads(const char *text)
 }
 
 /* All that is told, exactly. */
-__attribute__((unused)) static void assert_tells(const char *text, const char *expected)
+__attribute__((unused)) static void assert_errors(const char *text, const char *expected)
 {
     assert_false(read_bytes(text, strlen(text)));
     assert_string_equal(errors, expected);
@@ -54,7 +54,7 @@ __attribute__((unused)) static const struct conf_policy *policy_of(const char *n
     return NULL;
 }
 
-__attribute__((unused)) static int forget(void **state)
+__attribute__((unused)) static int free_conf(void **state)
 {
     (void)state;
     conf_free(&conf);

@@ -5,7 +5,7 @@
 
 /* ---- sections ---- */
 
-static void a_section_is_what_it_extends_and_what_it_says(void **state)
+static void section_combines_its_base_and_its_own_keys(void **state)
 {
     struct conf_pair expected;
     assert_reads("# ours\n" PAYMENTS);
@@ -19,7 +19,7 @@ static void a_section_is_what_it_extends_and_what_it_says(void **state)
     assert_string_equal(p->file, "f");
 }
 
-static void a_section_that_extends_nothing_extends_service(void **state)
+static void section_without_extends_starts_from_service(void **state)
 {
     struct conf_pair expected;
     conf_pair_init(&expected, BIDE_PRESET_SERVICE);
@@ -29,7 +29,7 @@ static void a_section_that_extends_nothing_extends_service(void **state)
     assert_memory_equal(&policy_of("b")->pair, &expected, sizeof expected);
 }
 
-static void a_section_may_extend_one_further_below(void **state)
+static void section_may_extend_a_later_section(void **state)
 {
     assert_reads("[c]\nextends=b\nbase=1s\n[b]\nextends=a\nattempts=2\n[a]\nextends=background\ncap=9s\n");
     const struct bide_policy *c = &policy_of("c")->pair.policy;
@@ -40,7 +40,7 @@ static void a_section_may_extend_one_further_below(void **state)
     assert_int_equal(policy_of("c")->preset, BIDE_PRESET_BACKGROUND);
 }
 
-static void a_section_may_hide_a_preset_and_extend_it(void **state)
+static void section_may_shadow_a_preset_and_extend_it(void **state)
 {
     assert_reads("[x]\nextends = interactive\n[interactive]\nextends = interactive\nattempts = 2\n");
     assert_int_equal(policy_of("interactive")->pair.policy.attempts_max, 2);
@@ -48,7 +48,7 @@ static void a_section_may_hide_a_preset_and_extend_it(void **state)
     assert_int_equal(policy_of("x")->pair.policy.attempts_max, 2);
 }
 
-static void a_chain_of_all_sections_there_may_be_is_followed(void **state)
+static void longest_possible_chain_of_extends_is_resolved(void **state)
 {
     char *text = malloc(CONF_POLICIES_MAX * 32), *at = text;
     assert_non_null(text);
@@ -61,7 +61,7 @@ static void a_chain_of_all_sections_there_may_be_is_followed(void **state)
     assert_int_equal(policy_of("s0")->pair.policy.attempts_max, 9);
 }
 
-static void a_name_may_be_that_of_a_grpc_method(void **state)
+static void section_name_may_be_a_grpc_method(void **state)
 {
     assert_reads("[pkg.Service/Method]\n[*]\n[ spaced ]\n");
     policy_of("pkg.Service/Method");
@@ -69,7 +69,7 @@ static void a_name_may_be_that_of_a_grpc_method(void **state)
     policy_of("spaced");
 }
 
-static void the_longest_name_is_kept_whole(void **state)
+static void longest_name_is_kept_whole(void **state)
 {
     char text[CONF_NAME_MAX + 3], name[CONF_NAME_MAX];
     memset(name, 'n', sizeof name);
@@ -81,44 +81,45 @@ static void the_longest_name_is_kept_whole(void **state)
 
 /* ---- lines ---- */
 
-static void a_comment_begins_where_a_word_could(void **state)
+static void comment_begins_at_line_start_or_after_blank(void **state)
 {
     assert_reads("; one\n  # two\n\n[a]   # three\n  attempts = 3 ; four\n\tbase =\t1s\t#five\n;six");
     assert_int_equal(policy_of("a")->pair.policy.attempts_max, 3);
     assert_int_equal(policy_of("a")->pair.policy.base_ns, BIDE_S);
-    assert_tells("[a]\nbase = 1s#five", "f:2: [a] base = 1s#five: want a duration such as 200ms");
+    assert_errors("[a]\nbase = 1s#five", "f:2: [a] base = 1s#five: want a duration such as 200ms");
 }
 
-static void windows_line_ends_and_byte_order_marks_do_not_matter(void **state)
+static void windows_line_ends_and_byte_order_mark_are_accepted(void **state)
 {
     assert_reads("\xef\xbb\xbf[a]\r\nattempts = 3\r\n\r\n[b]\r\n");
     assert_int_equal(conf.count, 2);
     assert_int_equal(policy_of("a")->pair.policy.attempts_max, 3);
 }
 
-static void a_colon_is_as_good_as_an_equals_sign(void **state)
+static void colon_separates_key_and_value_too(void **state)
 {
     assert_reads("[a]\nattempts: 3\n");
     assert_int_equal(policy_of("a")->pair.policy.attempts_max, 3);
 }
 
-static void a_list_goes_on_in_an_indented_line(void **state)
+static void list_continues_in_an_indented_line(void **state)
 {
     assert_reads("[a]\nretry_status = 408,\n    429,\n# between\n\t503\n  attempts = 2\n[b]\n");
     assert_int_equal(policy_of("a")->status.count, 3);
     assert_int_equal(policy_of("a")->pair.policy.attempts_max, 2);
 }
 
-static void nothing_but_a_list_goes_on(void **state)
+static void only_lists_continue_in_the_next_line(void **state)
 {
-    assert_tells("[a]\nbase = 1s\n   2s\n", "f:3: 2s: want key = value");
-    assert_tells("[a]\nretry_status = 503\n[b]\n   429\n", "f:4: 429: want key = value");
-    assert_tells("[a]\nretry_status = 503,\n429\n",
-                 "f:2: [a] retry_status = 503,: want HTTP statuses and ranges from 100 to 599 such as 429, 500-504, or "
-                 "none\nf:3: 429: want key = value");
+    assert_errors("[a]\nbase = 1s\n   2s\n", "f:3: 2s: want key = value");
+    assert_errors("[a]\nretry_status = 503\n[b]\n   429\n", "f:4: 429: want key = value");
+    assert_errors(
+        "[a]\nretry_status = 503,\n429\n",
+        "f:2: [a] retry_status = 503,: want HTTP statuses and ranges from 100 to 599 such as 429, 500-504, or "
+        "none\nf:3: 429: want key = value");
 }
 
-static void an_empty_file_has_no_policies(void **state)
+static void empty_file_has_no_policies(void **state)
 {
     assert_reads("");
     assert_int_equal(conf.count, 0);
@@ -128,107 +129,108 @@ static void an_empty_file_has_no_policies(void **state)
 
 /* ---- mistakes ---- */
 
-static void an_unknown_key_is_told_with_the_nearest(void **state)
+static void unknown_key_suggests_the_nearest(void **state)
 {
-    assert_tells("[payments]\nattemps = 3\n", "f:2: [payments] attemps = 3: no such key; did you mean attempts?");
-    assert_tells("[p]\nretry_stats = 3\n", "f:2: [p] retry_stats = 3: no such key; did you mean retry_status?");
-    assert_tells("[p]\nextend = 3\n", "f:2: [p] extend = 3: no such key; did you mean extends?");
-    assert_tells("[p]\nfrobnicate = 3\n", "f:2: [p] frobnicate = 3: no such key");
-    assert_tells("[p]\nAttempts = 3\n", "f:2: [p] Attempts = 3: no such key; did you mean attempts?");
-    assert_tells("[p]\nEXTENDS = 3\n", "f:2: [p] EXTENDS = 3: no such key; did you mean extends?");
+    assert_errors("[payments]\nattemps = 3\n", "f:2: [payments] attemps = 3: no such key; did you mean attempts?");
+    assert_errors("[p]\nretry_stats = 3\n", "f:2: [p] retry_stats = 3: no such key; did you mean retry_status?");
+    assert_errors("[p]\nextend = 3\n", "f:2: [p] extend = 3: no such key; did you mean extends?");
+    assert_errors("[p]\nfrobnicate = 3\n", "f:2: [p] frobnicate = 3: no such key");
+    assert_errors("[p]\nAttempts = 3\n", "f:2: [p] Attempts = 3: no such key; did you mean attempts?");
+    assert_errors("[p]\nEXTENDS = 3\n", "f:2: [p] EXTENDS = 3: no such key; did you mean extends?");
 }
 
-static void who_counts_retries_is_told_that_attempts_are_one_more(void **state)
+static void retries_key_suggests_attempts_and_explains_the_difference(void **state)
 {
-    assert_tells("[p]\nretries = 3\n",
-                 "f:2: [p] retries = 3: no such key; did you mean attempts? It counts the first try too");
-    assert_tells("[p]\nmax_attempts = 3\n", "f:2: [p] max_attempts = 3: no such key; did you mean attempts?");
+    assert_errors("[p]\nretries = 3\n",
+                  "f:2: [p] retries = 3: no such key; did you mean attempts? It counts the first try too");
+    assert_errors("[p]\nmax_attempts = 3\n", "f:2: [p] max_attempts = 3: no such key; did you mean attempts?");
 }
 
-static void a_bad_value_is_told_with_what_would_be_right(void **state)
+static void invalid_value_is_reported_with_the_valid_form(void **state)
 {
-    assert_tells("[p]\nbase = 200\n", "f:2: [p] base = 200: want a duration such as 200ms");
-    assert_tells("[p]\nbase =\n", "f:2: [p] base has no value: want a duration such as 200ms");
-    assert_tells("[p]\nbase = \"200ms\"\n", "f:2: [p] base = \"200ms\": want a duration such as 200ms, without quotes");
-    assert_tells("[p]\nattempts = '3'\n", "f:2: [p] attempts = '3': want a whole number such as 3, without quotes");
-    assert_tells("[p]\nbase = # nothing\n", "f:2: [p] base has no value: want a duration such as 200ms");
+    assert_errors("[p]\nbase = 200\n", "f:2: [p] base = 200: want a duration such as 200ms");
+    assert_errors("[p]\nbase =\n", "f:2: [p] base has no value: want a duration such as 200ms");
+    assert_errors("[p]\nbase = \"200ms\"\n",
+                  "f:2: [p] base = \"200ms\": want a duration such as 200ms, without quotes");
+    assert_errors("[p]\nattempts = '3'\n", "f:2: [p] attempts = '3': want a whole number such as 3, without quotes");
+    assert_errors("[p]\nbase = # nothing\n", "f:2: [p] base has no value: want a duration such as 200ms");
 }
 
-static void a_line_that_is_neither_key_nor_section_is_told(void **state)
+static void line_that_is_neither_key_nor_section_is_reported(void **state)
 {
-    assert_tells("[p]\nattempts 3\n", "f:2: attempts 3: want key = value");
-    assert_tells("[p\nattempts = 3\n", "f:1: [p: want [name] and nothing behind it");
-    assert_tells("[p] q\n", "f:1: [p] q: want [name] and nothing behind it");
-    assert_tells("[]\n", "f:1: []: want a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~");
-    assert_tells("[a b]\n", "f:1: [a b]: want a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~");
-    assert_tells("= 3\n[p]\n= 3", "f:1:  = 3: want a [section] above it\nf:3: [p]  = 3: no such key");
+    assert_errors("[p]\nattempts 3\n", "f:2: attempts 3: want key = value");
+    assert_errors("[p\nattempts = 3\n", "f:1: [p: want [name] and nothing behind it");
+    assert_errors("[p] q\n", "f:1: [p] q: want [name] and nothing behind it");
+    assert_errors("[]\n", "f:1: []: want a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~");
+    assert_errors("[a b]\n", "f:1: [a b]: want a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~");
+    assert_errors("= 3\n[p]\n= 3", "f:1:  = 3: want a [section] above it\nf:3: [p]  = 3: no such key");
 }
 
-static void a_key_needs_a_section(void **state)
+static void key_outside_of_a_section_is_reported(void **state)
 {
-    assert_tells("attempts = 3\n[p]\n", "f:1: attempts = 3: want a [section] above it");
+    assert_errors("attempts = 3\n[p]\n", "f:1: attempts = 3: want a [section] above it");
 }
 
-static void what_is_said_twice_is_told_with_both_lines(void **state)
+static void duplicates_are_reported_with_both_lines(void **state)
 {
-    assert_tells("[p]\nbase = 1s\n\nbase = 1s\n", "f:4: [p] base = 1s: said already, in line 2");
-    assert_tells("[p]\nextends = service\nextends = payment\n", "f:3: [p] extends = payment: said already, in line 2");
-    assert_tells("[p]\nretry_exit = 1\nretry_exit = 2\n", "f:3: [p] retry_exit = 2: said already, in line 2");
-    assert_tells("[p]\n[q]\n[p]\n", "f:3: [p] is there already, in line 1: want one section of each name");
+    assert_errors("[p]\nbase = 1s\n\nbase = 1s\n", "f:4: [p] base = 1s: said already, in line 2");
+    assert_errors("[p]\nextends = service\nextends = payment\n", "f:3: [p] extends = payment: said already, in line 2");
+    assert_errors("[p]\nretry_exit = 1\nretry_exit = 2\n", "f:3: [p] retry_exit = 2: said already, in line 2");
+    assert_errors("[p]\n[q]\n[p]\n", "f:3: [p] is there already, in line 1: want one section of each name");
 }
 
-static void extending_what_is_not_there_is_told(void **state)
+static void unknown_base_of_extends_is_reported(void **state)
 {
-    assert_tells("[p]\nextends = paymnt\n",
-                 "f:2: [p] extends = paymnt: no such section or preset; did you mean payment?");
-    assert_tells("[p]\nextends = searhc\n[search]\n",
-                 "f:2: [p] extends = searhc: no such section or preset; did you mean search?");
-    assert_tells("[p]\nextends = zzzzzzzzz\n", "f:2: [p] extends = zzzzzzzzz: no such section or preset");
-    assert_tells("[p]\nextends =\n", "f:2: [p] extends = : no such section or preset");
-    assert_tells("[p]\nextends = p\n", "f:2: [p] extends = p: want another section, or a preset");
+    assert_errors("[p]\nextends = paymnt\n",
+                  "f:2: [p] extends = paymnt: no such section or preset; did you mean payment?");
+    assert_errors("[p]\nextends = searhc\n[search]\n",
+                  "f:2: [p] extends = searhc: no such section or preset; did you mean search?");
+    assert_errors("[p]\nextends = zzzzzzzzz\n", "f:2: [p] extends = zzzzzzzzz: no such section or preset");
+    assert_errors("[p]\nextends =\n", "f:2: [p] extends = : no such section or preset");
+    assert_errors("[p]\nextends = p\n", "f:2: [p] extends = p: want another section, or a preset");
 }
 
-static void a_circle_is_told_once(void **state)
+static void circular_extends_is_reported_once(void **state)
 {
-    assert_tells("[a]\nextends = b\n[b]\nextends = c\n[c]\nextends = a\n[d]\nextends = a\n",
-                 "f:6: [c] extends = a: goes round in a circle");
+    assert_errors("[a]\nextends = b\n[b]\nextends = c\n[c]\nextends = a\n[d]\nextends = a\n",
+                  "f:6: [c] extends = a: goes round in a circle");
 }
 
-static void fields_that_contradict_each_other_are_told_at_the_one_to_change(void **state)
+static void contradiction_is_reported_at_the_key_to_change(void **state)
 {
-    assert_tells("[p]\ncap = 100ms\n", "f:2: [p] cap = 100ms: want base (200ms) or more");
-    assert_tells("[p]\nbase = 60s\n", "f:1: [p] cap = 30s, inherited: want base (1m) or more");
+    assert_errors("[p]\ncap = 100ms\n", "f:2: [p] cap = 100ms: want base (200ms) or more");
+    assert_errors("[p]\nbase = 60s\n", "f:1: [p] cap = 30s, inherited: want base (1m) or more");
 }
 
-static void every_mistake_of_a_section_is_told_in_the_order_of_lines(void **state)
+static void mistakes_are_reported_in_line_order(void **state)
 {
-    assert_tells("[p]\nattempts = 0\nhint_jitter = 2000%\nno = 1\nbudget.ratio = 200%\nbreaker.probes = 9\n",
-                 "f:2: [p] attempts = 0: want 1 or more (1 means no retry)\n"
-                 "f:3: [p] hint_jitter = 2000%: want 0% to 1000%\n"
-                 "f:4: [p] no = 1: no such key\n"
-                 "f:5: [p] budget.ratio = 200%: want 0% to 100% (one retry for each request)\n"
-                 "f:6: [p] breaker.probes = 9: want 1 to 8");
+    assert_errors("[p]\nattempts = 0\nhint_jitter = 2000%\nno = 1\nbudget.ratio = 200%\nbreaker.probes = 9\n",
+                  "f:2: [p] attempts = 0: want 1 or more (1 means no retry)\n"
+                  "f:3: [p] hint_jitter = 2000%: want 0% to 1000%\n"
+                  "f:4: [p] no = 1: no such key\n"
+                  "f:5: [p] budget.ratio = 200%: want 0% to 100% (one retry for each request)\n"
+                  "f:6: [p] breaker.probes = 9: want 1 to 8");
 }
 
-static void what_extends_a_mistake_is_not_blamed_for_it(void **state)
+static void section_is_not_blamed_for_mistakes_of_its_base(void **state)
 {
-    assert_tells("[p]\ncap = 100ms\n[q]\nextends = p\nattempts = 2\n[r]\nextends = q\ncap = 100ms",
-                 "f:2: [p] cap = 100ms: want base (200ms) or more");
+    assert_errors("[p]\ncap = 100ms\n[q]\nextends = p\nattempts = 2\n[r]\nextends = q\ncap = 100ms",
+                  "f:2: [p] cap = 100ms: want base (200ms) or more");
 }
 
-static void a_nul_byte_is_told(void **state)
+static void nul_byte_is_reported(void **state)
 {
     static const char text[] = "[p]\nattempts = 3\0\nbase\0 = 1s\n";
     assert_false(read_bytes(text, sizeof text - 1));
     assert_string_equal(errors, "f:2: a NUL byte: want text\nf:3: a NUL byte: want text");
 }
 
-static void what_a_terminal_would_obey_is_not_repeated(void **state)
+static void control_characters_are_not_repeated_in_messages(void **state)
 {
-    assert_tells("[p]\n\x1b[31m = \x9b\x07\n", "f:2: [p] ?[31m = ??: no such key");
+    assert_errors("[p]\n\x1b[31m = \x9b\x07\n", "f:2: [p] ?[31m = ??: no such key");
 }
 
-static void a_line_too_long_to_be_read_is_told_not_cut(void **state)
+static void overlong_line_is_reported_not_truncated(void **state)
 {
     char text[1024] = "[p]\nattempts = 3";
     memset(text + strlen(text), '0', 900);
@@ -237,23 +239,23 @@ static void a_line_too_long_to_be_read_is_told_not_cut(void **state)
     assert_non_null(strstr(errors, "longer than"));
 }
 
-static void as_many_mistakes_as_there_is_room_for_are_told_and_the_rest_counted(void **state)
+static void mistakes_beyond_the_buffer_are_counted(void **state)
 {
     char *text = malloc(200000), *at = text, *last;
-    unsigned told = 1, more = 0;
+    unsigned errors_told = 1, more = 0;
     assert_non_null(text);
     at += sprintf(at, "[p]\n");
     for (int i = 0; i < 5000; i++)
         at += sprintf(at, "attemps = %d\n", i);
     assert_false(read_bytes(text, (size_t)(at - text)));
-    for (last = errors; strchr(last, '\n') != NULL; told++)
+    for (last = errors; strchr(last, '\n') != NULL; errors_told++)
         last = strchr(last, '\n') + 1;
     assert_int_equal(sscanf(last, "... and %u more", &more), 1);
-    assert_int_equal(told - 1 + more, 5000);
+    assert_int_equal(errors_told - 1 + more, 5000);
     free(text);
 }
 
-static void ten_thousand_sections_are_too_many(void **state)
+static void number_of_sections_is_limited(void **state)
 {
     char *text = malloc(200000), *at = text;
     assert_non_null(text);
@@ -274,7 +276,7 @@ static void assert_rule(const struct bide_rule *rule, int32_t first, int32_t las
     assert_int_equal(rule->flags, flags);
 }
 
-static void a_status_keeps_what_is_known_of_it(void **state)
+static void listed_status_keeps_its_known_classification(void **state)
 {
     assert_reads("[p]\nretry_status = 409, 425, 429, 500-504\n");
     const struct conf_rules *rules = &policy_of("p")->status;
@@ -290,7 +292,7 @@ static void a_status_keeps_what_is_known_of_it(void **state)
     assert_int_equal(bide_rules_check(&(struct bide_rules){rules->rule, rules->count, true}, NULL), BIDE_OK);
 }
 
-static void permanent_is_the_exception_from_retry_in_whatever_order(void **state)
+static void permanent_list_overrides_retry_list_in_any_order(void **state)
 {
     static const char *const texts[] = {"[p]\nretry_exit = 1-255\npermanent_exit = 64-78\n",
                                         "[p]\npermanent_exit = 64-78\nretry_exit = 1-255\n"};
@@ -304,7 +306,7 @@ static void permanent_is_the_exception_from_retry_in_whatever_order(void **state
     }
 }
 
-static void a_retry_list_leaves_nothing_else_and_a_permanent_list_does(void **state)
+static void retry_list_is_exclusive_and_permanent_list_is_not(void **state)
 {
     struct bide_rules space;
     assert_reads("[p]\nretry_status = 429\n[q]\npermanent_status = 503\n[r]\nretry_status = none\n[s]\n");
@@ -319,7 +321,7 @@ static void a_retry_list_leaves_nothing_else_and_a_permanent_list_does(void **st
     assert_null(conf_rules_for_engine(&policy_of("s")->status, &space));
 }
 
-static void a_list_replaces_the_one_it_inherits(void **state)
+static void list_replaces_the_inherited_list(void **state)
 {
     assert_reads("[p]\nretry_status = 500,502\npermanent_status = 503\n[q]\nextends = p\nretry_status = 429\n"
                  "[r]\nextends = p\npermanent_status = none\n");
@@ -341,7 +343,7 @@ static void grpc_codes_have_names(void **state)
     assert_rule(&rules->rule[2], 10, 10, BIDE_KIND_CONFLICT, 0);
 }
 
-static void what_is_no_list_is_refused_and_changes_nothing(void **state)
+static void malformed_list_is_rejected_and_changes_nothing(void **state)
 {
     static const char *const bad[] = {"",        ",",        "503,",     "99",   "600",         "504-500",
                                       "500-600", "5xx",      "-",        "500-", "-504",        "5.0",
@@ -355,7 +357,7 @@ static void what_is_no_list_is_refused_and_changes_nothing(void **state)
     }
 }
 
-static void more_rules_than_there_is_room_for_are_refused(void **state)
+static void too_many_rules_are_rejected(void **state)
 {
     char list[1024] = "", *at = list;
     struct conf_rules rules = {.count = 0};
@@ -368,7 +370,7 @@ static void more_rules_than_there_is_room_for_are_refused(void **state)
     assert_int_equal(rules.count, 64);
 }
 
-static void a_number_that_is_listed_twice_is_one_rule(void **state)
+static void number_listed_twice_is_one_rule(void **state)
 {
     struct conf_rules rules = {.count = 0};
     assert_null(conf_rules_read(&rules, (struct conf_span)CONF_EXITS, BIDE_KIND_TRANSIENT, "1,2,3,2, 1-5 ,4"));
@@ -379,7 +381,7 @@ static void a_number_that_is_listed_twice_is_one_rule(void **state)
 /* ---- the page ---- */
 
 /* The text of the n-th block of code in docs/policy-file.md; "" past the last. */
-static const char *block(unsigned n)
+static const char *page_code_block(unsigned n)
 {
     static char page[65536], text[8192];
     FILE *file = fopen("docs/policy-file.md", "r");
@@ -399,68 +401,68 @@ static const char *block(unsigned n)
     return text;
 }
 
-static void the_examples_in_the_docs_are_as_they_say(void **state)
+static void examples_in_the_docs_parse_as_described(void **state)
 {
-    assert_reads(block(0));
+    assert_reads(page_code_block(0));
     assert_int_equal(conf.count, 4);
     assert_int_equal(policy_of("payments")->pair.policy.deadline_ns, 20 * BIDE_S);
     assert_int_equal(policy_of("payments")->status.count, policy_of("base")->status.count);
-    assert_reads(block(3));
+    assert_reads(page_code_block(3));
     assert_int_equal(policy_of("shop.Orders/Get")->pair.policy.attempts_max, 3);
 }
 
-static void the_mistakes_in_the_docs_are_told_as_they_say(void **state)
+static void mistakes_in_the_docs_are_reported_as_shown(void **state)
 {
-    char told[CONF_ERROR_MAX], text[2048];
-    snprintf(text, sizeof text, "%s", block(1));
+    char errors_told[CONF_ERROR_MAX], text[2048];
+    snprintf(text, sizeof text, "%s", page_code_block(1));
     conf_free(&conf);
-    assert_false(conf_read_text(&conf, "bide.conf", (struct bide_text){text, strlen(text)}, told));
-    strcat(told, "\n");
-    assert_string_equal(told, block(2));
+    assert_false(conf_read_text(&conf, "bide.conf", (struct bide_text){text, strlen(text)}, errors_told));
+    strcat(errors_told, "\n");
+    assert_string_equal(errors_told, page_code_block(2));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_section_is_what_it_extends_and_what_it_says),
-        cmocka_unit_test(a_section_that_extends_nothing_extends_service),
-        cmocka_unit_test(a_section_may_extend_one_further_below),
-        cmocka_unit_test(a_section_may_hide_a_preset_and_extend_it),
-        cmocka_unit_test(a_chain_of_all_sections_there_may_be_is_followed),
-        cmocka_unit_test(a_name_may_be_that_of_a_grpc_method),
-        cmocka_unit_test(the_longest_name_is_kept_whole),
-        cmocka_unit_test(a_comment_begins_where_a_word_could),
-        cmocka_unit_test(windows_line_ends_and_byte_order_marks_do_not_matter),
-        cmocka_unit_test(a_colon_is_as_good_as_an_equals_sign),
-        cmocka_unit_test(a_list_goes_on_in_an_indented_line),
-        cmocka_unit_test(nothing_but_a_list_goes_on),
-        cmocka_unit_test(an_empty_file_has_no_policies),
-        cmocka_unit_test(an_unknown_key_is_told_with_the_nearest),
-        cmocka_unit_test(who_counts_retries_is_told_that_attempts_are_one_more),
-        cmocka_unit_test(a_bad_value_is_told_with_what_would_be_right),
-        cmocka_unit_test(a_line_that_is_neither_key_nor_section_is_told),
-        cmocka_unit_test(a_key_needs_a_section),
-        cmocka_unit_test(what_is_said_twice_is_told_with_both_lines),
-        cmocka_unit_test(extending_what_is_not_there_is_told),
-        cmocka_unit_test(a_circle_is_told_once),
-        cmocka_unit_test(fields_that_contradict_each_other_are_told_at_the_one_to_change),
-        cmocka_unit_test(every_mistake_of_a_section_is_told_in_the_order_of_lines),
-        cmocka_unit_test(what_extends_a_mistake_is_not_blamed_for_it),
-        cmocka_unit_test(a_nul_byte_is_told),
-        cmocka_unit_test(what_a_terminal_would_obey_is_not_repeated),
-        cmocka_unit_test(a_line_too_long_to_be_read_is_told_not_cut),
-        cmocka_unit_test(as_many_mistakes_as_there_is_room_for_are_told_and_the_rest_counted),
-        cmocka_unit_test(ten_thousand_sections_are_too_many),
-        cmocka_unit_test(a_status_keeps_what_is_known_of_it),
-        cmocka_unit_test(permanent_is_the_exception_from_retry_in_whatever_order),
-        cmocka_unit_test(a_retry_list_leaves_nothing_else_and_a_permanent_list_does),
-        cmocka_unit_test(a_list_replaces_the_one_it_inherits),
+        cmocka_unit_test(section_combines_its_base_and_its_own_keys),
+        cmocka_unit_test(section_without_extends_starts_from_service),
+        cmocka_unit_test(section_may_extend_a_later_section),
+        cmocka_unit_test(section_may_shadow_a_preset_and_extend_it),
+        cmocka_unit_test(longest_possible_chain_of_extends_is_resolved),
+        cmocka_unit_test(section_name_may_be_a_grpc_method),
+        cmocka_unit_test(longest_name_is_kept_whole),
+        cmocka_unit_test(comment_begins_at_line_start_or_after_blank),
+        cmocka_unit_test(windows_line_ends_and_byte_order_mark_are_accepted),
+        cmocka_unit_test(colon_separates_key_and_value_too),
+        cmocka_unit_test(list_continues_in_an_indented_line),
+        cmocka_unit_test(only_lists_continue_in_the_next_line),
+        cmocka_unit_test(empty_file_has_no_policies),
+        cmocka_unit_test(unknown_key_suggests_the_nearest),
+        cmocka_unit_test(retries_key_suggests_attempts_and_explains_the_difference),
+        cmocka_unit_test(invalid_value_is_reported_with_the_valid_form),
+        cmocka_unit_test(line_that_is_neither_key_nor_section_is_reported),
+        cmocka_unit_test(key_outside_of_a_section_is_reported),
+        cmocka_unit_test(duplicates_are_reported_with_both_lines),
+        cmocka_unit_test(unknown_base_of_extends_is_reported),
+        cmocka_unit_test(circular_extends_is_reported_once),
+        cmocka_unit_test(contradiction_is_reported_at_the_key_to_change),
+        cmocka_unit_test(mistakes_are_reported_in_line_order),
+        cmocka_unit_test(section_is_not_blamed_for_mistakes_of_its_base),
+        cmocka_unit_test(nul_byte_is_reported),
+        cmocka_unit_test(control_characters_are_not_repeated_in_messages),
+        cmocka_unit_test(overlong_line_is_reported_not_truncated),
+        cmocka_unit_test(mistakes_beyond_the_buffer_are_counted),
+        cmocka_unit_test(number_of_sections_is_limited),
+        cmocka_unit_test(listed_status_keeps_its_known_classification),
+        cmocka_unit_test(permanent_list_overrides_retry_list_in_any_order),
+        cmocka_unit_test(retry_list_is_exclusive_and_permanent_list_is_not),
+        cmocka_unit_test(list_replaces_the_inherited_list),
         cmocka_unit_test(grpc_codes_have_names),
-        cmocka_unit_test(what_is_no_list_is_refused_and_changes_nothing),
-        cmocka_unit_test(more_rules_than_there_is_room_for_are_refused),
-        cmocka_unit_test(a_number_that_is_listed_twice_is_one_rule),
-        cmocka_unit_test(the_examples_in_the_docs_are_as_they_say),
-        cmocka_unit_test(the_mistakes_in_the_docs_are_told_as_they_say),
+        cmocka_unit_test(malformed_list_is_rejected_and_changes_nothing),
+        cmocka_unit_test(too_many_rules_are_rejected),
+        cmocka_unit_test(number_listed_twice_is_one_rule),
+        cmocka_unit_test(examples_in_the_docs_parse_as_described),
+        cmocka_unit_test(mistakes_in_the_docs_are_reported_as_shown),
     };
-    return cmocka_run_group_tests(tests, NULL, forget);
+    return cmocka_run_group_tests(tests, NULL, free_conf);
 }

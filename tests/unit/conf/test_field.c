@@ -19,7 +19,7 @@ static const struct conf_field *field_of(const char *key)
 
 static struct conf_pair pair;
 
-static void service(void)
+static void reset_to_service(void)
 {
     conf_pair_init(&pair, BIDE_PRESET_SERVICE);
 }
@@ -37,7 +37,7 @@ static const char *text_of(const char *key)
 
 /* ---- the table ---- */
 
-static void keys_and_members_are_there_once(void **state)
+static void keys_and_members_are_unique(void **state)
 {
     for (size_t i = 0; conf_field(i) != NULL; i++)
         for (size_t j = 0; j < i; j++) {
@@ -66,7 +66,7 @@ static size_t uncovered(size_t size, bool of_target)
 }
 
 /* Neither struct has padding. If this fails, one has a new field: give it a key. */
-static void every_field_of_both_structs_has_a_key(void **state)
+static void every_struct_field_has_a_key(void **state)
 {
     const struct bide_policy *p = NULL;
     const struct bide_target_config *c = NULL;
@@ -75,7 +75,7 @@ static void every_field_of_both_structs_has_a_key(void **state)
     assert_int_equal(uncovered(sizeof *c, true), sizeof c->struct_size + sizeof c->observe + sizeof c->reserved_flags_);
 }
 
-static void gates_are_called_as_the_engine_calls_them(void **state)
+static void gate_words_are_the_labels_of_the_engine(void **state)
 {
     const char *const *words = field_of("observe")->words;
     for (unsigned i = 0; i < BIDE_GATE_COUNT; i++)
@@ -83,7 +83,7 @@ static void gates_are_called_as_the_engine_calls_them(void **state)
     assert_null(words[BIDE_GATE_COUNT]);
 }
 
-static void what_is_wanted_names_every_word(void **state)
+static void expected_form_names_every_word(void **state)
 {
     for (size_t i = 0; conf_field(i) != NULL; i++)
         for (const char *const *word = conf_field(i)->words; word != NULL && *word != NULL; word++)
@@ -92,9 +92,9 @@ static void what_is_wanted_names_every_word(void **state)
 
 /* ---- reading ---- */
 
-static void each_form_reads_as_it_is_written(void **state)
+static void each_form_parses(void **state)
 {
-    service();
+    reset_to_service();
     assert_true(reads("attempts", "7") && pair.policy.attempts_max == 7);
     assert_true(reads("base", "1.5s") && pair.policy.base_ns == 1500 * BIDE_MS);
     assert_true(reads("deadline", "never") && pair.policy.deadline_ns == BIDE_NEVER);
@@ -111,7 +111,7 @@ static void each_form_reads_as_it_is_written(void **state)
     assert_true(reads("trust", "none") && pair.target.trust == 0);
 }
 
-static void flags_are_yes_or_no_in_six_words(void **state)
+static void flags_accept_six_words(void **state)
 {
     static const char *const yes[] = {"yes", "true", "on", "YES"}, *const no[] = {"no", "false", "off", "No"};
     for (size_t i = 0; i < 4; i++) {
@@ -121,7 +121,7 @@ static void flags_are_yes_or_no_in_six_words(void **state)
     assert_false(reads("require_key", "") || reads("require_key", "1") || reads("require_key", "y"));
 }
 
-static void a_rate_is_exact_or_refused(void **state)
+static void rate_is_exact_or_rejected(void **state)
 {
     assert_true(reads("budget.refill_per_minute", "5/s") && pair.target.budget.refill_per_minute_milli == 300000);
     assert_true(reads("budget.refill_per_minute", "1/min") && pair.target.budget.refill_per_minute_milli == 1000);
@@ -133,7 +133,7 @@ static void a_rate_is_exact_or_refused(void **state)
     assert_int_equal(pair.target.budget.refill_per_minute_milli, 2000);
 }
 
-static void a_value_of_another_form_is_refused_and_changes_nothing(void **state)
+static void malformed_value_is_rejected_and_changes_nothing(void **state)
 {
     static const char *const bad[][2] = {
         {"attempts", "3.5"},
@@ -157,7 +157,7 @@ static void a_value_of_another_form_is_refused_and_changes_nothing(void **state)
         {"trust", "none,throttled"},
     };
     struct conf_pair before;
-    service();
+    reset_to_service();
     before = pair;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_ptr_equal(conf_field_assign(field_of(bad[i][0]), &pair, bad[i][1]), field_of(bad[i][0])->want);
@@ -165,9 +165,9 @@ static void a_value_of_another_form_is_refused_and_changes_nothing(void **state)
     }
 }
 
-static void one_key_observes_gates_of_policy_and_target(void **state)
+static void observe_sets_gates_of_policy_and_target(void **state)
 {
-    service();
+    reset_to_service();
     assert_true(reads("observe", "budget, breaker,hint"));
     assert_int_equal(pair.policy.observe, BIDE_GATE_HINT);
     assert_int_equal(pair.target.observe, BIDE_GATE_BUDGET | BIDE_GATE_BREAKER);
@@ -178,7 +178,7 @@ static void one_key_observes_gates_of_policy_and_target(void **state)
 
 /* ---- writing ---- */
 
-static void every_preset_reads_back_from_its_own_words(void **state)
+static void every_preset_round_trips_through_text(void **state)
 {
     for (unsigned preset = 0; preset < BIDE_PRESET_COUNT; preset++) {
         struct conf_pair from, to;
@@ -193,7 +193,7 @@ static void every_preset_reads_back_from_its_own_words(void **state)
     }
 }
 
-static void a_field_can_be_taken_from_another_pair(void **state)
+static void field_copy_copies_every_field(void **state)
 {
     struct conf_pair from, to;
     conf_pair_init(&from, BIDE_PRESET_GRPC);
@@ -206,49 +206,49 @@ static void a_field_can_be_taken_from_another_pair(void **state)
 
 /* ---- near misses ---- */
 
-static const char *near(const char *key)
+static const char *suggestion_for(const char *key)
 {
     const char *found = conf_field_suggest(key, strlen(key));
     return found != NULL ? found : "(none)";
 }
 
-static void a_misspelt_key_finds_the_one_that_was_meant(void **state)
+static void misspelt_key_suggests_the_intended_key(void **state)
 {
-    assert_string_equal(near("attemps"), "attempts");
-    assert_string_equal(near("atempts"), "attempts");
-    assert_string_equal(near("attmepts"), "attempts");
-    assert_string_equal(near("capacity"), "budget.capacity");
-    assert_string_equal(near("cap_ns"), "cap");
-    assert_string_equal(near("attempts_max"), "attempts");
-    assert_string_equal(near("breaker.openmax"), "breaker.open_max");
-    assert_string_equal(near("max_retries"), "attempts");
-    assert_string_equal(near("timeout"), "attempt_timeout");
-    assert_string_equal(near("max_interval"), "cap");
-    assert_string_equal(near("budget"), "budget.capacity");
-    assert_string_equal(near("breaker"), "breaker.kind");
+    assert_string_equal(suggestion_for("attemps"), "attempts");
+    assert_string_equal(suggestion_for("atempts"), "attempts");
+    assert_string_equal(suggestion_for("attmepts"), "attempts");
+    assert_string_equal(suggestion_for("capacity"), "budget.capacity");
+    assert_string_equal(suggestion_for("cap_ns"), "cap");
+    assert_string_equal(suggestion_for("attempts_max"), "attempts");
+    assert_string_equal(suggestion_for("breaker.openmax"), "breaker.open_max");
+    assert_string_equal(suggestion_for("max_retries"), "attempts");
+    assert_string_equal(suggestion_for("timeout"), "attempt_timeout");
+    assert_string_equal(suggestion_for("max_interval"), "cap");
+    assert_string_equal(suggestion_for("budget"), "budget.capacity");
+    assert_string_equal(suggestion_for("breaker"), "breaker.kind");
 }
 
-static void capitals_and_dashes_are_no_distance(void **state)
+static void case_and_dashes_do_not_count_as_distance(void **state)
 {
     static const char *const words[] = {"payments", "p", NULL};
-    assert_string_equal(near("ATTEMPTS"), "attempts");
-    assert_string_equal(near("Attempt-Timeout"), "attempt_timeout");
-    assert_string_equal(near("maxAttempts"), "attempts");
+    assert_string_equal(suggestion_for("ATTEMPTS"), "attempts");
+    assert_string_equal(suggestion_for("Attempt-Timeout"), "attempt_timeout");
+    assert_string_equal(suggestion_for("maxAttempts"), "attempts");
     assert_string_equal(conf_suggest("PAYMENTS", 8, words), "payments");
     assert_string_equal(conf_suggest("P", 1, words), "p");
 }
 
-static void a_word_from_elsewhere_finds_none(void **state)
+static void unrelated_word_has_no_suggestion(void **state)
 {
     char longest[4096];
     memset(longest, 'a', sizeof longest);
-    assert_string_equal(near("frobnicate"), "(none)");
-    assert_string_equal(near(""), "(none)");
-    assert_string_equal(near("zz"), "(none)");
+    assert_string_equal(suggestion_for("frobnicate"), "(none)");
+    assert_string_equal(suggestion_for(""), "(none)");
+    assert_string_equal(suggestion_for("zz"), "(none)");
     assert_null(conf_field_suggest(longest, sizeof longest));
 }
 
-static void the_nearest_of_some_words_is_found(void **state)
+static void nearest_of_several_words_is_suggested(void **state)
 {
     static const char *const words[] = {"payments", "payment", "search", NULL};
     assert_string_equal(conf_suggest("paymets", 7, words), "payments");
@@ -259,62 +259,63 @@ static void the_nearest_of_some_words_is_found(void **state)
 
 /* ---- checks ---- */
 
-static void wrong_is(const char *key, const char *value, const char *at, const char *want)
+static void assert_problem(const char *key, const char *value, const char *at, const char *want)
 {
-    struct conf_problem wrong = {.field = NULL};
-    service();
+    struct conf_problem problem = {.field = NULL};
+    reset_to_service();
     assert_true(reads(key, value));
-    assert_false(conf_pair_check(&pair, &wrong));
-    assert_non_null(wrong.field);
-    assert_string_equal(wrong.field->key, at);
-    assert_string_equal(wrong.want, want);
+    assert_false(conf_pair_check(&pair, &problem));
+    assert_non_null(problem.field);
+    assert_string_equal(problem.field->key, at);
+    assert_string_equal(problem.want, want);
 }
 
-static void a_problem_is_told_in_the_words_of_a_file(void **state)
+static void engine_problem_is_translated_to_keys_and_units(void **state)
 {
-    wrong_is("attempts", "0", "attempts", "1 or more (1 means no retry)");
-    wrong_is("cap", "100ms", "cap", "base (200ms) or more");
-    wrong_is("base", "40s", "cap", "base (40s) or more");
-    wrong_is("floor", "1s", "floor", "base (200ms) or less");
-    wrong_is("throttled_base", "1h", "throttled_base", "cap (30s) or less");
-    wrong_is("multiplier", "1x", "multiplier", "1.001x to 1000x (2x doubles; for a constant wait use backoff = fixed)");
-    wrong_is("deadline", "0", "deadline", "more than 0, at most about 31 years, or never for none");
+    assert_problem("attempts", "0", "attempts", "1 or more (1 means no retry)");
+    assert_problem("cap", "100ms", "cap", "base (200ms) or more");
+    assert_problem("base", "40s", "cap", "base (40s) or more");
+    assert_problem("floor", "1s", "floor", "base (200ms) or less");
+    assert_problem("throttled_base", "1h", "throttled_base", "cap (30s) or less");
+    assert_problem("multiplier", "1x", "multiplier",
+                   "1.001x to 1000x (2x doubles; for a constant wait use backoff = fixed)");
+    assert_problem("deadline", "0", "deadline", "more than 0, at most about 31 years, or never for none");
 }
 
-static void hedges_are_attempts_too(void **state)
+static void hedges_count_as_attempts(void **state)
 {
-    service();
+    reset_to_service();
     assert_true(reads("hedges_max", "3") && conf_pair_check(&pair, NULL));
-    struct conf_problem wrong;
-    assert_true(reads("attempts", "3") && !conf_pair_check(&pair, &wrong));
-    assert_string_equal(wrong.want, "less than attempts (3): a hedge is an attempt too");
+    struct conf_problem problem;
+    assert_true(reads("attempts", "3") && !conf_pair_check(&pair, &problem));
+    assert_string_equal(problem.want, "less than attempts (3): a hedge is an attempt too");
 }
 
-static void numbers_in_a_problem_have_the_unit_of_a_file(void **state)
+static void numbers_in_a_problem_carry_units(void **state)
 {
-    wrong_is("breaker.open_jitter", "95%", "breaker.open_jitter", "0% to 90%");
-    wrong_is("budget.ratio", "200%", "budget.ratio", "0% to 100% (one retry for each request)");
-    wrong_is("budget.capacity", "300000", "budget.capacity", "0 (no retry ever) to 268435.455");
-    wrong_is("budget.refill_per_minute", "200000/min", "budget.refill_per_minute", "0/min to 100000/min");
-    wrong_is("throttle_k", "1x", "throttle_k", "0x (off), or 1.001x to 1000x (2x in the SRE book)");
-    wrong_is("budget.cost", "11", "budget.cost",
-             "budget.capacity (10) or less: else no retry is ever allowed (use a capacity of 0 for that)");
-    wrong_is("budget.cost", "0", "budget.cost",
-             "more than 0 (unless budget.cost_failure is): else the budget never refuses a retry");
-    wrong_is("budget.initial", "11", "budget.initial", "budget.capacity (10) or less, or full");
-    wrong_is("breaker.open_max", "500ms", "breaker.open_max", "breaker.open (1s) or more");
+    assert_problem("breaker.open_jitter", "95%", "breaker.open_jitter", "0% to 90%");
+    assert_problem("budget.ratio", "200%", "budget.ratio", "0% to 100% (one retry for each request)");
+    assert_problem("budget.capacity", "300000", "budget.capacity", "0 (no retry ever) to 268435.455");
+    assert_problem("budget.refill_per_minute", "200000/min", "budget.refill_per_minute", "0/min to 100000/min");
+    assert_problem("throttle_k", "1x", "throttle_k", "0x (off), or 1.001x to 1000x (2x in the SRE book)");
+    assert_problem("budget.cost", "11", "budget.cost",
+                   "budget.capacity (10) or less: else no retry is ever allowed (use a capacity of 0 for that)");
+    assert_problem("budget.cost", "0", "budget.cost",
+                   "more than 0 (unless budget.cost_failure is): else the budget never refuses a retry");
+    assert_problem("budget.initial", "11", "budget.initial", "budget.capacity (10) or less, or full");
+    assert_problem("breaker.open_max", "500ms", "breaker.open_max", "breaker.open (1s) or more");
 }
 
-static void a_flag_in_a_problem_is_named_without_its_value(void **state)
+static void flag_in_a_problem_is_named_without_its_value(void **state)
 {
-    struct conf_problem wrong;
-    service();
-    assert_true(reads("jitter", "proportional") && reads("jitter_hi", "120%") && !conf_pair_check(&pair, &wrong));
-    assert_string_equal(wrong.want, "100% or less (or set jitter_past_cap)");
+    struct conf_problem problem;
+    reset_to_service();
+    assert_true(reads("jitter", "proportional") && reads("jitter_hi", "120%") && !conf_pair_check(&pair, &problem));
+    assert_string_equal(problem.want, "100% or less (or set jitter_past_cap)");
 }
 
 /* Sets one field to each value of a few and looks at every complaint. */
-static void no_problem_shows_a_name_of_the_structs(void **state)
+static void no_problem_mentions_struct_members(void **state)
 {
     static const char *const values[] = {"0",      "1",          "999999h", "0x",       "1x",
                                          "99999x", "0%",         "99%",     "9999%",    "1000",
@@ -323,36 +324,36 @@ static void no_problem_shows_a_name_of_the_structs(void **state)
     unsigned seen = 0;
     for (size_t i = 0; conf_field(i) != NULL; i++)
         for (size_t j = 0; j < sizeof values / sizeof *values; j++) {
-            struct conf_problem wrong;
-            service();
-            if (conf_field_assign(conf_field(i), &pair, values[j]) != NULL || conf_pair_check(&pair, &wrong))
+            struct conf_problem problem;
+            reset_to_service();
+            if (conf_field_assign(conf_field(i), &pair, values[j]) != NULL || conf_pair_check(&pair, &problem))
                 continue;
             seen++;
-            assert_non_null(wrong.field);
+            assert_non_null(problem.field);
             for (size_t k = 0; k < sizeof inner / sizeof *inner; k++)
-                assert_null(strstr(wrong.want, inner[k]));
+                assert_null(strstr(problem.want, inner[k]));
         }
     assert_true(seen > 60);
 }
 
-static void never_is_offered_where_it_is_taken(void **state)
+static void never_is_offered_exactly_where_it_is_accepted(void **state)
 {
     for (size_t i = 0; conf_field(i) != NULL; i++) {
         const struct conf_field *field = conf_field(i);
-        struct conf_problem wrong;
+        struct conf_problem problem;
         if (field->form != CONF_TIME)
             continue;
-        service();
+        reset_to_service();
         assert_null(conf_field_assign(field, &pair, "never"));
         bool offered = strstr(conf_field_assign(field, &pair, "x"), "never") != NULL;
-        if (conf_pair_check(&pair, &wrong) != offered)
+        if (conf_pair_check(&pair, &problem) != offered)
             fail_msg("%s: never is %s", field->key, offered ? "offered" : "taken");
     }
 }
 
-static void a_number_that_is_too_large_is_told_with_the_largest(void **state)
+static void too_large_number_is_reported_with_the_maximum(void **state)
 {
-    service();
+    reset_to_service();
     assert_string_equal(conf_field_assign(field_of("attempts"), &pair, "4294967296"), "4294967295 at most");
     assert_int_equal(pair.policy.attempts_max, 4);
     assert_null(conf_field_assign(field_of("attempts"), &pair, "4294967295"));
@@ -360,63 +361,64 @@ static void a_number_that_is_too_large_is_told_with_the_largest(void **state)
     assert_string_equal(conf_field_assign(field_of("attempts"), &pair, ""), "a whole number such as 3");
 }
 
-static void a_policy_that_was_never_begun_is_told_without_a_key(void **state)
+static void uninitialised_policy_is_reported_without_a_key(void **state)
 {
-    struct conf_problem wrong;
-    service();
+    struct conf_problem problem;
+    reset_to_service();
     pair.policy.struct_size = 0;
-    assert_false(conf_pair_check(&pair, &wrong));
-    assert_null(wrong.field);
-    assert_true(wrong.want[0] != '\0');
+    assert_false(conf_pair_check(&pair, &problem));
+    assert_null(problem.field);
+    assert_true(problem.want[0] != '\0');
 }
 
 /* ---- what matters ---- */
 
-static bool matters(const char *key)
+static bool has_effect(const char *key)
 {
     return conf_field_has_effect(field_of(key), &pair);
 }
 
-static void what_another_field_switches_off_does_not_matter(void **state)
+static void field_disabled_by_another_has_no_effect(void **state)
 {
-    service();
-    assert_true(matters("multiplier") && matters("breaker.ratio") && matters("breaker.kind"));
-    assert_false(matters("jitter_lo") || matters("hedge_delay") || matters("budget.window") || matters("throttle_max"));
+    reset_to_service();
+    assert_true(has_effect("multiplier") && has_effect("breaker.ratio") && has_effect("breaker.kind"));
+    assert_false(has_effect("jitter_lo") || has_effect("hedge_delay") || has_effect("budget.window") ||
+                 has_effect("throttle_max"));
     assert_true(reads("breaker.kind", "off"));
-    assert_true(matters("breaker.kind"));
-    assert_false(matters("breaker.ratio") || matters("breaker.open"));
+    assert_true(has_effect("breaker.kind"));
+    assert_false(has_effect("breaker.ratio") || has_effect("breaker.open"));
     assert_true(reads("attempts", "1"));
-    assert_false(matters("base") || matters("budget.kind") || matters("jitter"));
-    assert_true(matters("attempts") && matters("deadline"));
+    assert_false(has_effect("base") || has_effect("budget.kind") || has_effect("jitter"));
+    assert_true(has_effect("attempts") && has_effect("deadline"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_and_members_are_there_once),
-        cmocka_unit_test(every_field_of_both_structs_has_a_key),
-        cmocka_unit_test(gates_are_called_as_the_engine_calls_them),
-        cmocka_unit_test(what_is_wanted_names_every_word),
-        cmocka_unit_test(each_form_reads_as_it_is_written),
-        cmocka_unit_test(flags_are_yes_or_no_in_six_words),
-        cmocka_unit_test(a_rate_is_exact_or_refused),
-        cmocka_unit_test(a_value_of_another_form_is_refused_and_changes_nothing),
-        cmocka_unit_test(one_key_observes_gates_of_policy_and_target),
-        cmocka_unit_test(every_preset_reads_back_from_its_own_words),
-        cmocka_unit_test(a_field_can_be_taken_from_another_pair),
-        cmocka_unit_test(a_misspelt_key_finds_the_one_that_was_meant),
-        cmocka_unit_test(capitals_and_dashes_are_no_distance),
-        cmocka_unit_test(a_word_from_elsewhere_finds_none),
-        cmocka_unit_test(the_nearest_of_some_words_is_found),
-        cmocka_unit_test(a_problem_is_told_in_the_words_of_a_file),
-        cmocka_unit_test(hedges_are_attempts_too),
-        cmocka_unit_test(numbers_in_a_problem_have_the_unit_of_a_file),
-        cmocka_unit_test(a_flag_in_a_problem_is_named_without_its_value),
-        cmocka_unit_test(no_problem_shows_a_name_of_the_structs),
-        cmocka_unit_test(never_is_offered_where_it_is_taken),
-        cmocka_unit_test(a_number_that_is_too_large_is_told_with_the_largest),
-        cmocka_unit_test(a_policy_that_was_never_begun_is_told_without_a_key),
-        cmocka_unit_test(what_another_field_switches_off_does_not_matter),
+        cmocka_unit_test(keys_and_members_are_unique),
+        cmocka_unit_test(every_struct_field_has_a_key),
+        cmocka_unit_test(gate_words_are_the_labels_of_the_engine),
+        cmocka_unit_test(expected_form_names_every_word),
+        cmocka_unit_test(each_form_parses),
+        cmocka_unit_test(flags_accept_six_words),
+        cmocka_unit_test(rate_is_exact_or_rejected),
+        cmocka_unit_test(malformed_value_is_rejected_and_changes_nothing),
+        cmocka_unit_test(observe_sets_gates_of_policy_and_target),
+        cmocka_unit_test(every_preset_round_trips_through_text),
+        cmocka_unit_test(field_copy_copies_every_field),
+        cmocka_unit_test(misspelt_key_suggests_the_intended_key),
+        cmocka_unit_test(case_and_dashes_do_not_count_as_distance),
+        cmocka_unit_test(unrelated_word_has_no_suggestion),
+        cmocka_unit_test(nearest_of_several_words_is_suggested),
+        cmocka_unit_test(engine_problem_is_translated_to_keys_and_units),
+        cmocka_unit_test(hedges_count_as_attempts),
+        cmocka_unit_test(numbers_in_a_problem_carry_units),
+        cmocka_unit_test(flag_in_a_problem_is_named_without_its_value),
+        cmocka_unit_test(no_problem_mentions_struct_members),
+        cmocka_unit_test(never_is_offered_exactly_where_it_is_accepted),
+        cmocka_unit_test(too_large_number_is_reported_with_the_maximum),
+        cmocka_unit_test(uninitialised_policy_is_reported_without_a_key),
+        cmocka_unit_test(field_disabled_by_another_has_no_effect),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

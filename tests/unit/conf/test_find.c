@@ -13,7 +13,7 @@ static char base[64];
 static int before = -1;
 static struct conf_policy found;
 
-static int enter(void **state)
+static int setup_directory(void **state)
 {
     snprintf(base, sizeof base, P_tmpdir "/bide-conf-XXXXXX");
     before = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -25,7 +25,7 @@ static int enter(void **state)
            mkdir("home/.config/bide", 0700) | setenv("HOME", path, 1) | unsetenv("XDG_CONFIG_HOME");
 }
 
-static int leave(void **state)
+static int remove_directory(void **state)
 {
     char command[128];
     snprintf(command, sizeof command, "rm -rf '%s'", base);
@@ -34,7 +34,7 @@ static int leave(void **state)
     return failed;
 }
 
-static void put(const char *path, const char *text)
+static void write_file(const char *path, const char *text)
 {
     FILE *file = fopen(path, "w");
     assert_non_null(file);
@@ -42,7 +42,7 @@ static void put(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static void in_base(const char *variable, const char *path)
+static void setenv_in_base(const char *variable, const char *path)
 {
     char whole[128];
     snprintf(whole, sizeof whole, "%s/%s", base, path);
@@ -54,80 +54,80 @@ static bool finds(const char *config, const char *name)
     return conf_find(&found, config, name, errors);
 }
 
-static void the_nearest_file_wins(void **state)
+static void first_existing_file_in_search_order_is_used(void **state)
 {
-    put("home/.config/bide/bide.conf", "[p]\nattempts = 2\n");
+    write_file("home/.config/bide/bide.conf", "[p]\nattempts = 2\n");
     assert_true(finds(NULL, "p"));
     assert_int_equal(found.pair.policy.attempts_max, 2);
-    put("xdg/bide/bide.conf", "[p]\nattempts = 3\n");
-    in_base("XDG_CONFIG_HOME", "xdg");
+    write_file("xdg/bide/bide.conf", "[p]\nattempts = 3\n");
+    setenv_in_base("XDG_CONFIG_HOME", "xdg");
     assert_true(finds(NULL, "p"));
     assert_int_equal(found.pair.policy.attempts_max, 3);
-    put("bide.conf", "[p]\nattempts = 4\n");
+    write_file("bide.conf", "[p]\nattempts = 4\n");
     assert_true(finds(NULL, "p"));
     assert_int_equal(found.pair.policy.attempts_max, 4);
     assert_string_equal(found.file, "bide.conf");
-    put("other.conf", "[p]\nattempts = 5\n");
+    write_file("other.conf", "[p]\nattempts = 5\n");
     assert_true(finds("other.conf", "p"));
     assert_int_equal(found.pair.policy.attempts_max, 5);
 }
 
-static void only_the_first_file_that_exists_is_read(void **state)
+static void only_the_first_existing_file_is_read(void **state)
 {
-    put("home/.config/bide/bide.conf", "[p]\n");
-    put("bide.conf", "[prices]\n");
+    write_file("home/.config/bide/bide.conf", "[p]\n");
+    write_file("bide.conf", "[prices]\n");
     assert_false(finds(NULL, "p"));
     assert_string_equal(errors, "no policy named p: not in bide.conf, and no preset");
     assert_false(finds(NULL, "price"));
     assert_string_equal(errors, "no policy named price: not in bide.conf, and no preset; did you mean prices?");
 }
 
-static void a_file_instead_of_a_policy_is_told_with_what_is_in_it(void **state)
+static void file_given_as_policy_name_lists_its_policies(void **state)
 {
-    put("bide.conf", "[p]\n[other.conf]\nattempts = 7\n");
-    put("other.conf", "[a]\n[b]\n");
+    write_file("bide.conf", "[p]\n[other.conf]\nattempts = 7\n");
+    write_file("other.conf", "[a]\n[b]\n");
     assert_false(finds(NULL, "bide.conf"));
     assert_string_equal(errors, "bide.conf is a file: want bide.conf#NAME, one of: p, other.conf");
     assert_true(finds(NULL, "other.conf")); /* a section of that name goes before */
     assert_false(finds("other.conf", "other.conf"));
     assert_string_equal(errors, "other.conf is a file: want other.conf#NAME, one of: a, b");
-    put("other.conf", "[a]\nx = 1\ny = 2\n");
-    put("bide.conf", "[p]\n");
+    write_file("other.conf", "[a]\nx = 1\ny = 2\n");
+    write_file("bide.conf", "[p]\n");
     assert_false(finds(NULL, "other.conf"));
     assert_string_equal(errors, "other.conf is a file, but none of policies: other.conf:2: [a] x = 1: no such key");
     assert_false(finds(NULL, "home"));
     assert_string_equal(errors, "no policy named home: not in bide.conf, and no preset");
 }
 
-static void a_file_with_a_thousand_policies_names_as_many_as_there_is_room_for(void **state)
+static void long_list_of_policies_is_truncated(void **state)
 {
     static char text[64 * 1024];
     size_t used = 0;
     for (int i = 0; i < 1000; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "[policy-number-%d]\n", i);
-    put("bide.conf", text);
+    write_file("bide.conf", text);
     assert_false(finds(NULL, "bide.conf"));
     assert_true(strlen(errors) < CONF_ERROR_MAX);
     assert_string_equal(errors + strlen(errors) - 5, ", ...");
 }
 
-static void only_a_name_that_is_nowhere_leaves_the_policy_without_one(void **state)
+static void only_an_unknown_name_empties_the_policy_name(void **state)
 {
-    put("bide.conf", "[p]\n");
+    write_file("bide.conf", "[p]\n");
     conf_policy_init(&found, BIDE_PRESET_SRE);
     assert_false(finds(NULL, "zzzzzzz"));
     assert_string_equal(found.name, "");
-    put("bide.conf", "[p]\nx = 1\n");
+    write_file("bide.conf", "[p]\nx = 1\n");
     conf_policy_init(&found, BIDE_PRESET_SRE);
     assert_false(finds(NULL, "zzzzzzz"));
     assert_string_equal(found.name, "sre");
 }
 
-static void a_relative_xdg_directory_is_ignored(void **state)
+static void relative_xdg_directory_is_ignored(void **state)
 {
     char path[CONF_PATH_MAX];
-    put("xdg/bide/bide.conf", "[p]\n");
-    put("home/.config/bide/bide.conf", "[home]\n");
+    write_file("xdg/bide/bide.conf", "[p]\n");
+    write_file("home/.config/bide/bide.conf", "[home]\n");
     setenv("XDG_CONFIG_HOME", "xdg", 1);
     assert_true(conf_default_path(path));
     assert_non_null(strstr(path, "/home/.config/bide/bide.conf"));
@@ -135,17 +135,17 @@ static void a_relative_xdg_directory_is_ignored(void **state)
     assert_true(finds(NULL, "home"));
 }
 
-static void without_a_home_there_is_one_place_less(void **state)
+static void missing_home_is_skipped(void **state)
 {
     unsetenv("HOME");
     assert_false(finds(NULL, "p"));
     assert_non_null(strstr(errors, "no policy named p: "));
     setenv("HOME", "home", 1);
-    put("home/.config/bide/bide.conf", "[p]\n");
+    write_file("home/.config/bide/bide.conf", "[p]\n");
     assert_false(finds(NULL, "p")); /* a HOME that is not absolute is none */
 }
 
-static void a_home_as_long_as_a_path_can_be_does_no_harm(void **state)
+static void overlong_home_is_harmless(void **state)
 {
     static char longest[2 * CONF_PATH_MAX];
     memset(longest, 'x', sizeof longest - 1);
@@ -156,7 +156,7 @@ static void a_home_as_long_as_a_path_can_be_does_no_harm(void **state)
     assert_true(strlen(errors) < CONF_ERROR_MAX);
 }
 
-static void a_preset_needs_no_file(void **state)
+static void preset_needs_no_file(void **state)
 {
     assert_true(finds(NULL, "interactive"));
     assert_string_equal(found.name, "interactive");
@@ -165,24 +165,24 @@ static void a_preset_needs_no_file(void **state)
     assert_int_equal(found.pair.policy.deadline_ns, 5 * BIDE_S);
 }
 
-static void a_section_hides_the_preset_of_its_name(void **state)
+static void section_shadows_the_preset_of_its_name(void **state)
 {
-    put("bide.conf", "[interactive]\nattempts = 9\n");
+    write_file("bide.conf", "[interactive]\nattempts = 9\n");
     assert_true(finds(NULL, "interactive"));
     assert_int_equal(found.pair.policy.attempts_max, 9);
     assert_int_equal(found.line, 1);
 }
 
-static void a_file_may_be_named_with_the_policy(void **state)
+static void file_and_policy_can_be_named_together(void **state)
 {
-    put("a#b.conf", "[p]\nattempts = 7\n");
+    write_file("a#b.conf", "[p]\nattempts = 7\n");
     assert_true(finds("nowhere", "a#b.conf#p"));
     assert_int_equal(found.pair.policy.attempts_max, 7);
     assert_false(finds(NULL, "a#b.conf#interactive"));
     assert_string_equal(errors, "no policy named interactive: not in a#b.conf");
 }
 
-static void a_name_without_a_file_or_a_file_without_a_name_is_told(void **state)
+static void incomplete_file_and_name_is_rejected(void **state)
 {
     assert_false(finds(NULL, "#p"));
     assert_string_equal(errors, "no policy named #p: want NAME or FILE#NAME");
@@ -191,7 +191,7 @@ static void a_name_without_a_file_or_a_file_without_a_name_is_told(void **state)
     assert_false(finds(NULL, ""));
 }
 
-static void a_name_that_is_nowhere_is_told_with_the_nearest_and_the_places(void **state)
+static void unknown_name_is_reported_with_suggestion_and_search_paths(void **state)
 {
     char expected[512];
     assert_false(finds(NULL, "interactiv"));
@@ -204,14 +204,14 @@ static void a_name_that_is_nowhere_is_told_with_the_nearest_and_the_places(void 
     assert_string_equal(errors, expected);
 }
 
-static void a_mistake_anywhere_in_the_file_is_told_though_another_policy_was_meant(void **state)
+static void mistake_in_another_section_is_reported(void **state)
 {
-    put("bide.conf", "[p]\n[q]\nattemps = 3\n");
+    write_file("bide.conf", "[p]\n[q]\nattemps = 3\n");
     assert_false(finds(NULL, "p"));
     assert_string_equal(errors, "bide.conf:3: [q] attemps = 3: no such key; did you mean attempts?");
 }
 
-static void a_file_that_is_none_is_told(void **state)
+static void unreadable_file_is_reported(void **state)
 {
     assert_false(finds("nowhere.conf", "p"));
     assert_string_equal(errors, "nowhere.conf: cannot be read: No such file or directory");
@@ -222,27 +222,27 @@ static void a_file_that_is_none_is_told(void **state)
     assert_string_equal(errors, "bide.conf: cannot be read: Is a directory");
 }
 
-static void a_circle_of_links_is_told_and_not_passed_over(void **state)
+static void symlink_loop_is_reported_not_skipped(void **state)
 {
-    in_base("XDG_CONFIG_HOME", "xdg");
-    put("xdg/bide/bide.conf", "[p]\n");
+    setenv_in_base("XDG_CONFIG_HOME", "xdg");
+    write_file("xdg/bide/bide.conf", "[p]\n");
     assert_int_equal(symlink("other.conf", "bide.conf") | symlink("bide.conf", "other.conf"), 0);
     assert_false(finds(NULL, "p"));
     assert_string_equal(errors, "bide.conf: cannot be read: Too many levels of symbolic links");
 }
 
-static void what_a_terminal_would_obey_is_not_repeated_of_a_path(void **state)
+static void control_characters_of_a_path_are_not_repeated(void **state)
 {
-    put("a\033[31mb.conf", "[p]\nbase = x\n");
+    write_file("a\033[31mb.conf", "[p]\nbase = x\n");
     assert_false(finds("a\033[31mb.conf", "p"));
     assert_string_equal(errors, "a?[31mb.conf:2: [p] base = x: want a duration such as 200ms");
     assert_false(finds("no\033[31m.conf", "p"));
     assert_string_equal(errors, "no?[31m.conf: cannot be read: No such file or directory");
 }
 
-static void a_file_that_may_not_be_read_is_told(void **state)
+static void permission_error_is_reported(void **state)
 {
-    put("secret.conf", "[p]\n");
+    write_file("secret.conf", "[p]\n");
     assert_int_equal(chmod("secret.conf", 0), 0);
     if (access("secret.conf", R_OK) == 0)
         return; /* the superuser may read all */
@@ -250,63 +250,63 @@ static void a_file_that_may_not_be_read_is_told(void **state)
     assert_string_equal(errors, "secret.conf: cannot be read: Permission denied");
 }
 
-static void a_file_without_end_is_told_and_not_read_on(void **state)
+static void endless_file_is_reported_after_the_size_limit(void **state)
 {
     assert_false(finds("/dev/zero", "p"));
     assert_string_equal(errors, "/dev/zero: larger than 1048576 bytes: want a policy file");
-    put("huge.conf", "[p]\n");
+    write_file("huge.conf", "[p]\n");
     assert_int_equal(truncate("huge.conf", INT64_C(1) << 30), 0); /* a hole: it takes no place */
     assert_false(finds("huge.conf", "p"));
     assert_string_equal(errors, "huge.conf: larger than 1048576 bytes: want a policy file");
 }
 
-static void a_path_too_long_to_be_shown_shows_its_end(void **state)
+static void overlong_path_is_cut_at_the_front(void **state)
 {
     char path[400] = "";
     for (int i = 0; i < 40; i++)
         strcat(path, "././././");
     strcat(path, "deep.conf");
-    put("deep.conf", "[p]\n");
+    write_file("deep.conf", "[p]\n");
     assert_true(finds(path, "p"));
     assert_int_equal(strlen(found.file), sizeof found.file - 1);
     assert_memory_equal(found.file, "...", 3);
     assert_string_equal(found.file + strlen(found.file) - 9, "deep.conf");
 }
 
-static void stdin_is_a_file_too(void **state)
+static void dash_reads_stdin(void **state)
 {
-    put("in.conf", "[p]\nattempts = 6\nno = 1\n");
+    write_file("in.conf", "[p]\nattempts = 6\nno = 1\n");
     assert_non_null(freopen("in.conf", "r", stdin));
     assert_false(finds("-", "p"));
     assert_string_equal(errors, "stdin:3: [p] no = 1: no such key");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_directory, remove_directory)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(the_nearest_file_wins),
-        TEST(only_the_first_file_that_exists_is_read),
-        TEST(a_file_instead_of_a_policy_is_told_with_what_is_in_it),
-        TEST(a_file_with_a_thousand_policies_names_as_many_as_there_is_room_for),
-        TEST(only_a_name_that_is_nowhere_leaves_the_policy_without_one),
-        TEST(a_relative_xdg_directory_is_ignored),
-        TEST(without_a_home_there_is_one_place_less),
-        TEST(a_home_as_long_as_a_path_can_be_does_no_harm),
-        TEST(a_preset_needs_no_file),
-        TEST(a_section_hides_the_preset_of_its_name),
-        TEST(a_file_may_be_named_with_the_policy),
-        TEST(a_name_without_a_file_or_a_file_without_a_name_is_told),
-        TEST(a_name_that_is_nowhere_is_told_with_the_nearest_and_the_places),
-        TEST(a_mistake_anywhere_in_the_file_is_told_though_another_policy_was_meant),
-        TEST(a_file_that_is_none_is_told),
-        TEST(a_circle_of_links_is_told_and_not_passed_over),
-        TEST(what_a_terminal_would_obey_is_not_repeated_of_a_path),
-        TEST(a_file_that_may_not_be_read_is_told),
-        TEST(a_file_without_end_is_told_and_not_read_on),
-        TEST(a_path_too_long_to_be_shown_shows_its_end),
-        TEST(stdin_is_a_file_too),
+        TEST(first_existing_file_in_search_order_is_used),
+        TEST(only_the_first_existing_file_is_read),
+        TEST(file_given_as_policy_name_lists_its_policies),
+        TEST(long_list_of_policies_is_truncated),
+        TEST(only_an_unknown_name_empties_the_policy_name),
+        TEST(relative_xdg_directory_is_ignored),
+        TEST(missing_home_is_skipped),
+        TEST(overlong_home_is_harmless),
+        TEST(preset_needs_no_file),
+        TEST(section_shadows_the_preset_of_its_name),
+        TEST(file_and_policy_can_be_named_together),
+        TEST(incomplete_file_and_name_is_rejected),
+        TEST(unknown_name_is_reported_with_suggestion_and_search_paths),
+        TEST(mistake_in_another_section_is_reported),
+        TEST(unreadable_file_is_reported),
+        TEST(symlink_loop_is_reported_not_skipped),
+        TEST(control_characters_of_a_path_are_not_repeated),
+        TEST(permission_error_is_reported),
+        TEST(endless_file_is_reported_after_the_size_limit),
+        TEST(overlong_path_is_cut_at_the_front),
+        TEST(dash_reads_stdin),
     };
-    return cmocka_run_group_tests(tests, NULL, forget);
+    return cmocka_run_group_tests(tests, NULL, free_conf);
 }

@@ -30,7 +30,7 @@ static bool is_duration(const char *text)
     return conf_duration_parse(text, strlen(text), &ns);
 }
 
-static void a_decimal_is_exact_or_refused(void **state)
+static void decimal_is_exact_or_rejected(void **state)
 {
     int64_t value = -1;
     assert_true(decimal("1.5", 1000, &value) && value == 1500);
@@ -42,7 +42,7 @@ static void a_decimal_is_exact_or_refused(void **state)
     assert_false(decimal("1.5", 1, &value));
 }
 
-static void what_is_no_plain_number_is_refused(void **state)
+static void malformed_number_is_rejected(void **state)
 {
     static const char *const bad[] = {"", ".", "-1", "+1", "1e3", "0x10", " 1", "1 ", "1.2.3", "1,5", "nan", "inf"};
     int64_t value;
@@ -50,7 +50,7 @@ static void what_is_no_plain_number_is_refused(void **state)
         assert_false(decimal(bad[i], 1000, &value));
 }
 
-static void a_number_that_does_not_fit_is_refused_not_wrapped(void **state)
+static void number_overflow_is_rejected_not_wrapped(void **state)
 {
     int64_t value;
     assert_true(decimal("9223372036854775799", 1, &value));
@@ -61,7 +61,7 @@ static void a_number_that_does_not_fit_is_refused_not_wrapped(void **state)
     assert_false(decimal("0.00000000000000000000000000000001", 1000, &value));
 }
 
-static void a_duration_carries_its_unit(void **state)
+static void duration_carries_its_unit(void **state)
 {
     assert_int_equal(ns_of("7ns"), 7);
     assert_int_equal(ns_of("10us"), 10 * BIDE_US);
@@ -76,7 +76,7 @@ static void a_duration_carries_its_unit(void **state)
     assert_int_equal(ns_of("0s"), 0);
 }
 
-static void a_bare_number_is_no_duration(void **state)
+static void duration_without_unit_is_rejected(void **state)
 {
     static const char *const bad[] = {"",     "200", "0.0",   "00",  "1 s",   "s",   "1S",
                                       "1sec", "-1s", "Never", "1.5", "1m30s", "1ss", "0.1ns"};
@@ -84,7 +84,7 @@ static void a_bare_number_is_no_duration(void **state)
         assert_false(is_duration(bad[i]));
 }
 
-static void a_duration_of_a_thousand_years_is_refused_not_wrapped(void **state)
+static void duration_overflow_is_rejected_not_wrapped(void **state)
 {
     assert_false(is_duration("365243d"));
     assert_false(is_duration("9223372037s"));
@@ -92,32 +92,32 @@ static void a_duration_of_a_thousand_years_is_refused_not_wrapped(void **state)
     assert_true(is_duration("36500d"));
 }
 
-static void writes(int64_t ns, const char *expected)
+static void assert_format(int64_t ns, const char *expected)
 {
     char text[CONF_VALUE_SIZE];
     assert_string_equal(conf_duration_format(text, ns), expected);
     assert_int_equal(ns_of(text), ns);
 }
 
-static void the_largest_unit_that_reads_well_is_written(void **state)
+static void shortest_exact_form_is_written(void **state)
 {
-    writes(0, "0");
-    writes(1, "1ns");
-    writes(1500, "1.5us");
-    writes(200 * BIDE_MS, "200ms");
-    writes(1500 * BIDE_MS, "1.5s");
-    writes(90 * BIDE_S, "90s");
-    writes(120 * BIDE_S, "2m");
-    writes(60 * BIDE_MINUTE, "1h");
-    writes(36 * 60 * BIDE_MINUTE, "36h");
-    writes(48 * 60 * BIDE_MINUTE, "2d");
-    writes(BIDE_S + 1, "1.000000001s");
-    writes(BIDE_NEVER, "never");
-    writes(BIDE_NEVER - 1, "9223372036.854775806s");
+    assert_format(0, "0");
+    assert_format(1, "1ns");
+    assert_format(1500, "1.5us");
+    assert_format(200 * BIDE_MS, "200ms");
+    assert_format(1500 * BIDE_MS, "1.5s");
+    assert_format(90 * BIDE_S, "90s");
+    assert_format(120 * BIDE_S, "2m");
+    assert_format(60 * BIDE_MINUTE, "1h");
+    assert_format(36 * 60 * BIDE_MINUTE, "36h");
+    assert_format(48 * 60 * BIDE_MINUTE, "2d");
+    assert_format(BIDE_S + 1, "1.000000001s");
+    assert_format(BIDE_NEVER, "never");
+    assert_format(BIDE_NEVER - 1, "9223372036.854775806s");
 }
 
 /* splitmix64 */
-static uint64_t next(uint64_t *state)
+static uint64_t next_random(uint64_t *state)
 {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -125,56 +125,56 @@ static uint64_t next(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-static void whatever_is_written_reads_back_the_same(void **state)
+static void written_values_parse_to_the_same_value(void **state)
 {
     uint64_t random = UINT64_C(0x62696465);
     print_message("seed 0x62696465\n");
     for (int i = 0; i < 200000; i++) {
         char text[CONF_VALUE_SIZE];
-        int64_t ns = (int64_t)(next(&random) >> (1 + next(&random) % 63)), value;
+        int64_t ns = (int64_t)(next_random(&random) >> (1 + next_random(&random) % 63)), value;
         assert_int_equal(ns_of(conf_duration_format(text, ns)), ns);
         conf_decimal_format(text, ns / 1000000, 1000);
         assert_true(decimal(text, 1000, &value) && value == ns / 1000000);
     }
 }
 
-static void shows(int64_t ns, const char *expected)
+static void assert_short_format(int64_t ns, const char *expected)
 {
     char text[CONF_VALUE_SIZE];
     assert_string_equal(conf_duration_format_short(text, ns), expected);
 }
 
-static void people_are_shown_three_digits(void **state)
+static void short_form_has_three_significant_digits(void **state)
 {
-    shows(0, "0");
-    shows(12, "12ns");
-    shows(1234567, "1.23ms");
-    shows(206400000, "206ms");
-    shows(99960000, "100ms");
-    shows(999600000, "1s");
-    shows(1234 * BIDE_MS, "1.23s");
-    shows(12340 * BIDE_MS, "12.3s");
-    shows(59999 * BIDE_MS, "1m");
-    shows(100 * BIDE_S, "1m 40s");
-    shows(60 * BIDE_MINUTE - 1, "1h");
-    shows(65 * BIDE_MINUTE, "1h 5m");
-    shows(24 * 60 * BIDE_MINUTE - 1, "1d");
-    shows(28 * 60 * BIDE_MINUTE, "1d 4h");
-    shows(BIDE_NEVER, "never");
+    assert_short_format(0, "0");
+    assert_short_format(12, "12ns");
+    assert_short_format(1234567, "1.23ms");
+    assert_short_format(206400000, "206ms");
+    assert_short_format(99960000, "100ms");
+    assert_short_format(999600000, "1s");
+    assert_short_format(1234 * BIDE_MS, "1.23s");
+    assert_short_format(12340 * BIDE_MS, "12.3s");
+    assert_short_format(59999 * BIDE_MS, "1m");
+    assert_short_format(100 * BIDE_S, "1m 40s");
+    assert_short_format(60 * BIDE_MINUTE - 1, "1h");
+    assert_short_format(65 * BIDE_MINUTE, "1h 5m");
+    assert_short_format(24 * 60 * BIDE_MINUTE - 1, "1d");
+    assert_short_format(28 * 60 * BIDE_MINUTE, "1d 4h");
+    assert_short_format(BIDE_NEVER, "never");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_decimal_is_exact_or_refused),
-        cmocka_unit_test(what_is_no_plain_number_is_refused),
-        cmocka_unit_test(a_number_that_does_not_fit_is_refused_not_wrapped),
-        cmocka_unit_test(a_duration_carries_its_unit),
-        cmocka_unit_test(a_bare_number_is_no_duration),
-        cmocka_unit_test(a_duration_of_a_thousand_years_is_refused_not_wrapped),
-        cmocka_unit_test(the_largest_unit_that_reads_well_is_written),
-        cmocka_unit_test(whatever_is_written_reads_back_the_same),
-        cmocka_unit_test(people_are_shown_three_digits),
+        cmocka_unit_test(decimal_is_exact_or_rejected),
+        cmocka_unit_test(malformed_number_is_rejected),
+        cmocka_unit_test(number_overflow_is_rejected_not_wrapped),
+        cmocka_unit_test(duration_carries_its_unit),
+        cmocka_unit_test(duration_without_unit_is_rejected),
+        cmocka_unit_test(duration_overflow_is_rejected_not_wrapped),
+        cmocka_unit_test(shortest_exact_form_is_written),
+        cmocka_unit_test(written_values_parse_to_the_same_value),
+        cmocka_unit_test(short_form_has_three_significant_digits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 
 static char losses[CONF_ERROR_MAX];
 
-static char *written(const struct conf_policy *policy, enum conf_format format)
+static char *write_policy(const struct conf_policy *policy, enum conf_format format)
 {
     char *text = conf_write(policy, format, losses);
     assert_non_null(text);
@@ -25,7 +25,7 @@ static void assert_same(const struct conf_policy *one, const struct conf_policy 
 
 static void assert_reads_back(const struct conf_policy *policy)
 {
-    char *text = written(policy, CONF_INI);
+    char *text = write_policy(policy, CONF_INI);
     assert_string_equal(losses, "");
     if (!read_bytes(text, strlen(text)))
         fail_msg("not read back:\n%s\n%s", text, errors);
@@ -46,20 +46,21 @@ static struct conf_policy preset(enum bide_preset preset)
     return policy;
 }
 
-static bool loses(const char *line)
+static bool losses_contain(const char *line)
 {
-    const char *at = strstr(losses, line);
+    const char *json_at = strstr(losses, line);
     size_t length = strlen(line);
-    return at != NULL && (at == losses || at[-1] == '\n') && (at[length] == '\n' || at[length] == '\0');
+    return json_at != NULL && (json_at == losses || json_at[-1] == '\n') &&
+           (json_at[length] == '\n' || json_at[length] == '\0');
 }
 
 /* ---- INI ---- */
 
-static void every_preset_is_written_in_two_lines_and_reads_back(void **state)
+static void preset_is_written_in_two_lines_and_reads_back(void **state)
 {
     for (unsigned i = 0; i < BIDE_PRESET_COUNT; i++) {
         struct conf_policy policy = preset((enum bide_preset)i);
-        char expected[300], *text = written(&policy, CONF_INI);
+        char expected[300], *text = write_policy(&policy, CONF_INI);
         snprintf(expected, sizeof expected, "[%s]\nextends = %s\n", policy.name, policy.name);
         assert_string_equal(text, expected);
         free(text);
@@ -67,7 +68,7 @@ static void every_preset_is_written_in_two_lines_and_reads_back(void **state)
     }
 }
 
-static void only_what_differs_is_written(void **state)
+static void only_differences_from_the_preset_are_written(void **state)
 {
     struct conf_policy policy = preset(BIDE_PRESET_PAYMENT);
     snprintf(policy.name, sizeof policy.name, "payments");
@@ -77,7 +78,7 @@ static void only_what_differs_is_written(void **state)
     add_rules(&policy.status, (struct conf_span)CONF_STATUSES, BIDE_KIND_TRANSIENT, "408,429,500-504");
     add_rules(&policy.grpc, (struct conf_span)CONF_GRPC_CODES, BIDE_KIND_PERMANENT, "8");
     add_rules(&policy.exits, (struct conf_span)CONF_EXITS, BIDE_KIND_TRANSIENT, "none");
-    char *text = written(&policy, CONF_INI);
+    char *text = write_policy(&policy, CONF_INI);
     assert_string_equal(text, "[payments]\nextends = payment\nattempts = 5\nobserve = hint,budget\n"
                               "retry_status = 408, 429, 500-504\nretry_exit = none\n"
                               "permanent_grpc = RESOURCE_EXHAUSTED\n");
@@ -85,15 +86,15 @@ static void only_what_differs_is_written(void **state)
     assert_reads_back(&policy);
 }
 
-static void a_list_too_long_for_a_line_goes_on_in_the_next(void **state)
+static void long_list_is_continued_in_the_next_line(void **state)
 {
     struct conf_policy policy = preset(BIDE_PRESET_SERVICE);
-    char list[1024] = "", *at = list;
+    char list[1024] = "", *json_at = list;
     for (int i = 0; i < 64; i++)
-        at += sprintf(at, "%s%d-%d", i > 0 ? "," : "", 100 + 7 * i, 102 + 7 * i);
+        json_at += sprintf(json_at, "%s%d-%d", i > 0 ? "," : "", 100 + 7 * i, 102 + 7 * i);
     add_rules(&policy.status, (struct conf_span)CONF_STATUSES, BIDE_KIND_PERMANENT, list);
     add_rules(&policy.grpc, (struct conf_span)CONF_GRPC_CODES, BIDE_KIND_TRANSIENT, "16,14,12,10,8,6,4,2,0,1,5,9,13");
-    char *text = written(&policy, CONF_INI);
+    char *text = write_policy(&policy, CONF_INI);
     for (const char *line = text; line != NULL; line = strchr(line + 1, '\n'))
         assert_true(strcspn(line + 1, "\n") <= 110);
     free(text);
@@ -101,7 +102,7 @@ static void a_list_too_long_for_a_line_goes_on_in_the_next(void **state)
 }
 
 /* splitmix64 */
-static uint64_t next(uint64_t *state)
+static uint64_t next_random(uint64_t *state)
 {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -113,35 +114,38 @@ static uint64_t next(uint64_t *state)
 static void random_value(char text[256], const struct conf_field *field, uint64_t *random)
 {
     static const char *const units[] = {"ns", "us", "ms", "s", "m", "h"};
-    uint64_t number = next(random) % (next(random) % 2 ? 20 : 5000), part = next(random) % 1000;
+    uint64_t number = next_random(random) % (next_random(random) % 2 ? 20 : 5000), part = next_random(random) % 1000;
     size_t words = 0;
     while (field->words != NULL && field->words[words] != NULL)
         words++;
     switch (field->form) {
-    case CONF_TIME: snprintf(text, 256, "%u%s", (unsigned)number, units[next(random) % 6]); break;
+    case CONF_TIME: snprintf(text, 256, "%u%s", (unsigned)number, units[next_random(random) % 6]); break;
     case CONF_COUNT: snprintf(text, 256, "%u", (unsigned)number); break;
     case CONF_TOKENS: snprintf(text, 256, "%u.%03u", (unsigned)number, (unsigned)part); break;
-    case CONF_RATE: snprintf(text, 256, "%u%s", (unsigned)number, next(random) % 2 ? "/s" : "/min"); break;
+    case CONF_RATE: snprintf(text, 256, "%u%s", (unsigned)number, next_random(random) % 2 ? "/s" : "/min"); break;
     case CONF_FACTOR: snprintf(text, 256, "%u.%03ux", (unsigned)number, (unsigned)part); break;
     case CONF_PERMILLE: snprintf(text, 256, "%u.%u%%", (unsigned)number % 120, (unsigned)part % 10); break;
     case CONF_PPM: snprintf(text, 256, "%u.%04u%%", (unsigned)number % 120, (unsigned)part); break;
-    case CONF_FLAG: snprintf(text, 256, "%s", next(random) % 2 ? "yes" : "no"); break;
+    case CONF_FLAG: snprintf(text, 256, "%s", next_random(random) % 2 ? "yes" : "no"); break;
     case CONF_BITS:
-        snprintf(text, 256, "%s,%s", field->words[next(random) % words], field->words[next(random) % words]);
+        snprintf(text, 256, "%s,%s", field->words[next_random(random) % words],
+                 field->words[next_random(random) % words]);
         break;
-    case CONF_WORD: snprintf(text, 256, "%s", field->words[next(random) % words]); break;
+    case CONF_WORD: snprintf(text, 256, "%s", field->words[next_random(random) % words]); break;
     }
 }
 
 /* Numbers in any order, some in ranges. */
 static void random_rules(struct conf_rules *rules, struct conf_span allowed, uint64_t *random)
 {
-    for (uint64_t n = next(random) % 6; n > 0; n--) {
-        int32_t width = allowed.last - allowed.first, first = allowed.first + (int32_t)(next(random) % (uint64_t)width);
-        int32_t last = first + (int32_t)(next(random) % 5);
+    for (uint64_t n = next_random(random) % 6; n > 0; n--) {
+        int32_t width = allowed.last - allowed.first,
+                first = allowed.first + (int32_t)(next_random(random) % (uint64_t)width);
+        int32_t last = first + (int32_t)(next_random(random) % 5);
         char list[64];
         snprintf(list, sizeof list, "%d-%d", (int)first, (int)(last > allowed.last ? allowed.last : last));
-        (void)conf_rules_read(rules, allowed, next(random) % 2 ? BIDE_KIND_TRANSIENT : BIDE_KIND_PERMANENT, list);
+        (void)conf_rules_read(rules, allowed, next_random(random) % 2 ? BIDE_KIND_TRANSIENT : BIDE_KIND_PERMANENT,
+                              list);
     }
 }
 
@@ -156,10 +160,10 @@ static size_t fields(void)
 /* Changes that leave the policy valid are kept. */
 static struct conf_policy random_policy(uint64_t *random)
 {
-    struct conf_policy policy = preset((enum bide_preset)(next(random) % BIDE_PRESET_COUNT));
-    snprintf(policy.name, sizeof policy.name, "p%u", (unsigned)(next(random) % 1000));
-    for (uint64_t n = next(random) % 40; n > 0; n--) {
-        const struct conf_field *field = conf_field(next(random) % fields());
+    struct conf_policy policy = preset((enum bide_preset)(next_random(random) % BIDE_PRESET_COUNT));
+    snprintf(policy.name, sizeof policy.name, "p%u", (unsigned)(next_random(random) % 1000));
+    for (uint64_t n = next_random(random) % 40; n > 0; n--) {
+        const struct conf_field *field = conf_field(next_random(random) % fields());
         struct conf_pair changed = policy.pair;
         char text[256];
         random_value(text, field, random);
@@ -169,7 +173,7 @@ static struct conf_policy random_policy(uint64_t *random)
     return policy;
 }
 
-static void whatever_is_valid_reads_back_the_same(void **state)
+static void random_valid_policies_read_back_the_same(void **state)
 {
     uint64_t random = UINT64_C(0x636f6e66);
     print_message("seed 0x636f6e66\n");
@@ -184,11 +188,11 @@ static void whatever_is_valid_reads_back_the_same(void **state)
 
 /* ---- JSON ---- */
 
-static void json_has_every_key_as_a_file_has_it(void **state)
+static void json_has_every_key_with_its_file_value(void **state)
 {
     struct conf_policy policy = preset(BIDE_PRESET_SERVICE);
     add_rules(&policy.status, (struct conf_span)CONF_STATUSES, BIDE_KIND_TRANSIENT, "429");
-    char *text = written(&policy, CONF_JSON);
+    char *text = write_policy(&policy, CONF_JSON);
     json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *keys = json_object_get(json, "keys");
     assert_string_equal(losses, "");
     assert_string_equal(json_string_value(json_object_get(json, "name")), "service");
@@ -202,7 +206,7 @@ static void json_has_every_key_as_a_file_has_it(void **state)
 
 /* ---- gRPC ---- */
 
-static void a_service_config_that_was_read_is_written_without_loss(void **state)
+static void service_config_round_trips_without_loss(void **state)
 {
     static const char text[] =
         "{\"methodConfig\":[{\"name\":[{\"service\":\"pkg.S\",\"method\":\"M\"}],\"timeout\":\"1.5s\",\"retryPolicy\":"
@@ -211,7 +215,7 @@ static void a_service_config_that_was_read_is_written_without_loss(void **state)
         "\"retryThrottling\":{\"maxTokens\":2.5,\"tokenRatio\":0.1}}";
     assert_reads(text);
     struct conf_policy before = conf.policy[0];
-    char *again = written(&before, CONF_GRPC);
+    char *again = write_policy(&before, CONF_GRPC);
     assert_string_equal(losses, "");
     json_t *one = json_loads(text, 0, NULL), *other = json_loads(again, 0, NULL);
     assert_true(json_equal(one, other));
@@ -227,41 +231,41 @@ static void hedging_is_written_as_hedging(void **state)
     assert_reads("{\"methodConfig\":[{\"name\":[{}],\"hedgingPolicy\":{\"maxAttempts\":3,\"hedgingDelay\":\"0.5s\","
                  "\"nonFatalStatusCodes\":[\"UNAVAILABLE\"]}}]}");
     struct conf_policy before = conf.policy[0];
-    char *again = written(&before, CONF_GRPC);
+    char *again = write_policy(&before, CONF_GRPC);
     assert_string_equal(losses, "");
     assert_reads(again);
     assert_same(&before, &conf.policy[0]);
     free(again);
 }
 
-static void what_grpc_cannot_say_is_told(void **state)
+static void losses_of_the_grpc_format_are_reported(void **state)
 {
     struct conf_policy policy = preset(BIDE_PRESET_SERVICE);
     policy.pair.policy.attempts_max = 6;
     policy.pair.target.breaker.ratio_permille = 300;
     add_rules(&policy.status, (struct conf_span)CONF_STATUSES, BIDE_KIND_TRANSIENT, "429");
-    free(written(&policy, CONF_GRPC));
-    assert_true(loses("grpc: attempts = 6 becomes 5"));
-    assert_true(loses("grpc: jitter = full becomes proportional"));
-    assert_true(loses("grpc: breaker.kind = time_window becomes off"));
-    assert_true(loses("grpc: budget.cost = 1 becomes 0"));
-    assert_true(loses("grpc: retry_status = 429 cannot be said"));
+    free(write_policy(&policy, CONF_GRPC));
+    assert_true(losses_contain("grpc: attempts = 6 becomes 5"));
+    assert_true(losses_contain("grpc: jitter = full becomes proportional"));
+    assert_true(losses_contain("grpc: breaker.kind = time_window becomes off"));
+    assert_true(losses_contain("grpc: budget.cost = 1 becomes 0"));
+    assert_true(losses_contain("grpc: retry_status = 429 cannot be said"));
     assert_null(strstr(losses, "breaker.ratio")); /* it went with the breaker */
     assert_null(strstr(losses, "jitter_lo"));
 }
 
-static void a_budget_that_is_none_of_grpc_s_is_lost_whole(void **state)
+static void budget_unknown_to_grpc_is_lost_as_a_whole(void **state)
 {
     struct conf_policy policy = preset(BIDE_PRESET_FINAGLE);
-    char *text = written(&policy, CONF_GRPC);
+    char *text = write_policy(&policy, CONF_GRPC);
     assert_null(strstr(text, "retryThrottling"));
-    assert_true(loses("grpc: budget.kind = window becomes none"));
+    assert_true(losses_contain("grpc: budget.kind = window becomes none"));
     free(text);
 }
 
 /* ---- Envoy ---- */
 
-static json_t *at(json_t *json, const char *path)
+static json_t *json_at(json_t *json, const char *path)
 {
     char name[64];
     while (*path != '\0') {
@@ -275,64 +279,64 @@ static json_t *at(json_t *json, const char *path)
     return json;
 }
 
-static void envoy_gets_its_own_words(void **state)
+static void envoy_format_uses_envoy_fields(void **state)
 {
     struct conf_policy policy = preset(BIDE_PRESET_ENVOY);
     policy.pair.policy.attempt_timeout_ns = 1500 * BIDE_MS;
     policy.pair.target.budget.ratio_ppm = 125000;
     add_rules(&policy.grpc, (struct conf_span)CONF_GRPC_CODES, BIDE_KIND_TRANSIENT, "14,8,10");
-    char *text = written(&policy, CONF_ENVOY);
-    json_t *json = json_loads(text, 0, NULL), *retry = at(json, "route/retry_policy");
-    assert_string_equal(json_string_value(at(retry, "retry_on")),
+    char *text = write_policy(&policy, CONF_ENVOY);
+    json_t *json = json_loads(text, 0, NULL), *retry = json_at(json, "route/retry_policy");
+    assert_string_equal(json_string_value(json_at(retry, "retry_on")),
                         "connect-failure,refused-stream,reset,retriable-status-codes,resource-exhausted,unavailable");
-    assert_int_equal(json_integer_value(at(retry, "num_retries")), 1);
-    assert_string_equal(json_string_value(at(retry, "retry_back_off/base_interval")), "0.025s");
-    assert_string_equal(json_string_value(at(retry, "retry_back_off/max_interval")), "0.25s");
-    assert_string_equal(json_string_value(at(retry, "per_try_timeout")), "1.5s");
-    assert_int_equal(json_integer_value(at(retry, "retriable_status_codes/0")), 408);
-    assert_string_equal(json_string_value(at(retry, "rate_limited_retry_back_off/max_interval")), "300s");
-    assert_string_equal(json_string_value(at(json, "route/timeout")), "15s");
-    json_t *budget = at(json, "cluster/circuit_breakers/thresholds/0/retry_budget");
-    assert_true(json_number_value(at(budget, "budget_percent/value")) == 12.5);
-    assert_int_equal(json_integer_value(at(budget, "min_retry_concurrency")), 3);
+    assert_int_equal(json_integer_value(json_at(retry, "num_retries")), 1);
+    assert_string_equal(json_string_value(json_at(retry, "retry_back_off/base_interval")), "0.025s");
+    assert_string_equal(json_string_value(json_at(retry, "retry_back_off/max_interval")), "0.25s");
+    assert_string_equal(json_string_value(json_at(retry, "per_try_timeout")), "1.5s");
+    assert_int_equal(json_integer_value(json_at(retry, "retriable_status_codes/0")), 408);
+    assert_string_equal(json_string_value(json_at(retry, "rate_limited_retry_back_off/max_interval")), "300s");
+    assert_string_equal(json_string_value(json_at(json, "route/timeout")), "15s");
+    json_t *budget = json_at(json, "cluster/circuit_breakers/thresholds/0/retry_budget");
+    assert_true(json_number_value(json_at(budget, "budget_percent/value")) == 12.5);
+    assert_int_equal(json_integer_value(json_at(budget, "min_retry_concurrency")), 3);
     assert_string_equal(losses, "envoy: retry_grpc = ABORTED cannot be said\n"
                                 "envoy: a Retry-After that is a date is not read");
     json_decref(json);
     free(text);
 }
 
-static void what_envoy_cannot_say_is_told(void **state)
+static void losses_of_the_envoy_format_are_reported(void **state)
 {
     struct conf_policy policy = preset(BIDE_PRESET_BACKGROUND);
     policy.pair.policy.base_ns = 1500 * BIDE_US;
     policy.pair.policy.hint_max_ns = BIDE_NEVER;
     add_rules(&policy.exits, (struct conf_span)CONF_EXITS, BIDE_KIND_TRANSIENT, "75");
-    free(written(&policy, CONF_ENVOY));
-    assert_true(loses("envoy: jitter = decorrelated becomes full"));
-    assert_true(loses("envoy: base = 1.5ms becomes 1ms"));
-    assert_true(loses("envoy: hint_max = never becomes 5m"));
-    assert_true(loses("envoy: budget.kind = tokens becomes concurrency"));
-    assert_true(loses("envoy: breaker.kind = time_window becomes off"));
-    assert_true(loses("envoy: retry_exit = 75 cannot be said"));
-    assert_true(loses("envoy: it does not ask whether a request may be repeated: leave out what is unsafe"));
+    free(write_policy(&policy, CONF_ENVOY));
+    assert_true(losses_contain("envoy: jitter = decorrelated becomes full"));
+    assert_true(losses_contain("envoy: base = 1.5ms becomes 1ms"));
+    assert_true(losses_contain("envoy: hint_max = never becomes 5m"));
+    assert_true(losses_contain("envoy: budget.kind = tokens becomes concurrency"));
+    assert_true(losses_contain("envoy: breaker.kind = time_window becomes off"));
+    assert_true(losses_contain("envoy: retry_exit = 75 cannot be said"));
+    assert_true(losses_contain("envoy: it does not ask whether a request may be repeated: leave out what is unsafe"));
 }
 
-static void no_limit_is_said_in_so_many_words(void **state)
+static void missing_limits_are_written_explicitly(void **state)
 {
     struct conf_policy policy = preset(BIDE_PRESET_CURL);
-    char *text = written(&policy, CONF_ENVOY);
+    char *text = write_policy(&policy, CONF_ENVOY);
     json_t *json = json_loads(text, 0, NULL);
-    assert_string_equal(json_string_value(at(json, "route/timeout")), "0s");
-    assert_true(json_integer_value(at(json, "cluster/circuit_breakers/thresholds/0/max_retries")) == 4294967295);
+    assert_string_equal(json_string_value(json_at(json, "route/timeout")), "0s");
+    assert_true(json_integer_value(json_at(json, "cluster/circuit_breakers/thresholds/0/max_retries")) == 4294967295);
     json_decref(json);
     free(text);
 }
 
-static void a_policy_without_retries_has_no_retry_policy(void **state)
+static void policy_without_retries_has_no_retry_policy(void **state)
 {
     struct conf_policy policy = preset(BIDE_PRESET_ENVOY);
     policy.pair.policy.attempts_max = 1;
-    char *envoy = written(&policy, CONF_ENVOY), *grpc = written(&policy, CONF_GRPC);
+    char *envoy = write_policy(&policy, CONF_ENVOY), *grpc = write_policy(&policy, CONF_GRPC);
     assert_null(strstr(envoy, "retry_policy"));
     assert_null(strstr(grpc, "retryPolicy"));
     free(envoy);
@@ -340,18 +344,18 @@ static void a_policy_without_retries_has_no_retry_policy(void **state)
 }
 
 /* Whatever the policy, both formats are JSON, and gRPC's is one that we read ourselves. */
-static void foreign_formats_are_always_well_formed(void **state)
+static void exported_formats_are_always_well_formed(void **state)
 {
     uint64_t random = UINT64_C(0x656e766f);
     print_message("seed 0x656e766f\n");
     for (int i = 0; i < 1000; i++) {
         struct conf_policy policy = random_policy(&random);
-        char *envoy = written(&policy, CONF_ENVOY);
+        char *envoy = write_policy(&policy, CONF_ENVOY);
         json_t *json = json_loads(envoy, JSON_REJECT_DUPLICATES, NULL);
         assert_non_null(json);
         json_decref(json);
         free(envoy);
-        char *grpc = written(&policy, CONF_GRPC);
+        char *grpc = write_policy(&policy, CONF_GRPC);
         if (!read_bytes(grpc, strlen(grpc)))
             fail_msg("not read back:\n%s\n%s", grpc, errors);
         free(grpc);
@@ -361,20 +365,20 @@ static void foreign_formats_are_always_well_formed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_preset_is_written_in_two_lines_and_reads_back),
-        cmocka_unit_test(only_what_differs_is_written),
-        cmocka_unit_test(a_list_too_long_for_a_line_goes_on_in_the_next),
-        cmocka_unit_test(whatever_is_valid_reads_back_the_same),
-        cmocka_unit_test(json_has_every_key_as_a_file_has_it),
-        cmocka_unit_test(a_service_config_that_was_read_is_written_without_loss),
+        cmocka_unit_test(preset_is_written_in_two_lines_and_reads_back),
+        cmocka_unit_test(only_differences_from_the_preset_are_written),
+        cmocka_unit_test(long_list_is_continued_in_the_next_line),
+        cmocka_unit_test(random_valid_policies_read_back_the_same),
+        cmocka_unit_test(json_has_every_key_with_its_file_value),
+        cmocka_unit_test(service_config_round_trips_without_loss),
         cmocka_unit_test(hedging_is_written_as_hedging),
-        cmocka_unit_test(what_grpc_cannot_say_is_told),
-        cmocka_unit_test(a_budget_that_is_none_of_grpc_s_is_lost_whole),
-        cmocka_unit_test(envoy_gets_its_own_words),
-        cmocka_unit_test(what_envoy_cannot_say_is_told),
-        cmocka_unit_test(no_limit_is_said_in_so_many_words),
-        cmocka_unit_test(a_policy_without_retries_has_no_retry_policy),
-        cmocka_unit_test(foreign_formats_are_always_well_formed),
+        cmocka_unit_test(losses_of_the_grpc_format_are_reported),
+        cmocka_unit_test(budget_unknown_to_grpc_is_lost_as_a_whole),
+        cmocka_unit_test(envoy_format_uses_envoy_fields),
+        cmocka_unit_test(losses_of_the_envoy_format_are_reported),
+        cmocka_unit_test(missing_limits_are_written_explicitly),
+        cmocka_unit_test(policy_without_retries_has_no_retry_policy),
+        cmocka_unit_test(exported_formats_are_always_well_formed),
     };
-    return cmocka_run_group_tests(tests, NULL, forget);
+    return cmocka_run_group_tests(tests, NULL, free_conf);
 }
