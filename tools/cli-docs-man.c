@@ -24,13 +24,13 @@ static void put_scdoc(const char *text, size_t length)
     }
 }
 
-static void put_all(const char *text)
+static void put_text(const char *text)
 {
     put_scdoc(text, strlen(text));
 }
 
 /* How many bytes of a text are lines that are kept. */
-static size_t kept(const char *text)
+static size_t verbatim_length(const char *text)
 {
     size_t length = 0;
     while (strncmp(text + length, "  ", 2) == 0) {
@@ -41,7 +41,7 @@ static size_t kept(const char *text)
 }
 
 /* The same lines, rows of two columns folded to the width that a man page leaves them. To be freed. */
-static char *folded(const char *text, size_t length)
+static char *verbatim_fold(const char *text, size_t length)
 {
     char *lines = strndup(text, length), *result = NULL;
     size_t size;
@@ -55,10 +55,10 @@ static char *folded(const char *text, size_t length)
 }
 
 /* Lines that are kept: scdoc takes them literally between fences. Returns what follows them. */
-static const char *put_literal(const char *text, const char *indent)
+static const char *put_verbatim(const char *text, const char *indent)
 {
-    size_t all = kept(text);
-    char *lines = folded(text, all);
+    size_t all = verbatim_length(text);
+    char *lines = verbatim_fold(text, all);
     printf("%s```\n", indent);
     for (const char *line = lines; *line != '\0';) {
         size_t length = strcspn(line, "\n");
@@ -80,7 +80,7 @@ static void put_prose(const char *text, const char *indent)
         size_t length = strcspn(text, "\n");
         if (strncmp(text, "  ", 2) == 0) {
             putchar('\n');
-            text = put_literal(text, indent);
+            text = put_verbatim(text, indent);
             continue;
         }
         fputs(length > 0 ? indent : "", stdout);
@@ -100,20 +100,20 @@ static void put_heading(const char *title)
 
 static void man_option(const struct cli_command *command, const struct cli_option *option)
 {
-    char letter = docs_letter(command, option);
+    char letter = docs_option_letter(command, option);
     if (letter != 0)
         printf("*\\-%c*, ", letter);
     printf("*\\-\\-");
-    put_all(option->name);
+    put_text(option->name);
     putchar('*');
     if (option->value != NULL) {
         printf(" _");
-        put_all(option->value);
+        put_text(option->value);
         putchar('_');
     }
     printf("\n\t");
     putchar(option->help[0] >= 'a' && option->help[0] <= 'z' ? option->help[0] - 'a' + 'A' : option->help[0]);
-    put_all(option->help + 1);
+    put_text(option->help + 1);
     printf(".\n\n");
     if (option->details == NULL)
         return;
@@ -127,7 +127,7 @@ static void man_options(const struct cli_command *command)
     const struct cli_option *option;
     const char *title;
     put_heading("Options");
-    while ((option = docs_next(&walk, &title)) != NULL) {
+    while ((option = docs_walk_next(&walk, &title)) != NULL) {
         if (title != NULL)
             printf("\n## %s\n\n", title);
         man_option(command, option);
@@ -148,16 +148,16 @@ static void man_synopsis(const struct cli_command *command)
 
 static void man_see_also(const char *self)
 {
-    const char *between = "";
+    const char *separator = "";
     put_heading("See also");
     if (strcmp(self, "bide") != 0) {
         printf("*bide*(1)");
-        between = ", ";
+        separator = ", ";
     }
     for (size_t i = 0; docs_command(i) != NULL; i++)
         if (strcmp(docs_command(i)->name, self) != 0) {
-            printf("%s*bide\\-%s*(1)", between, docs_command(i)->name);
-            between = ", ";
+            printf("%s*bide\\-%s*(1)", separator, docs_command(i)->name);
+            separator = ", ";
         }
     printf(strcmp(self, "bide.conf") != 0 ? ", *bide.conf*(5)\n" : "\n");
 }
@@ -167,7 +167,7 @@ static void man_command(const struct cli_command *command)
     printf("bide-%s(1) \"bide %s\"\n", command->name, bide_version());
     put_heading("Name");
     printf("bide\\-%s - ", command->name);
-    put_all(command->summary);
+    put_text(command->summary);
     putchar('\n');
     man_synopsis(command);
     put_heading("Description");
@@ -214,15 +214,15 @@ static void man_bide(void)
     put_heading("Commands");
     for (size_t i = 0; docs_command(i) != NULL; i++) {
         printf("*bide\\-%s*(1)\n\t", docs_command(i)->name);
-        put_all(docs_command(i)->summary);
+        put_text(docs_command(i)->summary);
         printf("\n\n");
     }
     put_heading("Topics");
     for (size_t i = 0; cli_topic(i) != NULL; i++) {
         printf("*bide help ");
-        put_all(cli_topic(i)->name);
+        put_text(cli_topic(i)->name);
         printf("*\n\t");
-        put_all(cli_topic(i)->summary);
+        put_text(cli_topic(i)->summary);
         printf("\n\n");
     }
     man_topic("Exit status", "exit-codes");
@@ -237,15 +237,15 @@ static void man_key(const struct conf_field *field, const struct conf_pair *pair
 {
     char text[256];
     putchar('*');
-    put_all(field->key);
+    put_text(field->key);
     printf("*\n\t");
-    put_all(field->about);
+    put_text(field->about);
     printf(". In service: ");
-    put_all(conf_field_format(text, field, pair));
+    put_text(conf_field_format(text, field, pair));
     printf(".");
     for (size_t i = 0; field->words != NULL && field->words[i] != NULL; i++) {
         printf(i == 0 ? " One of " : ", ");
-        put_all(field->words[i]);
+        put_text(field->words[i]);
     }
     printf(field->words != NULL ? ".\n\n" : "\n\n");
 }

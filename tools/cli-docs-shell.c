@@ -21,26 +21,26 @@ static void put_quoted(const char *text, const char *special)
     }
 }
 
-static void put_words(const char *const *words)
+static void put_choices(const char *const *words)
 {
     for (size_t i = 0; words[i] != NULL; i++)
         printf("%s%s", i > 0 ? " " : "", words[i]);
 }
 
 /* What an operand may be, besides files or the like. */
-static void put_operands(const struct cli_command *command)
+static void put_operand_words(const struct cli_command *command)
 {
     for (size_t i = 0; command->operand_word(i) != NULL; i++)
         printf("%s%s", i > 0 ? " " : "", command->operand_word(i));
 }
 
-static void put_names(void)
+static void put_command_names(void)
 {
     for (size_t i = 0; docs_command(i) != NULL; i++)
         printf("%s ", docs_command(i)->name);
 }
 
-static void put_topics(void)
+static void put_topic_names(void)
 {
     for (size_t i = 0; cli_topic(i) != NULL; i++)
         printf(" %s", cli_topic(i)->name);
@@ -61,7 +61,7 @@ static void bash_value(const struct cli_option *option)
             printf(":");
         printf(option->choices != NULL ? "_bide_words '" : "");
         if (option->choices != NULL)
-            put_words(option->choices);
+            put_choices(option->choices);
         printf(option->choices != NULL ? "'" : "");
     }
 }
@@ -71,12 +71,12 @@ static void bash_values(const struct cli_command *command)
 {
     struct docs_walk walk = {.command = command};
     const struct cli_option *option;
-    while ((option = docs_next(&walk, NULL)) != NULL) {
+    while ((option = docs_walk_next(&walk, NULL)) != NULL) {
         if (option->value == NULL)
             continue;
         printf("        %s:--%s", command->name, option->name);
-        if (docs_letter(command, option) != 0)
-            printf(" | %s:-%c", command->name, docs_letter(command, option));
+        if (docs_option_letter(command, option) != 0)
+            printf(" | %s:-%c", command->name, docs_option_letter(command, option));
         printf(") ");
         bash_value(option);
         printf(" ;;\n");
@@ -88,27 +88,27 @@ static void bash_operands(const struct cli_command *command)
     struct docs_walk walk = {.command = command};
     const struct cli_option *option;
     printf("        %s)\n            options='", command->name);
-    while ((option = docs_next(&walk, NULL)) != NULL)
+    while ((option = docs_walk_next(&walk, NULL)) != NULL)
         printf("--%s%s ", option->name, option->value != NULL ? "=" : "");
     printf("'\n            ");
     bash_value(&(struct cli_option){.completion = command->completion});
     if (command->operand_word != NULL) {
         printf("; COMPREPLY+=($(compgen -W '");
-        put_operands(command);
+        put_operand_words(command);
         printf("' -- \"$cur\"))");
     }
     printf("\n            ;;\n");
 }
 
-static void put_first_only(void)
+static void put_commands_with_options_first(void)
 {
-    const char *between = "";
+    const char *separator = "";
     for (size_t i = 0; docs_command(i) != NULL; i++)
         if (docs_command(i)->options_first) {
-            printf("%s%s", between, docs_command(i)->name);
-            between = " | ";
+            printf("%s%s", separator, docs_command(i)->name);
+            separator = " | ";
         }
-    printf(between[0] == '\0' ? "''" : "");
+    printf(separator[0] == '\0' ? "''" : "");
 }
 
 /* What a command may be followed by. */
@@ -132,8 +132,8 @@ static void bash_tables(void)
     for (size_t i = 0; docs_command(i) != NULL; i++)
         bash_operands(docs_command(i));
     printf("        help) _bide_words '");
-    put_names();
-    put_topics();
+    put_command_names();
+    put_topic_names();
     printf("' ;;\n"
            "    esac\n"
            "    if [[ $cur == -* ]]; then\n"
@@ -165,7 +165,7 @@ void docs_bash(void)
            "    COMPREPLY=()\n"
            "    if ((COMP_CWORD == 1)); then\n"
            "        _bide_words \"");
-    put_names();
+    put_command_names();
     printf("help --help --version $(compgen -c bide- | sed -E 's/^bide-//; /^(");
     for (size_t i = 0; docs_command(i) != NULL; i++)
         printf("%s%s", i > 0 ? "|" : "", docs_command(i)->name);
@@ -174,7 +174,7 @@ void docs_bash(void)
            "    fi\n"
            "    case $command in\n"
            "        ");
-    put_first_only();
+    put_commands_with_options_first();
     printf(")\n"
            "            at=$(_bide_command_at \"$command\")\n"
            "            if ((at > 0)); then\n"
@@ -208,7 +208,7 @@ static void zsh_action(const struct cli_option *option)
     default:
         putchar(option->choices != NULL ? '(' : ' ');
         if (option->choices != NULL)
-            put_words(option->choices);
+            put_choices(option->choices);
         printf(option->choices != NULL ? ")" : "");
     }
 }
@@ -217,8 +217,9 @@ static void zsh_option(const struct cli_command *command, const struct cli_optio
 {
     char names[2][64] = {{0}};
     snprintf(names[0], sizeof names[0], "--%s%s", option->name, option->value != NULL ? "=" : "");
-    if (docs_letter(command, option) != 0)
-        snprintf(names[1], sizeof names[1], "-%c%s", docs_letter(command, option), option->value != NULL ? "+" : "");
+    if (docs_option_letter(command, option) != 0)
+        snprintf(names[1], sizeof names[1], "-%c%s", docs_option_letter(command, option),
+                 option->value != NULL ? "+" : "");
     for (size_t i = 0; i < 2 && names[i][0] != '\0'; i++) {
         printf(" \\\n                '*%s[", names[i]);
         put_quoted(option->help, "[]:\\");
@@ -238,7 +239,7 @@ static void zsh_command(const struct cli_command *command)
     struct docs_walk walk = {.command = command};
     const struct cli_option *option;
     printf("            %s)\n                _arguments -s -S", command->name);
-    while ((option = docs_next(&walk, NULL)) != NULL)
+    while ((option = docs_walk_next(&walk, NULL)) != NULL)
         zsh_option(command, option);
     if (command->options_first)
         printf(" \\\n                '(-)1:command: _command_names -e' '*::argument:_normal'");
@@ -258,7 +259,7 @@ static void zsh_operands(const struct cli_command *command)
     if (command->operand_word == NULL)
         return;
     printf("_bide_%s_operands() {\n    _alternative 'words:word:(", command->name);
-    put_operands(command);
+    put_operand_words(command);
     printf(")' 'others:other:");
     zsh_action(&(struct cli_option){.completion = command->completion});
     printf("'\n}\n\n");
@@ -313,8 +314,8 @@ static void fish_name(const struct cli_command *command, const struct cli_option
 {
     printf("complete -c bide -n '%s %s' -l %s", command->options_first ? "__bide_before" : "__bide_in", command->name,
            option->name);
-    if (docs_letter(command, option) != 0)
-        printf(" -s %c", docs_letter(command, option));
+    if (docs_option_letter(command, option) != 0)
+        printf(" -s %c", docs_option_letter(command, option));
     printf(option->value == NULL                                                                     ? ""
            : option->completion == CLI_COMPLETE_FILE || option->completion == CLI_COMPLETE_DIRECTORY ? " -rF"
                                                                                                      : " -x");
@@ -324,7 +325,7 @@ static void fish_values(const struct cli_option *option)
 {
     if (option->choices != NULL) {
         printf(" -a '");
-        put_words(option->choices);
+        put_choices(option->choices);
         printf("'\n");
     } else if (option->completion == CLI_COMPLETE_POLICY) {
         printf(" -a '(bide help policies 2> /dev/null)'\n");
@@ -349,16 +350,16 @@ static void fish_option(const struct cli_command *command, const struct cli_opti
 }
 
 /* The options whose next word is their value: behind them another command may begin. */
-static void fish_takes(const struct cli_command *command)
+static void fish_options_with_values(const struct cli_command *command)
 {
     struct docs_walk walk = {.command = command};
     const struct cli_option *option;
     printf("set -g __bide_%s_takes", command->name);
-    while ((option = docs_next(&walk, NULL)) != NULL) {
+    while ((option = docs_walk_next(&walk, NULL)) != NULL) {
         if (option->value != NULL)
             printf(" --%s", option->name);
-        if (option->value != NULL && docs_letter(command, option) != 0)
-            printf(" -%c", docs_letter(command, option));
+        if (option->value != NULL && docs_option_letter(command, option) != 0)
+            printf(" -%c", docs_option_letter(command, option));
     }
     printf("\n");
 }
@@ -366,7 +367,7 @@ static void fish_takes(const struct cli_command *command)
 static void fish_operands(const struct cli_command *command)
 {
     if (command->options_first) {
-        fish_takes(command);
+        fish_options_with_values(command);
         printf(
             "complete -c bide -n '__bide_in %s' -x -a '(__fish_complete_subcommand --fcs-skip=2 $__bide_%s_takes)'\n",
             command->name, command->name);
@@ -377,7 +378,7 @@ static void fish_operands(const struct cli_command *command)
     }
     if (command->operand_word != NULL) {
         printf("complete -c bide -n '__bide_in %s' -a '", command->name);
-        put_operands(command);
+        put_operand_words(command);
         printf("'\n");
     }
 }
@@ -420,7 +421,7 @@ void docs_fish(void)
     for (size_t i = 0; docs_command(i) != NULL; i++) {
         struct docs_walk walk = {.command = docs_command(i)};
         const struct cli_option *option;
-        while ((option = docs_next(&walk, NULL)) != NULL)
+        while ((option = docs_walk_next(&walk, NULL)) != NULL)
             fish_option(docs_command(i), option);
         fish_operands(docs_command(i));
     }

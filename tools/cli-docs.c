@@ -41,7 +41,7 @@ static const struct cli_group *walk_group(struct docs_walk *walk)
     return NULL;
 }
 
-const struct cli_option *docs_next(struct docs_walk *walk, const char **title)
+const struct cli_option *docs_walk_next(struct docs_walk *walk, const char **title)
 {
     const struct cli_group *group;
     while (walk->round < 3) {
@@ -58,7 +58,7 @@ const struct cli_option *docs_next(struct docs_walk *walk, const char **title)
     return NULL;
 }
 
-char docs_letter(const struct cli_command *command, const struct cli_option *option)
+char docs_option_letter(const struct cli_command *command, const struct cli_option *option)
 {
     const struct cli_group *group;
     if (option->letter != 0 && cli_option_find_letter(command, option->letter, &group) == option)
@@ -68,7 +68,7 @@ char docs_letter(const struct cli_command *command, const struct cli_option *opt
 
 /* ---- checks ---- */
 
-static int complain(const struct cli_command *command, const char *name, const char *what)
+static int report_mistake(const struct cli_command *command, const char *name, const char *what)
 {
     fprintf(stderr, "bide %s --%s: %s\n", command->name, name, what);
     return 1;
@@ -79,19 +79,19 @@ static int check_option(const struct cli_command *command, const struct cli_opti
     const struct cli_group *group;
     int wrong = 0;
     if (cli_option_find(command, option->name, strlen(option->name), &group) != option)
-        wrong |= complain(command, option->name, "is there twice");
-    if (option->letter != 0 && group != &cli_builtin_group && docs_letter(command, option) == 0)
-        wrong |= complain(command, option->name, "its letter is another's");
+        wrong |= report_mistake(command, option->name, "is there twice");
+    if (option->letter != 0 && group != &cli_builtin_group && docs_option_letter(command, option) == 0)
+        wrong |= report_mistake(command, option->name, "its letter is another's");
     if (option->help == NULL || option->help[0] == '\0' || option->help[strlen(option->help) - 1] == '.')
-        wrong |= complain(command, option->name, "what it does is a phrase without a full stop");
+        wrong |= report_mistake(command, option->name, "what it does is a phrase without a full stop");
     if (option->read == NULL && group != &cli_builtin_group)
-        wrong |= complain(command, option->name, "nobody reads it");
+        wrong |= report_mistake(command, option->name, "nobody reads it");
     if (option->value == NULL && (option->choices != NULL || option->completion != CLI_COMPLETE_NOTHING))
-        wrong |= complain(command, option->name, "completes a value that it does not take");
+        wrong |= report_mistake(command, option->name, "completes a value that it does not take");
     return wrong;
 }
 
-static int check(void)
+static int check_tables(void)
 {
     static const char *const summaries[] = {
 #define SUMMARY(name, summary) #name, summary,
@@ -103,14 +103,14 @@ static int check(void)
         const struct cli_command *command = docs_command(c);
         struct docs_walk walk = {.command = command};
         const struct cli_option *option;
-        while ((option = docs_next(&walk, NULL)) != NULL)
+        while ((option = docs_walk_next(&walk, NULL)) != NULL)
             wrong |= check_option(command, option);
         for (size_t i = 0; i < COUNT(summaries); i += 2)
             if (strcmp(summaries[i], command->name) == 0 &&
                 (command->summary == NULL || strcmp(summaries[i + 1], command->summary) != 0))
-                wrong |= complain(command, "help", "the summary is not the one of commands.h");
+                wrong |= report_mistake(command, "help", "the summary is not the one of commands.h");
         if (command->synopsis == NULL || command->about == NULL || command->run == NULL)
-            wrong |= complain(command, "help", "the table lacks synopsis, about or run");
+            wrong |= report_mistake(command, "help", "the table lacks synopsis, about or run");
     }
     return wrong;
 }
@@ -120,7 +120,7 @@ static int check(void)
 #define PAGE_WIDTH 118u
 
 /* Words filled to the width of a page, continued under the item. */
-static void fill(const char *text, size_t *at)
+static void fill_words(const char *text, size_t *at)
 {
     while (*text != '\0') {
         size_t gap = strspn(text, " \n"), length = strcspn(text + gap, " \n");
@@ -138,17 +138,17 @@ static void fill(const char *text, size_t *at)
 
 static void markdown_option(const struct cli_command *command, const struct cli_option *option)
 {
-    char letter = docs_letter(command, option);
+    char letter = docs_option_letter(command, option);
     int length = printf("- **`");
     if (letter != 0)
         length += printf("-%c`, `", letter);
     length += printf("--%s%s%s`**:", option->name, option->value != NULL ? " " : "",
                      option->value != NULL ? option->value : "");
     size_t at = (size_t)length;
-    fill(option->help, &at);
+    fill_words(option->help, &at);
     putchar('.');
     at++;
-    fill(option->details != NULL ? option->details : "", &at);
+    fill_words(option->details != NULL ? option->details : "", &at);
     putchar('\n');
 }
 
@@ -157,7 +157,7 @@ static bool markdown(const char *name)
     const struct cli_command *command = find_command(name);
     struct docs_walk walk = {.command = command};
     const struct cli_option *option;
-    const char *title, *between = "";
+    const char *title, *separator = "";
     if (command == NULL)
         return false;
     printf("```\n");
@@ -167,11 +167,11 @@ static bool markdown(const char *name)
         line += length + (line[length] == '\n');
     }
     printf("```\n\n");
-    while ((option = docs_next(&walk, &title)) != NULL) {
+    while ((option = docs_walk_next(&walk, &title)) != NULL) {
         if (title != NULL)
-            printf("%s%s:\n\n", between, title);
+            printf("%s%s:\n\n", separator, title);
         markdown_option(command, option);
-        between = "\n";
+        separator = "\n";
     }
     return true;
 }
@@ -191,7 +191,7 @@ int main(int argc, char **argv)
         known = true;
     }
     if (argc == 2 && strcmp(argv[1], "check") == 0)
-        return check();
+        return check_tables();
     for (size_t i = 0; argc == 2 && i < COUNT(shells); i++)
         if (strcmp(argv[1], shells[i].name) == 0) {
             shells[i].print();

@@ -16,10 +16,10 @@ struct docs_walk {
 };
 
 /* NULL at the end. `title`, if wanted, is set when the option is the first of a group that has one, else to NULL. */
-const struct cli_option *docs_next(struct docs_walk *walk, const char **title);
+const struct cli_option *docs_walk_next(struct docs_walk *walk, const char **title);
 
 /* The option's letter; 0 if it has none, or if the table gives it to another. */
-char docs_letter(const struct cli_command *command, const struct cli_option *option);
+char docs_option_letter(const struct cli_command *command, const struct cli_option *option);
 
 /* scdoc source of a page: "bide", "bide.conf" or a command. False: there is no such page. */
 bool docs_man(const char *name);

@@ -46,7 +46,7 @@ static size_t columns_of(const char *text)
     return n;
 }
 
-__attribute__((format(printf, 1, 2))) static void line(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static void print_line(const char *format, ...)
 {
     char text[512];
     va_list values;
@@ -59,13 +59,13 @@ __attribute__((format(printf, 1, 2))) static void line(const char *format, ...)
 }
 
 /* A short text by value, so that several can be made in one expression. */
-struct word {
+struct text {
     char text[256];
 };
 
-__attribute__((format(printf, 1, 2))) static struct word word(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static struct text text(const char *format, ...)
 {
-    struct word w;
+    struct text w;
     va_list values;
     va_start(values, format);
     vsnprintf(w.text, sizeof w.text, format, values);
@@ -76,7 +76,7 @@ __attribute__((format(printf, 1, 2))) static struct word word(const char *format
 #define LIST_MOST 64u /* columns; then a row is broken */
 
 /* Adds an item to a list of words. */
-static void append(struct word *list, const char *separator, const char *item)
+static void text_append(struct text *list, const char *separator, const char *item)
 {
     size_t used = strlen(list->text), left = sizeof list->text - used;
     int n = snprintf(list->text + used, left, "%s%s", used > 0 ? separator : "", item);
@@ -84,7 +84,7 @@ static void append(struct word *list, const char *separator, const char *item)
         fail("a list is too long", list->text);
 }
 
-static struct word duration(int64_t ns)
+static struct text format_duration(int64_t ns)
 {
     static const struct {
         int64_t unit_ns, from_ns;
@@ -96,17 +96,17 @@ static struct word duration(int64_t ns)
                  {BIDE_US, 1, "us"},
                  {1, 1, "ns"}};
     if (ns == BIDE_NEVER)
-        return word("never");
+        return text("never");
     for (size_t i = 0; i < LENGTH(units); i++)
         if (ns >= units[i].from_ns && ns % units[i].unit_ns == 0)
-            return word("%" PRId64 " %s", ns / units[i].unit_ns, units[i].name);
-    return word("0");
+            return text("%" PRId64 " %s", ns / units[i].unit_ns, units[i].name);
+    return text("0");
 }
 
 /* Thousandths as a decimal number without needless zeros. */
-static struct word thousandths(int64_t milli)
+static struct text format_thousandths(int64_t milli)
 {
-    struct word w = word("%" PRId64 ".%03" PRId64, milli / 1000, milli % 1000);
+    struct text w = text("%" PRId64 ".%03" PRId64, milli / 1000, milli % 1000);
     size_t n = strlen(w.text);
     while (w.text[n - 1] == '0')
         w.text[--n] = '\0';
@@ -115,9 +115,9 @@ static struct word thousandths(int64_t milli)
     return w;
 }
 
-static struct word percent_of_ppm(uint32_t ppm)
+static struct text format_ppm(uint32_t ppm)
 {
-    return word("%s %%", thousandths((int64_t)ppm / 10).text);
+    return text("%s %%", format_thousandths((int64_t)ppm / 10).text);
 }
 
 /* ---- names of what has no label in the API ---- */
@@ -159,133 +159,136 @@ static struct bide_target_config config_of(enum bide_preset preset)
 
 static void preset_list(void)
 {
-    line("| name | enum | for |");
-    line("|---|---|---|");
-#define ROW(NAME, label, purpose) line("| `%s` | `BIDE_PRESET_%s` | %s |", label, #NAME, purpose);
+    print_line("| name | enum | for |");
+    print_line("|---|---|---|");
+#define ROW(NAME, label, purpose) print_line("| `%s` | `BIDE_PRESET_%s` | %s |", label, #NAME, purpose);
     BIDE_PRESET_LIST(ROW)
 #undef ROW
 }
 
 static void preset_waits(void)
 {
-    line("| preset | attempts | jitter | base | cap | floor | attempt | connect | deadline |");
-    line("|---|---|---|---|---|---|---|---|---|");
+    print_line("| preset | attempts | jitter | base | cap | floor | attempt | connect | deadline |");
+    print_line("|---|---|---|---|---|---|---|---|---|");
     for (unsigned i = 0; i < BIDE_PRESET_COUNT; i++) {
         struct bide_policy p = policy_of((enum bide_preset)i);
-        line("| `%s` | %u | %s | %s | %s | %s | %s | %s | %s |", bide_preset_label((enum bide_preset)i), p.attempts_max,
-             jitters[p.jitter], duration(p.base_ns).text, duration(p.cap_ns).text, duration(p.floor_ns).text,
-             duration(p.attempt_timeout_ns).text, duration(p.connect_timeout_ns).text, duration(p.deadline_ns).text);
+        print_line("| `%s` | %u | %s | %s | %s | %s | %s | %s | %s |", bide_preset_label((enum bide_preset)i),
+                   p.attempts_max, jitters[p.jitter], format_duration(p.base_ns).text, format_duration(p.cap_ns).text,
+                   format_duration(p.floor_ns).text, format_duration(p.attempt_timeout_ns).text,
+                   format_duration(p.connect_timeout_ns).text, format_duration(p.deadline_ns).text);
     }
 }
 
 /* Those from `first` on whose row says the same, one after the other until the list is long enough; they are then done.
  * False: none is left. */
-static bool alike(struct word (*cells)(enum bide_preset), unsigned first, bool *done, struct word *list)
+static bool presets_alike(struct text (*cells)(enum bide_preset), unsigned first, bool *done, struct text *list)
 {
-    struct word mine = cells((enum bide_preset)first);
-    *list = word("%s", "");
+    struct text mine = cells((enum bide_preset)first);
+    *list = text("%s", "");
     for (unsigned i = first; i < BIDE_PRESET_COUNT && strlen(list->text) < LIST_MOST; i++)
         if (!done[i] && strcmp(mine.text, cells((enum bide_preset)i).text) == 0) {
-            append(list, " ", word("`%s`", bide_preset_label((enum bide_preset)i)).text);
+            text_append(list, " ", text("`%s`", bide_preset_label((enum bide_preset)i)).text);
             done[i] = true;
         }
     return list->text[0] != '\0';
 }
 
 /* Rows that say the same are one row, with all their presets; an empty row is left out. */
-static void grouped(struct word (*cells)(enum bide_preset))
+static void print_grouped(struct text (*cells)(enum bide_preset))
 {
     bool done[BIDE_PRESET_COUNT] = {false};
-    struct word list;
+    struct text list;
     for (unsigned i = 0; i < BIDE_PRESET_COUNT; i++)
-        while (cells((enum bide_preset)i).text[0] != '\0' && alike(cells, i, done, &list))
-            line("| %s | %s |", list.text, cells((enum bide_preset)i).text);
+        while (cells((enum bide_preset)i).text[0] != '\0' && presets_alike(cells, i, done, &list))
+            print_line("| %s | %s |", list.text, cells((enum bide_preset)i).text);
 }
 
-static struct word hint_cells(enum bide_preset preset)
+static struct text hint_cells(enum bide_preset preset)
 {
     struct bide_policy p = policy_of(preset);
-    return word("%s | %s | %s | %s %% | %s | %s", hint_rules[p.hint_rule], hint_longs[p.hint_long],
-                hint_steps[p.hint_step], thousandths((int64_t)p.hint_jitter_permille * 100).text,
-                duration(p.hint_max_ns).text, duration(p.hint_over_ns).text);
+    return text("%s | %s | %s | %s %% | %s | %s", hint_rules[p.hint_rule], hint_longs[p.hint_long],
+                hint_steps[p.hint_step], format_thousandths((int64_t)p.hint_jitter_permille * 100).text,
+                format_duration(p.hint_max_ns).text, format_duration(p.hint_over_ns).text);
 }
 
 static void preset_hints(void)
 {
-    line("| presets | rule | too long | step | jitter | max | over |");
-    line("|---|---|---|---|---|---|---|");
-    grouped(hint_cells);
+    print_line("| presets | rule | too long | step | jitter | max | over |");
+    print_line("|---|---|---|---|---|---|---|");
+    print_grouped(hint_cells);
 }
 
-static struct word rule_cells(enum bide_preset preset)
+static struct text rule_cells(enum bide_preset preset)
 {
     struct bide_policy p = policy_of(preset);
-    return word("%s | %s | %s | %s", layers[p.layer], yes_no(p.require_key), yes_no(p.conflict_at_once),
-                p.throttled_base_ns > 0 ? duration(p.throttled_base_ns).text : "as base");
+    return text("%s | %s | %s | %s", layers[p.layer], yes_no(p.require_key), yes_no(p.conflict_at_once),
+                p.throttled_base_ns > 0 ? format_duration(p.throttled_base_ns).text : "as base");
 }
 
 static void preset_rules(void)
 {
-    line("| presets | layer | key required | conflict at once | base after throttling |");
-    line("|---|---|---|---|---|");
-    grouped(rule_cells);
+    print_line("| presets | layer | key required | conflict at once | base after throttling |");
+    print_line("|---|---|---|---|---|");
+    print_grouped(rule_cells);
 }
 
-static struct word token_cells(enum bide_preset preset)
+static struct text token_cells(enum bide_preset preset)
 {
     struct bide_target_config c = config_of(preset);
     const struct bide_budget_config *b = &c.budget;
     if (b->kind != BIDE_BUDGET_TOKENS)
-        return word("%s", "");
-    return word("%s | %s / %s / %s | %s | %s | %s | %s | %s %%", thousandths(b->capacity_milli).text,
-                thousandths(b->cost_milli).text, thousandths(b->cost_throttled_milli).text,
-                thousandths(b->cost_timeout_milli).text, thousandths(b->cost_failure_milli).text,
-                thousandths(b->threshold_milli).text, thousandths(b->earn_success_milli).text,
-                thousandths(b->refill_per_minute_milli).text, thousandths((int64_t)b->refund_permille * 100).text);
+        return text("%s", "");
+    return text("%s | %s / %s / %s | %s | %s | %s | %s | %s %%", format_thousandths(b->capacity_milli).text,
+                format_thousandths(b->cost_milli).text, format_thousandths(b->cost_throttled_milli).text,
+                format_thousandths(b->cost_timeout_milli).text, format_thousandths(b->cost_failure_milli).text,
+                format_thousandths(b->threshold_milli).text, format_thousandths(b->earn_success_milli).text,
+                format_thousandths(b->refill_per_minute_milli).text,
+                format_thousandths((int64_t)b->refund_permille * 100).text);
 }
 
 static void preset_tokens(void)
 {
-    line("| presets | capacity | retry / throttled / timeout | failure | above | success | minute | refund |");
-    line("|---|---|---|---|---|---|---|---|");
-    grouped(token_cells);
+    print_line("| presets | capacity | retry / throttled / timeout | failure | above | success | minute | refund |");
+    print_line("|---|---|---|---|---|---|---|---|");
+    print_grouped(token_cells);
 }
 
-static struct word window_cells(enum bide_preset preset)
+static struct text window_cells(enum bide_preset preset)
 {
     struct bide_target_config c = config_of(preset);
     const struct bide_budget_config *b = &c.budget;
     if (b->kind == BIDE_BUDGET_TOKENS)
-        return word("%s", "");
+        return text("%s", "");
     if (b->kind == BIDE_BUDGET_NONE)
-        return word("none | | | | |");
+        return text("none | | | | |");
     bool window = b->kind == BIDE_BUDGET_WINDOW;
-    return word("%s | %s | %u | %s | %s | %s", budgets[b->kind], percent_of_ppm(b->ratio_ppm).text, b->reserve,
-                window ? word("%u", b->min_volume).text : "", window ? duration(b->window_ns).text : "",
-                window ? duration(b->cooldown_ns).text : "");
+    return text("%s | %s | %u | %s | %s | %s", budgets[b->kind], format_ppm(b->ratio_ppm).text, b->reserve,
+                window ? text("%u", b->min_volume).text : "", window ? format_duration(b->window_ns).text : "",
+                window ? format_duration(b->cooldown_ns).text : "");
 }
 
 static void preset_windows(void)
 {
-    line("| presets | kind | ratio | reserve | min volume | window | cooldown |");
-    line("|---|---|---|---|---|---|---|");
-    grouped(window_cells);
+    print_line("| presets | kind | ratio | reserve | min volume | window | cooldown |");
+    print_line("|---|---|---|---|---|---|---|");
+    print_grouped(window_cells);
 }
 
-static struct word gate_cells(enum bide_preset preset)
+static struct text gate_cells(enum bide_preset preset)
 {
     struct bide_target_config c = config_of(preset);
     bool off = c.breaker.kind == BIDE_BREAKER_OFF;
-    return word("%s | %s | %s | %s", breakers[c.breaker.kind], off ? "" : duration(c.breaker.probe_timeout_ns).text,
-                c.hold_off_max_ns > 0 ? duration(c.hold_off_max_ns).text : "not shared",
-                c.key_retries > 0 ? word("%u in %s", c.key_retries, duration(c.key_interval_ns).text).text : "none");
+    return text(
+        "%s | %s | %s | %s", breakers[c.breaker.kind], off ? "" : format_duration(c.breaker.probe_timeout_ns).text,
+        c.hold_off_max_ns > 0 ? format_duration(c.hold_off_max_ns).text : "not shared",
+        c.key_retries > 0 ? text("%u in %s", c.key_retries, format_duration(c.key_interval_ns).text).text : "none");
 }
 
 static void preset_gates(void)
 {
-    line("| presets | breaker | probe lease | quiet at most | retries per key |");
-    line("|---|---|---|---|---|");
-    grouped(gate_cells);
+    print_line("| presets | breaker | probe lease | quiet at most | retries per key |");
+    print_line("|---|---|---|---|---|");
+    print_grouped(gate_cells);
 }
 
 /* ---- fields: meaning, default, and what the check accepts ---- */
@@ -412,17 +415,17 @@ static void set_value(void *base, const struct field *f, int64_t value)
         *(uint32_t *)at = (uint32_t)value;
 }
 
-static struct word shown(const struct field *f, int64_t value)
+static struct text format_value(const struct field *f, int64_t value)
 {
     switch (f->type) {
-    case MILLI: return value == BIDE_FULL ? word("`BIDE_FULL`") : word("%" PRId64, value);
-    case TIME: return duration(value);
-    case CHOICE: return word("%s", f->words[value]);
-    case FLAG: return word("%s", yes_no(value != 0));
+    case MILLI: return value == BIDE_FULL ? text("`BIDE_FULL`") : text("%" PRId64, value);
+    case TIME: return format_duration(value);
+    case CHOICE: return text("%s", f->words[value]);
+    case FLAG: return text("%s", yes_no(value != 0));
     case COUNT:
     case BITS: break;
     }
-    return word("%" PRId64, value);
+    return text("%" PRId64, value);
 }
 
 /* A policy or a configuration, with the check that belongs to it. */
@@ -435,7 +438,7 @@ struct check {
     union subject subject;
 };
 
-static struct check checked(bool policy)
+static struct check check_begin(bool policy)
 {
     struct check c = {.policy = policy};
     if (policy)
@@ -453,16 +456,16 @@ static enum bide_err run_check(const struct check *c, struct bide_problem *probl
 
 /* The words for what would be right. Explanations after a semicolon, and the limit that all durations share, are left
  * to the page. */
-static struct word wanted(const struct field *f, bool policy)
+static struct text format_accepted(const struct field *f, bool policy)
 {
-    struct check c = checked(policy);
+    struct check c = check_begin(policy);
     struct bide_problem problem = {0};
     if (f->bad == UNCHECKED)
-        return word("%s", f->type == FLAG ? "yes or no" : "any");
+        return text("%s", f->type == FLAG ? "yes or no" : "any");
     set_value(&c.subject, f, f->bad);
     if (run_check(&c, &problem) == BIDE_OK || strcmp(problem.field, f->name) != 0)
         fail("a bad value is not refused", f->name);
-    struct word w = word("%s", problem.want);
+    struct text w = text("%s", problem.want);
     char *limit = strstr(w.text, ", at most about 31 years"), *more = strchr(w.text, ';');
     if (limit != NULL)
         *limit = '\0';
@@ -471,36 +474,36 @@ static struct word wanted(const struct field *f, bool policy)
     return w;
 }
 
-static void fields(const struct field *table, size_t count, bool policy)
+static void print_fields(const struct field *table, size_t count, bool policy)
 {
-    struct check c = checked(policy);
-    line("| field | meaning | `service` | accepted |");
-    line("|---|---|---|---|");
+    struct check c = check_begin(policy);
+    print_line("| field | meaning | `service` | accepted |");
+    print_line("|---|---|---|---|");
     for (const struct field *f = table; f < table + count; f++) {
         const char *dot = strrchr(f->name, '.');
-        line("| `%s` | %s | %s | %s |", dot != NULL ? dot + 1 : f->name, f->meaning,
-             shown(f, value_of(&c.subject, f)).text, wanted(f, policy).text);
+        print_line("| `%s` | %s | %s | %s |", dot != NULL ? dot + 1 : f->name, f->meaning,
+                   format_value(f, value_of(&c.subject, f)).text, format_accepted(f, policy).text);
     }
 }
 
 static void policy_fields(void)
 {
-    fields(policy_table, LENGTH(policy_table), true);
+    print_fields(policy_table, LENGTH(policy_table), true);
 }
 
 static void config_fields(void)
 {
-    fields(config_table, LENGTH(config_table), false);
+    print_fields(config_table, LENGTH(config_table), false);
 }
 
 static void budget_fields(void)
 {
-    fields(budget_table, LENGTH(budget_table), false);
+    print_fields(budget_table, LENGTH(budget_table), false);
 }
 
 static void breaker_fields(void)
 {
-    fields(breaker_table, LENGTH(breaker_table), false);
+    print_fields(breaker_table, LENGTH(breaker_table), false);
 }
 
 /* ---- keys of a policy file ---- */
@@ -512,54 +515,54 @@ static const char *const forms[] = {
 };
 
 /* Those of a policy or of a target that begin with `prefix`; without one, those that have none. */
-static void file_keys(bool of_target, const char *prefix)
+static void print_file_keys(bool of_target, const char *prefix)
 {
     const struct conf_field *field;
     struct conf_pair service;
     conf_pair_init(&service, BIDE_PRESET_SERVICE);
-    line("| key | form | in `service` | |");
-    line("|---|---|---|---|");
+    print_line("| key | form | in `service` | |");
+    print_line("|---|---|---|---|");
     for (size_t i = 0; (field = conf_field(i)) != NULL; i++) {
         char text[256];
-        bool wanted =
+        bool format_accepted =
             prefix[0] != '\0' ? strncmp(field->key, prefix, strlen(prefix)) == 0 : strchr(field->key, '.') == NULL;
-        if (wanted && field->of_target == of_target)
-            line("| `%s` | %s | `%s` | %s |", field->key, forms[field->form], conf_field_format(text, field, &service),
-                 field->about);
+        if (format_accepted && field->of_target == of_target)
+            print_line("| `%s` | %s | `%s` | %s |", field->key, forms[field->form],
+                       conf_field_format(text, field, &service), field->about);
     }
 }
 
 static void file_call(void)
 {
-    file_keys(false, "");
+    print_file_keys(false, "");
 }
 
 static void file_target(void)
 {
-    file_keys(true, "");
+    print_file_keys(true, "");
 }
 
 static void file_budget(void)
 {
-    file_keys(true, "budget.");
+    print_file_keys(true, "budget.");
 }
 
 static void file_breaker(void)
 {
-    file_keys(true, "breaker.");
+    print_file_keys(true, "breaker.");
 }
 
 static void file_words(void)
 {
     const struct conf_field *field;
-    line("| key | words |");
-    line("|---|---|");
+    print_line("| key | words |");
+    print_line("|---|---|");
     for (size_t i = 0; (field = conf_field(i)) != NULL; i++) {
-        struct word list = word("%s", "");
+        struct text list = text("%s", "");
         for (size_t j = 0; field->words != NULL && field->words[j] != NULL; j++)
-            append(&list, " ", word("`%s`", field->words[j]).text);
+            text_append(&list, " ", text("`%s`", field->words[j]).text);
         if (field->words != NULL)
-            line("| `%s` | %s%s |", field->key, list.text, field->form == CONF_BITS ? ", or `none`" : "");
+            print_line("| `%s` | %s%s |", field->key, list.text, field->form == CONF_BITS ? ", or `none`" : "");
     }
 }
 
@@ -574,75 +577,75 @@ static const char *const sim_forms[] = {
     [SIM_FORM_TEXT] = "text",       [SIM_FORM_METRIC] = "metric",   [SIM_FORM_METRICS] = "metrics",
 };
 
-static void scenario_keys(const char *section)
+static void print_scenario_keys(const char *section)
 {
     const struct sim_field *field;
-    line("| key | form | default | |");
-    line("|---|---|---|---|");
+    print_line("| key | form | default | |");
+    print_line("|---|---|---|---|");
     for (size_t i = 0; (field = sim_field(i)) != NULL; i++) {
         bool named = field->form == SIM_FORM_SERVICE || field->key.standard[0] == '\0';
         if (strcmp(field->key.section, section) == 0)
-            line("| `%s` | %s | %s | %s |", field->key.key, sim_forms[field->form],
-                 named ? field->key.standard : word("`%s`", field->key.standard).text, field->key.about);
+            print_line("| `%s` | %s | %s | %s |", field->key.key, sim_forms[field->form],
+                       named ? field->key.standard : text("`%s`", field->key.standard).text, field->key.about);
     }
 }
 
 static void scenario_head(void)
 {
-    scenario_keys("scenario");
+    print_scenario_keys("scenario");
 }
 
 static void scenario_clients(void)
 {
-    scenario_keys("clients");
+    print_scenario_keys("clients");
 }
 
 static void scenario_network(void)
 {
-    scenario_keys("network");
+    print_scenario_keys("network");
 }
 
 static void scenario_fleet(void)
 {
-    scenario_keys("fleet");
+    print_scenario_keys("fleet");
 }
 
 static void scenario_service(void)
 {
-    scenario_keys("service");
+    print_scenario_keys("service");
 }
 
 static void scenario_outage(void)
 {
-    scenario_keys("outage");
+    print_scenario_keys("outage");
 }
 
 static void scenario_words(void)
 {
     const struct sim_field *field;
-    line("| key | words |");
-    line("|---|---|");
+    print_line("| key | words |");
+    print_line("|---|---|");
     for (size_t i = 0; (field = sim_field(i)) != NULL; i++) {
-        struct word list = word("%s", "");
+        struct text list = text("%s", "");
         for (size_t j = 0; field->words != NULL && field->words[j] != NULL; j++)
-            append(&list, " ", word("`%s`", field->words[j]).text);
+            text_append(&list, " ", text("`%s`", field->words[j]).text);
         if (field->words != NULL)
-            line("| `%s.%s` | %s |", field->key.section, field->key.key, list.text);
+            print_line("| `%s.%s` | %s |", field->key.section, field->key.key, list.text);
     }
 }
 
 /* ---- fields that contradict each other ---- */
 
-#define BREACH_MOST 4
+#define CONTRADICTION_MOST 4
 
-struct breach {
+struct contradiction {
     struct {
         const char *field;
         int64_t value;
-    } set[BREACH_MOST];
+    } set[CONTRADICTION_MOST];
 };
 
-static const struct breach policy_breaches[] = {
+static const struct contradiction policy_contradiction_table[] = {
     {{{"cap_ns", 100 * BIDE_MS}}},
     {{{"throttled_base_ns", 60 * BIDE_S}}},
     {{{"floor_ns", 300 * BIDE_MS}}},
@@ -654,7 +657,7 @@ static const struct breach policy_breaches[] = {
     {{{"attempts_max", 1}, {"hedges_max", 1}}},
 };
 
-static const struct breach config_breaches[] = {
+static const struct contradiction config_contradiction_table[] = {
     {{{"budget.cost_milli", 0}, {"budget.cost_throttled_milli", 0}, {"budget.cost_timeout_milli", 0}}},
     {{{"budget.cost_milli", 0}, {"budget.cost_failure_milli", 1000}}},
     {{{"budget.initial_milli", 20000}}},
@@ -681,34 +684,34 @@ static const struct field *field_named(const char *name)
     return f;
 }
 
-static void breach(const struct breach *b, bool policy)
+static void contradiction(const struct contradiction *b, bool policy)
 {
-    struct check c = checked(policy);
+    struct check c = check_begin(policy);
     struct bide_problem problem;
-    struct word sets = word("%s", ""), says;
-    for (size_t i = 0; i < BREACH_MOST && b->set[i].field != NULL; i++) {
+    struct text changed = text("%s", ""), message;
+    for (size_t i = 0; i < CONTRADICTION_MOST && b->set[i].field != NULL; i++) {
         const struct field *f = field_named(b->set[i].field);
         set_value(&c.subject, f, b->set[i].value);
-        append(&sets, ", `", f->name);
-        append(&sets, "` ", shown(f, b->set[i].value).text);
+        text_append(&changed, ", `", f->name);
+        text_append(&changed, "` ", format_value(f, b->set[i].value).text);
     }
     if (run_check(&c, &problem) == BIDE_OK)
-        fail("a contradiction is not refused", sets.text);
-    bide_problem_format(says.text, sizeof says.text, &problem);
-    line("- `%s:", sets.text);
-    line("  *%s*", says.text);
+        fail("a contradiction is not refused", changed.text);
+    bide_problem_format(message.text, sizeof message.text, &problem);
+    print_line("- `%s:", changed.text);
+    print_line("  *%s*", message.text);
 }
 
 static void policy_contradictions(void)
 {
-    for (size_t i = 0; i < LENGTH(policy_breaches); i++)
-        breach(&policy_breaches[i], true);
+    for (size_t i = 0; i < LENGTH(policy_contradiction_table); i++)
+        contradiction(&policy_contradiction_table[i], true);
 }
 
 static void config_contradictions(void)
 {
-    for (size_t i = 0; i < LENGTH(config_breaches); i++)
-        breach(&config_breaches[i], false);
+    for (size_t i = 0; i < LENGTH(config_contradiction_table); i++)
+        contradiction(&config_contradiction_table[i], false);
 }
 
 /* ---- waits ---- */
@@ -716,11 +719,11 @@ static void config_contradictions(void)
 /* The windows of each kind of jitter. For the decorrelated ones the wait before is the longest there could be. */
 static void backoff_windows(void)
 {
-    line("| jitter | step 0 | 1 | 2 | 3 | 4 |");
-    line("|---|---|---|---|---|---|");
+    print_line("| jitter | step 0 | 1 | 2 | 3 | 4 |");
+    print_line("|---|---|---|---|---|---|");
     for (unsigned jitter = 0; jitter < LENGTH(jitters); jitter++) {
         struct bide_policy p = policy_of(jitter == BIDE_JITTER_PROPORTIONAL ? BIDE_PRESET_GRPC : BIDE_PRESET_SERVICE);
-        struct word cells = word("%s", "");
+        struct text cells = text("%s", "");
         int64_t previous_ns = 0;
         p.jitter = (enum bide_jitter)jitter;
         p.base_ns = 100 * BIDE_MS;
@@ -728,10 +731,10 @@ static void backoff_windows(void)
         p.jitter_add_ns = 50 * BIDE_MS;
         for (uint32_t step = 0; step < 5; step++) {
             struct bide_range w = bide_backoff_window(&p, (struct bide_step){step, false, previous_ns});
-            append(&cells, " | ", word("%" PRId64 "–%" PRId64, w.lo_ns / BIDE_MS, w.hi_ns / BIDE_MS).text);
+            text_append(&cells, " | ", text("%" PRId64 "–%" PRId64, w.lo_ns / BIDE_MS, w.hi_ns / BIDE_MS).text);
             previous_ns = w.hi_ns;
         }
-        line("| %s | %s |", jitters[jitter], cells.text);
+        print_line("| %s | %s |", jitters[jitter], cells.text);
     }
 }
 
@@ -771,7 +774,7 @@ static struct bide_verdict begin_and_fail(struct world *w, struct bide_call *cal
 
 static const struct bide_hint no_hint = {BIDE_HINT_NONE, 0};
 
-static struct bide_verdict without_key(struct world *w)
+static struct bide_verdict refuse_without_key(struct world *w)
 {
     w->policy.require_key = true;
     w->request.safety = BIDE_UNSAFE;
@@ -779,33 +782,33 @@ static struct bide_verdict without_key(struct world *w)
     return begin(w, &w->call);
 }
 
-static struct bide_verdict unsafe_request(struct world *w)
+static struct bide_verdict refuse_unsafe_request(struct world *w)
 {
     w->request.safety = BIDE_UNSAFE;
     make_target(w);
     return begin_and_fail(w, &w->call, 500, no_hint);
 }
 
-static struct bide_verdict told_to_stop(struct world *w)
+static struct bide_verdict refuse_server_stop(struct world *w)
 {
     make_target(w);
     return begin_and_fail(w, &w->call, 503, (struct bide_hint){BIDE_HINT_STOP, 0});
 }
 
-static struct bide_verdict told_nothing(struct world *w)
+static struct bide_verdict refuse_hint_missing(struct world *w)
 {
     w->policy.throttled_needs_hint = true;
     make_target(w);
     return begin_and_fail(w, &w->call, 429, no_hint);
 }
 
-static struct bide_verdict told_an_hour(struct world *w)
+static struct bide_verdict refuse_hint_too_long(struct world *w)
 {
     make_target(w);
     return begin_and_fail(w, &w->call, 429, (struct bide_hint){BIDE_HINT_WAIT, 60 * BIDE_MINUTE});
 }
 
-static struct bide_verdict below_a_retry(struct world *w)
+static struct bide_verdict refuse_inner_layer(struct world *w)
 {
     w->request.inbound.attempt = 2;
     make_target(w);
@@ -822,7 +825,7 @@ static struct bide_verdict until_refused(struct world *w, int status)
     return v;
 }
 
-static struct bide_verdict server_accepts_nothing(struct world *w)
+static struct bide_verdict refuse_throttle(struct world *w)
 {
     w->config.breaker.kind = BIDE_BREAKER_OFF;
     w->config.throttle_k_milli = 2000;
@@ -830,7 +833,7 @@ static struct bide_verdict server_accepts_nothing(struct world *w)
     return until_refused(w, 503);
 }
 
-static struct bide_verdict one_in_flight(struct world *w)
+static struct bide_verdict refuse_in_flight_full(struct world *w)
 {
     w->config.in_flight_max = 1;
     make_target(w);
@@ -838,7 +841,7 @@ static struct bide_verdict one_in_flight(struct world *w)
     return begin(w, &w->call);
 }
 
-static struct bide_verdict held_open(struct world *w)
+static struct bide_verdict refuse_breaker_open(struct world *w)
 {
     make_target(w);
     bide_breaker_hold(&w->target, BIDE_HOLD_OPEN);
@@ -858,13 +861,13 @@ static struct bide_verdict begin_probe(struct world *w)
     return begin(w, &w->other);
 }
 
-static struct bide_verdict probe_is_out(struct world *w)
+static struct bide_verdict refuse_breaker_probing(struct world *w)
 {
     begin_probe(w);
     return begin(w, &w->call);
 }
 
-static struct bide_verdict just_closed(struct world *w)
+static struct bide_verdict refuse_breaker_ramping(struct world *w)
 {
     static const struct bide_outcome fine = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
     struct bide_verdict v = begin_probe(w);
@@ -872,7 +875,7 @@ static struct bide_verdict just_closed(struct world *w)
     return until_refused(w, 400);
 }
 
-static struct bide_verdict same_key_twice(struct world *w)
+static struct bide_verdict refuse_key_limit(struct world *w)
 {
     w->config.key_retries = 1;
     w->request.retry_key = bide_hash("segment 7", 9);
@@ -881,7 +884,7 @@ static struct bide_verdict same_key_twice(struct world *w)
     return begin_and_fail(w, &w->call, 503, no_hint);
 }
 
-static struct bide_verdict nothing_left(struct world *w)
+static struct bide_verdict refuse_budget_empty(struct world *w)
 {
     w->config.budget.capacity_milli = 0;
     make_target(w);
@@ -890,24 +893,30 @@ static struct bide_verdict nothing_left(struct world *w)
 
 static const struct {
     enum bide_reason reason;
-    struct bide_verdict (*play)(struct world *w);
+    struct bide_verdict (*run)(struct world *w);
 } scenarios[] = {
-    {BIDE_REASON_KEY_REQUIRED, without_key},        {BIDE_REASON_NOT_REPEATABLE, unsafe_request},
-    {BIDE_REASON_SERVER_STOP, told_to_stop},        {BIDE_REASON_HINT_TOO_LONG, told_an_hour},
-    {BIDE_REASON_HINT_MISSING, told_nothing},       {BIDE_REASON_INNER_LAYER, below_a_retry},
-    {BIDE_REASON_THROTTLE, server_accepts_nothing}, {BIDE_REASON_IN_FLIGHT_FULL, one_in_flight},
-    {BIDE_REASON_BREAKER_OPEN, held_open},          {BIDE_REASON_BREAKER_PROBING, probe_is_out},
-    {BIDE_REASON_BREAKER_RAMPING, just_closed},     {BIDE_REASON_KEY_LIMIT, same_key_twice},
-    {BIDE_REASON_BUDGET_EMPTY, nothing_left},
+    {BIDE_REASON_KEY_REQUIRED, refuse_without_key},
+    {BIDE_REASON_NOT_REPEATABLE, refuse_unsafe_request},
+    {BIDE_REASON_SERVER_STOP, refuse_server_stop},
+    {BIDE_REASON_HINT_TOO_LONG, refuse_hint_too_long},
+    {BIDE_REASON_HINT_MISSING, refuse_hint_missing},
+    {BIDE_REASON_INNER_LAYER, refuse_inner_layer},
+    {BIDE_REASON_THROTTLE, refuse_throttle},
+    {BIDE_REASON_IN_FLIGHT_FULL, refuse_in_flight_full},
+    {BIDE_REASON_BREAKER_OPEN, refuse_breaker_open},
+    {BIDE_REASON_BREAKER_PROBING, refuse_breaker_probing},
+    {BIDE_REASON_BREAKER_RAMPING, refuse_breaker_ramping},
+    {BIDE_REASON_KEY_LIMIT, refuse_key_limit},
+    {BIDE_REASON_BUDGET_EMPTY, refuse_budget_empty},
 };
 
 static enum bide_gate gate_that_refused(const struct bide_target *target)
 {
-    unsigned gates = 0;
+    unsigned print_gates = 0;
     for (unsigned i = 0; i < BIDE_GATE_COUNT; i++)
         if (bide_target_refused(target, (enum bide_gate)(1u << i)) > 0)
-            gates |= 1u << i;
-    return (enum bide_gate)gates;
+            print_gates |= 1u << i;
+    return (enum bide_gate)print_gates;
 }
 
 /* The one gate that gives up with this why; 0: none does. */
@@ -920,7 +929,7 @@ static enum bide_gate gate_of(enum bide_reason reason)
                           .config = config_of(BIDE_PRESET_SERVICE),
                           .request.safety = BIDE_SAFE,
                           .now_ns = 60 * BIDE_MINUTE};
-        struct bide_verdict v = scenarios[i].play(&w);
+        struct bide_verdict v = scenarios[i].run(&w);
         enum bide_gate gate = gate_that_refused(&w.target);
         bool one = gate != 0 && ((unsigned)gate & ((unsigned)gate - 1)) == 0;
         if (v.action != BIDE_GIVE_UP || v.reason != reason || !one)
@@ -930,82 +939,82 @@ static enum bide_gate gate_of(enum bide_reason reason)
     return (enum bide_gate)0;
 }
 
-static void whys(void)
+static void print_reasons(void)
 {
-    line("| why | sentence | gate |");
-    line("|---|---|---|");
+    print_line("| why | sentence | gate |");
+    print_line("|---|---|---|");
     for (unsigned i = 0; i < BIDE_REASON_COUNT; i++) {
         enum bide_gate gate = gate_of((enum bide_reason)i);
-        line("| `%s` | %s | %s |", bide_reason_label((enum bide_reason)i), bide_reason_text((enum bide_reason)i),
-             gate != 0 ? bide_gate_label(gate) : "");
+        print_line("| `%s` | %s | %s |", bide_reason_label((enum bide_reason)i), bide_reason_text((enum bide_reason)i),
+                   gate != 0 ? bide_gate_label(gate) : "");
     }
 }
 
-static void host_whys(void)
+static void print_shared_reasons(void)
 {
-    line("| why | what is wrong |");
-    line("|---|---|");
+    print_line("| why | what is wrong |");
+    print_line("|---|---|");
     for (unsigned i = BIDE_SHARED_REASON_NOTHING + 1; i < BIDE_SHARED_REASON_COUNT; i++)
-        line("| `%s` | %s |", bide_shared_reason_label((enum bide_shared_reason)i),
-             bide_shared_reason_text((enum bide_shared_reason)i));
+        print_line("| `%s` | %s |", bide_shared_reason_label((enum bide_shared_reason)i),
+                   bide_shared_reason_text((enum bide_shared_reason)i));
 }
 
-static void gates(void)
+static void print_gates(void)
 {
-    line("| gate | bit | observed by | gives up with |");
-    line("|---|---|---|---|");
+    print_line("| gate | bit | observed by | gives up with |");
+    print_line("|---|---|---|---|");
     for (unsigned i = 0; i < BIDE_GATE_COUNT; i++) {
         enum bide_gate gate = (enum bide_gate)(1u << i);
-        struct word list = word("%s", "");
+        struct text list = text("%s", "");
         for (unsigned reason = 0; reason < BIDE_REASON_COUNT; reason++)
             if (gate_of((enum bide_reason)reason) == gate)
-                append(&list, " ", word("`%s`", bide_reason_label((enum bide_reason)reason)).text);
-        line("| %s | 0x%03x | %s | %s |", bide_gate_label(gate), 1u << i,
-             (1u << i) & BIDE_POLICY_GATES ? "policy" : "target", list.text);
+                text_append(&list, " ", text("`%s`", bide_reason_label((enum bide_reason)reason)).text);
+        print_line("| %s | 0x%03x | %s | %s |", bide_gate_label(gate), 1u << i,
+                   (1u << i) & BIDE_POLICY_GATES ? "policy" : "target", list.text);
     }
 }
 
 /* ---- classification ---- */
 
-static struct word flags_of(uint32_t flags)
+static struct text flags_of(uint32_t flags)
 {
-    static const char *const names[] = {"timed_out", "unavailable", "once", "fresh", "body_spent", "key_409"};
-    struct word w = word("%s", "");
-    for (size_t i = 0; i < LENGTH(names); i++)
+    static const char *const print_names[] = {"timed_out", "unavailable", "once", "fresh", "body_spent", "key_409"};
+    struct text w = text("%s", "");
+    for (size_t i = 0; i < LENGTH(print_names); i++)
         if (flags & 1u << i)
-            append(&w, " ", names[i]);
+            text_append(&w, " ", print_names[i]);
     return w;
 }
 
-static struct word outcome_cells(struct bide_outcome o)
+static struct text outcome_cells(struct bide_outcome o)
 {
-    return word("%s | %s | %s", bide_kind_label(o.kind), bide_evidence_label(o.evidence), flags_of(o.flags).text);
+    return text("%s | %s | %s", bide_kind_label(o.kind), bide_evidence_label(o.evidence), flags_of(o.flags).text);
 }
 
 typedef struct bide_outcome classifier(int number, const struct bide_rules *rules);
 
 /* Numbers in a row that mean the same are one row. */
-static void ranges(const char *title, classifier *classify, int first, int last)
+static void print_ranges(const char *title, classifier *classify, int first, int last)
 {
-    line("| %s | kind | reach | flags |", title);
-    line("|---|---|---|---|");
+    print_line("| %s | kind | reach | flags |", title);
+    print_line("|---|---|---|---|");
     for (int from = first, to; from <= last; from = to + 1) {
-        struct word mine = outcome_cells(classify(from, NULL));
+        struct text mine = outcome_cells(classify(from, NULL));
         for (to = from; to < last && strcmp(outcome_cells(classify(to + 1, NULL)).text, mine.text) == 0;)
             to++;
-        struct word span = to > from ? word("%d–%d", from, to) : word("%d", from);
-        line("| %s | %s |", span.text, mine.text);
+        struct text span = to > from ? text("%d–%d", from, to) : text("%d", from);
+        print_line("| %s | %s |", span.text, mine.text);
     }
 }
 
-static void http(void)
+static void print_http(void)
 {
-    ranges("status", bide_classify_http, 100, 599);
+    print_ranges("status", bide_classify_http, 100, 599);
 }
 
-static void exits(void)
+static void print_exits(void)
 {
-    ranges("exit status", bide_classify_exit, 0, 255);
+    print_ranges("exit status", bide_classify_exit, 0, 255);
 }
 
 struct named {
@@ -1015,26 +1024,26 @@ struct named {
 };
 
 /* As alike, for names of numbers. */
-static bool same_meaning(classifier *classify, struct named *first, const struct named *end, struct word *list)
+static bool same_meaning(classifier *classify, struct named *first, const struct named *end, struct text *list)
 {
-    struct word mine = outcome_cells(classify(first->number, NULL));
-    *list = word("%s", "");
+    struct text mine = outcome_cells(classify(first->number, NULL));
+    *list = text("%s", "");
     for (struct named *n = first; n < end && strlen(list->text) < LIST_MOST; n++)
         if (!n->done && strcmp(mine.text, outcome_cells(classify(n->number, NULL)).text) == 0) {
-            append(list, " ", n->name);
+            text_append(list, " ", n->name);
             n->done = true;
         }
     return list->text[0] != '\0';
 }
 
-static void names(const char *title, classifier *classify, struct named *table, size_t count)
+static void print_names(const char *title, classifier *classify, struct named *table, size_t count)
 {
-    struct word list;
-    line("| %s | kind | reach | flags |", title);
-    line("|---|---|---|---|");
+    struct text list;
+    print_line("| %s | kind | reach | flags |", title);
+    print_line("|---|---|---|---|");
     for (struct named *n = table; n < table + count; n++)
         while (same_meaning(classify, n, table + count, &list))
-            line("| %s | %s |", list.text, outcome_cells(classify(n->number, NULL)).text);
+            print_line("| %s | %s |", list.text, outcome_cells(classify(n->number, NULL)).text);
 }
 
 #define NAMED(number)                                                                                                  \
@@ -1042,7 +1051,7 @@ static void names(const char *title, classifier *classify, struct named *table, 
 #number, number, false                                                                                         \
     }
 
-static void grpc(void)
+static void print_grpc(void)
 {
     static struct named codes[] = {{"OK (0)", 0, false},
                                    {"CANCELLED (1)", 1, false},
@@ -1061,7 +1070,7 @@ static void grpc(void)
                                    {"UNAVAILABLE (14)", 14, false},
                                    {"DATA_LOSS (15)", 15, false},
                                    {"UNAUTHENTICATED (16)", 16, false}};
-    names("code", bide_classify_grpc, codes, LENGTH(codes));
+    print_names("code", bide_classify_grpc, codes, LENGTH(codes));
 }
 
 static struct bide_outcome classify_curl(int code, const struct bide_rules *rules)
@@ -1070,7 +1079,7 @@ static struct bide_outcome classify_curl(int code, const struct bide_rules *rule
 }
 
 /* The names are the table's own; "(20)" is not in use. */
-static void curl(void)
+static void print_curl(void)
 {
     static struct named codes[128];
     const size_t prefix = strlen("CURLE_");
@@ -1078,10 +1087,10 @@ static void curl(void)
     for (int code = 0; http_curl_row(code) && count < LENGTH(codes); code++)
         if (http_curl_row(code)->name[0] == 'C')
             codes[count++] = (struct named){http_curl_row(code)->name + prefix, code, false};
-    names("CURLE_...", classify_curl, codes, count);
+    print_names("CURLE_...", classify_curl, codes, count);
 }
 
-static void errnos(void)
+static void print_errnos(void)
 {
     static struct named numbers[] = {
         {"0", 0, false},   NAMED(ECONNREFUSED), NAMED(EHOSTUNREACH), NAMED(ENETUNREACH),  NAMED(EHOSTDOWN),
@@ -1092,35 +1101,35 @@ static void errnos(void)
         NAMED(EINVAL),     NAMED(ENOENT),       NAMED(EPROTO),       NAMED(EAFNOSUPPORT), NAMED(EPROTONOSUPPORT),
         NAMED(EPROTOTYPE), NAMED(EISCONN),      NAMED(ENOTCONN),     NAMED(EALREADY),     NAMED(EMSGSIZE),
         NAMED(EOPNOTSUPP)};
-    names("errno", bide_classify_errno, numbers, LENGTH(numbers));
+    print_names("errno", bide_classify_errno, numbers, LENGTH(numbers));
 }
 
-static void dns(void)
+static void print_dns(void)
 {
     static struct named numbers[] = {{"0", 0, false},    NAMED(EAI_AGAIN),    NAMED(EAI_MEMORY),  NAMED(EAI_SYSTEM),
                                      NAMED(EAI_INTR),    NAMED(EAI_CANCELED), NAMED(EAI_NONAME),  NAMED(EAI_FAIL),
                                      NAMED(EAI_FAMILY),  NAMED(EAI_SOCKTYPE), NAMED(EAI_SERVICE), NAMED(EAI_BADFLAGS),
                                      NAMED(EAI_OVERFLOW)};
-    names("`getaddrinfo` says", bide_classify_dns, numbers, LENGTH(numbers));
+    print_names("`getaddrinfo` says", bide_classify_dns, numbers, LENGTH(numbers));
 }
 
 /* ---- requests and sizes ---- */
 
-static void methods(void)
+static void print_methods(void)
 {
     static const char *const all[] = {"GET",    "HEAD", "OPTIONS", "TRACE",   "QUERY", "PUT",
                                       "DELETE", "POST", "PATCH",   "CONNECT", "get"};
-    line("| method | safety |");
-    line("|---|---|");
+    print_line("| method | safety |");
+    print_line("|---|---|");
     for (size_t i = 0; i < LENGTH(all); i++)
-        line("| %s | %s |", all[i], safeties[bide_method_safety(all[i], strlen(all[i]))]);
+        print_line("| %s | %s |", all[i], safeties[bide_method_safety(all[i], strlen(all[i]))]);
 }
 
-static void sizes(void)
+static void print_sizes(void)
 {
-    line("| struct | bytes |");
-    line("|---|---|");
-#define SIZE(name) line("| `struct %s` | %zu |", #name, sizeof(struct name));
+    print_line("| struct | bytes |");
+    print_line("|---|---|");
+#define SIZE(name) print_line("| `struct %s` | %zu |", #name, sizeof(struct name));
     SIZE(bide_call)
     SIZE(bide_target)
     SIZE(bide_target_config)
@@ -1161,17 +1170,17 @@ static const struct {
     {"scenario-outage", scenario_outage},
     {"scenario-words", scenario_words},
     {"backoff-windows", backoff_windows},
-    {"whys", whys},
-    {"host-whys", host_whys},
-    {"gates", gates},
-    {"http", http},
-    {"grpc", grpc},
-    {"curl", curl},
-    {"exits", exits},
-    {"errnos", errnos},
-    {"dns", dns},
-    {"methods", methods},
-    {"sizes", sizes},
+    {"whys", print_reasons},
+    {"host-whys", print_shared_reasons},
+    {"gates", print_gates},
+    {"http", print_http},
+    {"grpc", print_grpc},
+    {"curl", print_curl},
+    {"exits", print_exits},
+    {"errnos", print_errnos},
+    {"dns", print_dns},
+    {"methods", print_methods},
+    {"sizes", print_sizes},
 };
 
 int main(int count, char **words)
