@@ -1,12 +1,14 @@
-/* bide.c - the command `bide`: run, budget and explain are inside; for all else it becomes the program bide-NAME.
+/* bide.c - the command `bide`: run, budget and explain are built in; any other NAME is executed as the program
+ * bide-NAME.
  *
- * What needs libcurl is a program of its own, as in git, so that this one starts at once. `bide NAME ...` looks for
- * bide-NAME in three places: beside itself, in ../libexec/bide seen from there, and in PATH. "There" is where the
- * kernel says this program lies, whatever it was called as: a build directory, an installed tree and a moved one all
- * find their own programs first. Anybody's bide-NAME in PATH is a subcommand.
+ * Subcommands that need libcurl are separate programs, as in git, so that `bide` starts at once. `bide NAME ...` looks
+ * for bide-NAME beside the executable, in ../libexec/bide relative to it, and in PATH. The directory of the executable
+ * comes from /proc/self/exe, not from argv[0], so that a build directory, an installed tree and a moved tree find their
+ * own programs first. Any bide-NAME in PATH is a subcommand, but it cannot replace a built-in command.
  *
- * run and budget have a twin, bide-run and bide-budget: the same command with libbide-fleet inside, for --fleet. When
- * that turns up among the options, `bide` becomes the twin, which reads the same words once more. */
+ * run and budget also exist as bide-run and bide-budget: the same command linked with libbide-fleet. When the options
+ * ask for a fleet, `bide` execs that program with the original argv, and it parses the same words again (see
+ * common/fleet.h). */
 #include <bide/base.h>
 
 #include <dirent.h>
@@ -24,8 +26,8 @@
 
 #define PREFIX     "bide-"
 #define LIBEXEC    "../libexec/bide"
-#define NAMES_MAX  100u /* that help lists; more can be started all the same */
-#define NAME_SIZE  32u  /* of a subcommand, with its NUL */
+#define NAMES_MAX  100u /* listed by help; others can be run as well */
+#define NAME_SIZE  32u  /* of a subcommand's name, with its NUL */
 #define HELP_WIDTH 79u
 
 static const struct cli_command *const builtin_commands[] = {&cli_run, &cli_budget, &cli_explain};
@@ -57,7 +59,7 @@ static const struct cli_topic *find_topic(const char *name)
     return NULL;
 }
 
-/* The directory of this program; empty if the kernel does not say. */
+/* Sets the directory of this executable, with a slash; empty if /proc does not tell it. */
 static void own_directory(char directory[PATH_MAX])
 {
     ssize_t length = readlink("/proc/self/exe", directory, PATH_MAX - 1);
@@ -67,7 +69,7 @@ static void own_directory(char directory[PATH_MAX])
         slash[1] = '\0';
 }
 
-/* Letters, digits and hyphens: what cannot lead out of a directory. */
+/* Letters, digits and hyphens only: the name cannot leave a directory. */
 static bool is_subcommand_name(const char *name)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
@@ -75,7 +77,7 @@ static bool is_subcommand_name(const char *name)
     return length > 0 && length < NAME_SIZE && name[length] == '\0' && name[0] != '-';
 }
 
-/* ---- all names there are ---- */
+/* ---- subcommand names ---- */
 
 struct names {
     char name[NAMES_MAX][NAME_SIZE];
@@ -96,7 +98,7 @@ static void names_add(struct names *names, const char *name)
         snprintf(names->name[names->count++], NAME_SIZE, "%s", name);
 }
 
-/* Adds the subcommands in a directory, if it is one. */
+/* Adds the subcommands found in a directory, if it exists. */
 static void names_add_directory(struct names *names, const char *path)
 {
     DIR *directory = opendir(path);
@@ -115,7 +117,7 @@ static int names_compare(const void *one, const void *other)
     return strcmp(one, other);
 }
 
-/* What is inside, and every program bide-NAME that can be found, in alphabetical order. */
+/* Returns the built-in commands and every program bide-NAME that can be found, sorted. */
 static const struct names *names_collect(void)
 {
     static struct names names;
@@ -140,7 +142,7 @@ static const struct names *names_collect(void)
     return &names;
 }
 
-/* The subcommand or, if they are asked for, the topic that was probably meant; NULL: none is near. */
+/* Returns the subcommand, or with `topics` also the topic, nearest to a misspelt name; NULL if none is near. */
 static const char *names_suggest(const char *name, bool topics)
 {
     const char *words[NAMES_MAX + 32] = {NULL};
@@ -154,9 +156,9 @@ static const char *names_suggest(const char *name, bool topics)
     return conf_suggest(name, strlen(name), words);
 }
 
-/* ---- starting ---- */
+/* ---- running a subcommand ---- */
 
-/* Becomes the program, or leaves errno. Where there is none, ENOENT. */
+/* Execs a program of that directory; returns only on failure, with errno. ENOENT: there is no such program. */
 static void exec_in_directory(const char *directory, const char *subdirectory, char **arguments)
 {
     char path[2 * PATH_MAX];
@@ -168,7 +170,7 @@ static void exec_in_directory(const char *directory, const char *subdirectory, c
     errno = errno == ENOTDIR ? ENOENT : errno;
 }
 
-/* Becomes the program bide-NAME; arguments[0] is the name. Or leaves errno: ENOENT, if it is nowhere. */
+/* Execs bide-NAME, where NAME is arguments[0]; returns only on failure, with errno. ENOENT: not found in any place. */
 static void exec_program(char **arguments)
 {
     static char program[sizeof PREFIX + NAME_SIZE];
@@ -194,10 +196,9 @@ static int report_unknown_command(const char *name, bool topics)
     return CLI_EXIT_BIDE_FAILED;
 }
 
-static char *
-    *original_argv; /* the words of a command that is inside, its name first, as they were before they were read */
+static char **original_argv; /* words of the built-in command that runs, its name first, in their original order */
 
-/* Runs a command that is inside. Reading options moves the words about: their order is kept for a twin. */
+/* Runs a built-in command. The parser reorders argv, so a copy is kept for cli_fleet_ensure_linked. */
 static int run_builtin(const struct cli_command *command, char **arguments)
 {
     size_t count = 0;
@@ -212,7 +213,7 @@ static int run_builtin(const struct cli_command *command, char **arguments)
     return status;
 }
 
-/* arguments[0] is the subcommand's name. Returns the exit status if it is inside or cannot be started. */
+/* Runs the subcommand named by arguments[0]. Returns the exit status of a built-in command, or after a failure. */
 static int run_command(char **arguments, bool topics)
 {
     char *name = arguments[0];
@@ -226,9 +227,9 @@ static int run_command(char **arguments, bool topics)
     return CLI_EXIT_BIDE_FAILED;
 }
 
-/* ---- a fleet ---- */
+/* ---- fleet ---- */
 
-/* Becomes the twin, if there is a fleet. */
+/* Execs bide-NAME, which has libbide-fleet linked in, if a fleet is in force. */
 bool cli_fleet_ensure_linked(const struct cli_fleet_context *context)
 {
     const struct cli_command *command = context->command;
@@ -291,7 +292,7 @@ static void print_help(FILE *out)
           out);
 }
 
-/* A topic, the help of a command, or what was probably meant. */
+/* Prints a topic or the help of a command, or suggests a name. */
 static int print_help_about(char *name)
 {
     const struct cli_topic *topic = find_topic(name);
@@ -305,7 +306,7 @@ static int print_help_about(char *name)
 
 /* ---- the command line ---- */
 
-/* What was printed must have arrived. */
+/* Returns `status`, or CLI_EXIT_BIDE_FAILED if stdout could not be written. */
 static int flush_stdout(int status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
@@ -329,7 +330,7 @@ static int report_bad_word(const char *word, const char *want)
     return CLI_EXIT_BIDE_FAILED;
 }
 
-/* A command line of which nothing can be made. */
+/* Reports a command line that cannot be interpreted. */
 static int report_misuse(int count, char **words)
 {
     if (count <= 1) {

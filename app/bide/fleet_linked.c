@@ -1,8 +1,7 @@
-/* fleet_here.c - --fleet, in a program that has libbide-fleet inside.
+/* fleet_linked.c - --fleet in a program with libbide-fleet linked in. See common/fleet.h for the link-time choice.
  *
- * What the library has to say comes on a thread of its own, at any moment. It is put down, and said when the command
- * says something itself: lines that are being written are not cut in two. If nobody asks for a long time, the first
- * thing said and the last are kept. */
+ * The library reports messages on its own thread at any time. They are stored under a lock and printed when the command
+ * prints something itself, so that no line is cut in two. Only the first and the latest unpolled message are kept. */
 #include "common/fleet.h"
 
 #include <pthread.h>
@@ -12,9 +11,9 @@
 struct cli_fleet_session {
     struct bide_fleet *fleet;
     const struct bide_target *target;
-    uint64_t refused_before; /* by its budget, before we came */
+    uint64_t refused_before; /* refusals of the target's budget before the session began */
     pthread_mutex_t lock;
-    char first_message[CLI_FLEET_MESSAGE_SIZE], last_message[CLI_FLEET_MESSAGE_SIZE]; /* "": nothing */
+    char first_message[CLI_FLEET_MESSAGE_SIZE], last_message[CLI_FLEET_MESSAGE_SIZE]; /* "": none */
 };
 
 static void session_store_message(void *context, const char *text)
@@ -66,7 +65,8 @@ failed:
     return false;
 }
 
-/* Why a retry found nothing to be paid with, as far as it is the fleet's matter and was not told yet. */
+/* Stores a message that explains why the budget refused a retry, if the fleet is the cause and no failure was
+ * reported. */
 static void session_explain_refusal(struct cli_fleet_session *session)
 {
     struct bide_fleet_view view;

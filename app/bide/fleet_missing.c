@@ -1,4 +1,5 @@
-/* fleet_absent.c - --fleet, in a program of a build without libbide-fleet: it is refused, not ignored. */
+/* fleet_missing.c - --fleet in a build without libbide-fleet: rejected, not ignored. See common/fleet.h for the
+ * link-time choice. */
 #include "common/fleet.h"
 
 bool cli_fleet_ensure_linked(const struct cli_fleet_context *context)

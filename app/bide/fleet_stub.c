@@ -1,6 +1,6 @@
-/* fleet_elsewhere.c - what stands behind the seam of common/fleet.h in a program without libbide-fleet: nothing.
+/* fleet_stub.c - the functions of common/fleet.h in a program without libbide-fleet: stubs.
  *
- * Such a program never has a fleet: its cli_fleet_ensure_linked has become another program, or has said that there is none. */
+ * They never see a fleet: cli_fleet_ensure_linked has executed another program or has failed if a URL is in force. */
 #include "common/fleet.h"
 
 bool cli_fleet_open(const struct cli_fleet_context *context, struct bide_target *target, bool shared)

@@ -1,4 +1,5 @@
-/* program.c - the main of a subcommand that is a program of its own: CLI_PROGRAM names its table. */
+/* program.c - the main function of a subcommand that is a separate program. CLI_PROGRAM is the name of its command
+ * table. */
 #include "common/options.h"
 
 #include <fcntl.h>
@@ -6,9 +7,9 @@
 
 extern const struct cli_command CLI_PROGRAM;
 
-/* The next file that is opened takes the number of a standard stream that is closed, and what is printed would go into
- * it. Those numbers are taken first, by what can only be used the other way round: an error, as if it were closed. And
- * closed is what a command finds them that is run from here. */
+/* If stdin, stdout or stderr is closed, the next file that is opened would get its number, and output would go into
+ * that file. Occupy such a number with /dev/null opened in the wrong direction, so that using it fails as if it were
+ * closed. The descriptors are close-on-exec, so a child still finds them closed. */
 static void occupy_closed_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

@@ -1,4 +1,4 @@
-/* topics.c - the topics of `bide help`. What the library knows as a table is printed from that table. */
+/* topics.c - the topics of `bide help`. Tables that the library knows are printed from the library. */
 #include <string.h>
 
 #include <bide/policy.h>
@@ -13,7 +13,7 @@ static void print_prose(const struct cli_page *page, const char *text)
     cli_print_prose(page->out, text, (struct cli_margins){.left = 0, .right = page->width});
 }
 
-/* Two columns: a word, and what it means, folded under itself. */
+/* Prints two columns: a word, and its meaning folded under itself. */
 static void print_row(const struct cli_page *page, unsigned column, const char *word, const char *meaning)
 {
     struct cli_margins margins = {.left = column, .right = page->width};
@@ -127,7 +127,8 @@ static void print_reasons(const struct cli_page *page)
 #undef REASON_ROW
 }
 
-/* Names alone, one a line: completions read this. A file with mistakes offers nothing; whoever uses it is told. */
+/* Prints only names, one per line: completions parse this. A file with mistakes contributes no names; the command that
+ * uses the file reports the mistakes. */
 static void print_policies(const struct cli_page *page)
 {
     char path[CONF_PATH_MAX], errors[CONF_ERROR_MAX];

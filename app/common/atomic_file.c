@@ -1,4 +1,5 @@
-/* draft.c - see draft.h. Names of open drafts are in a small table, so that a signal handler can remove the files. */
+/* atomic_file.c - see atomic_file.h. The paths of the open temporary files are in a small static table, so that a
+ * signal handler can unlink them. */
 #include "atomic_file.h"
 
 #include <errno.h>
@@ -10,9 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *volatile temp_paths[CLI_ATOMIC_FILES_MAX]; /* NULL: free */
+static const char *volatile temp_paths[CLI_ATOMIC_FILES_MAX]; /* NULL: free slot */
 
-/* One name for another: NULL for a new one, and for one that is gone. False: there is no place. */
+/* Replaces the slot that holds `current` by `replacement`. NULL as `current` claims a free slot, NULL as `replacement`
+ * releases one. Returns false if no slot holds `current`: the table is full. */
 static bool slot_replace(const char *current, const char *replacement)
 {
     for (size_t i = 0; i < CLI_ATOMIC_FILES_MAX; i++)
@@ -39,8 +41,9 @@ static mode_t new_file_mode(void)
     return 0666 & ~mask;
 }
 
-/* The real name of a file that need not be there: through links, one that leads to nothing included. To be freed; NULL
- * with errno: no such directory, no memory. That links go round in a circle was found out by whoever called stat. */
+/* Returns the absolute path of a file that need not exist, with symbolic links followed, a dangling link included. The
+ * caller frees it. Returns NULL with errno if the directory does not exist or memory is short. A loop of links cannot
+ * occur here: the caller's stat has already failed with ELOOP. */
 static char *resolve_path(const char *path)
 {
     char target[PATH_MAX], *current = realpath(path, NULL), *directory;
@@ -65,7 +68,7 @@ static char *resolve_path(const char *path)
     return directory;
 }
 
-/* Its real name, and that of the file beside it. */
+/* Sets the resolved path and the template of the temporary file in the same directory. */
 static bool file_set_paths(struct cli_atomic_file *file, const char *path)
 {
     file->path = resolve_path(path);
@@ -84,7 +87,7 @@ static int file_create_temp(struct cli_atomic_file *file, const char *path, cons
         (void)!fchmod(fd, existing != NULL ? existing->st_mode & 0777 : new_file_mode());
         return fd;
     }
-    slot_replace(file->temp_path, NULL); /* there is no such file, so nothing is to be removed */
+    slot_replace(file->temp_path, NULL); /* mkostemp failed, so there is no file to unlink */
     free(file->temp_path);
     file->temp_path = NULL;
     return -1;

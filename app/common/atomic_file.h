@@ -1,8 +1,8 @@
-/* draft.h - a file that is written beside its name and gets it when it is whole.
+/* atomic_file.h - atomic replacement of a file: write to a temporary file in the same directory, then rename it.
  *
- * What had that name before stays as it was until then, and for good if the file is not to be kept: nobody ever finds
- * half of it. Its mode is that of what it replaces, or by umask; a link is followed. What is no regular file (a FIFO,
- * /dev/full) is written to as it is. */
+ * Until the commit the old file keeps its content, and after a discard or a crash it still has it: no reader ever sees
+ * a partly written file. The new file gets the mode of the file it replaces, or the mode that umask allows; symbolic
+ * links are followed. A path that is no regular file (a FIFO, /dev/full) is opened and written directly. */
 #ifndef CLI_ATOMIC_FILE_H
 #define CLI_ATOMIC_FILE_H
 
@@ -11,21 +11,22 @@
 #define CLI_ATOMIC_FILES_MAX 8u
 
 struct cli_atomic_file {
-    FILE *file;      /* NULL: none is open */
-    char *path;      /* the name it gets, its real one; owned. NULL: it is written as it is */
-    char *temp_path; /* the one it has until then; NULL: it is written as it is */
+    FILE *file;      /* NULL: not open */
+    char *path;      /* resolved final path, owned; NULL: written directly */
+    char *temp_path; /* path until the commit, owned; NULL: written directly */
 };
 
-/* NULL, or why it cannot be written: then nothing is open. */
+/* Opens the file for writing. Returns NULL, or the reason why it cannot be written; nothing is open then. */
 const char *cli_atomic_file_open(struct cli_atomic_file *file, const char *path);
 
-/* It is whole. NULL, or why it could not all be written: then it is gone. Closed in any case. */
+/* Closes the temporary file and renames it to its final path. Returns NULL, or the reason why not all could be written;
+ * the temporary file is deleted then. The file is closed in both cases. */
 const char *cli_atomic_file_commit(struct cli_atomic_file *file);
 
-/* Leaves nothing behind that was not kept. Accepts a zeroed one, and one that is closed. */
+/* Closes and deletes a temporary file that was not committed. Accepts a zeroed and a closed file. */
 void cli_atomic_file_discard(struct cli_atomic_file *file);
 
-/* Removes all that are open, for a signal handler that ends the program: calls nothing but unlink. */
+/* Unlinks the temporary files of all open files. For a signal handler that ends the program: calls only unlink. */
 void cli_atomic_files_unlink(void);
 
 #endif

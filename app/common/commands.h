@@ -1,7 +1,7 @@
-/* commands.h - the subcommands there are, once: for `bide help`, the man pages and the completions.
+/* commands.h - the list of subcommands with their summaries, for `bide help`, the man pages and the completions.
  *
- * A summary stands here and not only in the table of its command, because `bide` lists all commands and contains but
- * three of them. Each table's .summary is the macro of this file. */
+ * The summaries are defined here because `bide` lists all commands but links the tables of only three of them. The
+ * .summary of each command table is the macro of this file. */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 
@@ -15,7 +15,7 @@
 #define CLI_DEMO_SUMMARY    "watch an outage with naive retries and with bide"
 #define CLI_CHAOS_SUMMARY   "an HTTP server that fails on purpose"
 
-/* X(name, summary): in the order in which help lists them. The table of NAME is cli_NAME. */
+/* X(name, summary), in the order of the help text. The table of command NAME is cli_NAME. */
 #define CLI_COMMAND_LIST(X)                                                                                            \
     X(run, CLI_RUN_SUMMARY)                                                                                            \
     X(fetch, CLI_FETCH_SUMMARY)                                                                                        \

@@ -1,4 +1,4 @@
-/* fleet.c - see fleet.h: all but the seam. */
+/* fleet.c - the part of fleet.h that is the same in all programs: options, URL with its password, gates. */
 #include "fleet.h"
 
 #include "gates.h"
@@ -9,7 +9,7 @@
 
 #define FLEET_VARIABLE "BIDE_FLEET"
 
-/* The URL in force. Static: after a bad option nobody would be left to free it. */
+/* The URL in force. Static, because after a bad option the parser exits without a call that could free it. */
 static char *current_url;
 
 /* ---- secrets ---- */
@@ -30,14 +30,15 @@ static bool set_url(struct cli_fleet *fleet, const char *url)
     return copy != NULL;
 }
 
-/* Where the authority of a URL begins. */
+/* Returns the start of the authority part of a URL. */
 static char *url_authority(char *url)
 {
     char *slashes = strstr(url, "://");
     return slashes != NULL ? slashes + 3 : url;
 }
 
-/* All before the last '@', wherever a password that is not encoded put it, and all options. */
+/* Overwrites with '*' everything before the last '@' (a password that is not percent-encoded may itself contain '@')
+ * and all options. */
 static void url_mask(char *url)
 {
     char *begin = url_authority(url), *at = strrchr(begin, '@');
@@ -60,7 +61,7 @@ void cli_fleet_unmask_argv(const struct cli_fleet *fleet)
         memcpy(fleet->argument, fleet->url, strlen(fleet->url));
 }
 
-/* Cuts an option, "user=...", out of a URL. */
+/* Removes an option, "user=...", from a URL. */
 static void url_remove_option(char *url, const char *option)
 {
     char *at = strchr(url, '?');
@@ -75,8 +76,9 @@ static void url_remove_option(char *url, const char *option)
         *at = '\0';
 }
 
-/* "redis://user:password@host" becomes "redis://host": whoever reads that is told by Redis what is missing, which is
- * better than to be silently outside of the fleet. A user without a password would be no URL. */
+/* Turns "redis://user:password@host" into "redis://host", the user removed too, since a URL with a user needs a
+ * password. A child that uses the result gets an authentication error from Redis, which is better than silently not
+ * being in the fleet. Returns false if there was no password. */
 static bool url_remove_password(char *url)
 {
     char *begin = url_authority(url), *at = begin + strcspn(begin, "@/?#"), *colon = strchr(begin, ':');
@@ -117,7 +119,7 @@ const char *cli_fleet_read_url(void *settings, const char *value)
         return NULL;
     if (!set_url(fleet, value))
         return "more memory";
-    fleet->argument = (char *)(uintptr_t)value; /* argv is the program's own to write */
+    fleet->argument = (char *)(uintptr_t)value; /* argv belongs to the program and is writable */
     url_mask(fleet->argument);
     return NULL;
 }

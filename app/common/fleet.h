@@ -1,15 +1,20 @@
-/* fleet.h - --fleet: the budget of a command's target is one for a whole fleet, in Redis. See bide/fleet.h.
+/* fleet.h - the option --fleet: the retry budget of the command's target is leased from a fleet budget in Redis (see
+ * bide/fleet.h).
  *
- * A URL may hold a password. It is copied when it is read, and what is secret in the argument is overwritten; it is not
- * said in any message, and the command that is run does not find it in its environment.
+ * Secrets: the URL may contain a password. It is copied when the option is parsed, and the secret part of argv is then
+ * overwritten, so that `ps` does not show it. No message contains it, and a child process does not get it in its
+ * environment.
  *
- * Which gates the target has: see gates.h; its budget must be of tokens. With --shared as well it is the target of the
- * host, for which one process at a time leases.
+ * Gates: see gates.h; the budget must be of kind tokens. With --shared the target belongs to all processes of
+ * the host, and one process at a time leases for all of them.
  *
- * `bide` must start at once, and libbide-fleet brings hiredis and OpenSSL. So what is done with a fleet stands behind a
- * seam, and each program is linked with one of three files: app/bide/fleet_linked.c does it (bide-run, bide-budget,
- * bide-fetch); `bide` itself (app/bide/bide.c, over app/bide/fleet_stub.c) becomes bide-run or bide-budget, the
- * same command with the library inside; app/bide/fleet_missing.c says that this build has no fleets. */
+ * Which code is behind --fleet is decided at link time, because `bide` must start at once and libbide-fleet loads
+ * hiredis and OpenSSL. The functions of the section "link-time choice" have these definitions:
+ *
+ *   program                            files of app/bide             cli_fleet_ensure_linked, if a URL is in force
+ *   bide-run, bide-budget, bide-fetch  fleet_linked.c                succeeds: libbide-fleet is linked in
+ *   bide                               bide.c, fleet_stub.c          execs bide-run or bide-budget
+ *   any, built without libbide-fleet   fleet_missing.c, fleet_stub.c fails */
 #ifndef CLI_FLEET_H
 #define CLI_FLEET_H
 
@@ -19,11 +24,11 @@
 #include "policy.h"
 
 struct cli_fleet {
-    const char *url;       /* of --fleet; after cli_fleet_ensure_linked: of the fleet that is in force. NULL: none */
-    char *argument;        /* where --fleet said it, overwritten since; NULL: it did not */
-    bool disabled;         /* --no-fleet */
-    bool from_environment; /* $BIDE_FLEET said it */
-    struct cli_fleet_session *session; /* to the fleet; NULL: it is not open */
+    const char *url;                   /* of --fleet; after cli_fleet_ensure_linked the URL in force; NULL: no fleet */
+    char *argument;                    /* the URL in argv, masked since it was parsed; NULL: --fleet was not given */
+    bool disabled;                     /* --no-fleet */
+    bool from_environment;             /* the URL comes from $BIDE_FLEET */
+    struct cli_fleet_session *session; /* NULL: not open */
 };
 
 /* --fleet --no-fleet */
@@ -35,60 +40,63 @@ extern const struct cli_option cli_fleet_options[CLI_FLEET_COUNT];
         "Fleet", cli_fleet_options, CLI_FLEET_COUNT, offsetof(type, member)                                            \
     }
 
-/* Reads --fleet, for a table that has a row of its own for it. */
+/* Parses --fleet, for a command whose table has its own row for it. */
 const char *cli_fleet_read_url(void *fleet, const char *value);
 
-/* Whose fleet it is. */
+/* The command that uses a fleet. */
 struct cli_fleet_context {
     const struct cli_command *command;
     struct cli_fleet *fleet;
-    const struct cli_policy *options; /* NULL: the command has no target of its own, and $BIDE_FLEET does not count */
+    const struct cli_policy *options; /* NULL: the command has no target of its own, so $BIDE_FLEET does not apply */
 };
 
-/* ---- the seam ---- */
+/* ---- link-time choice ---- */
 
-/* First of all, before anything is read or opened: settles whether there is a fleet, and whether this program can reach
- * one. False: it was said what is wrong. */
+/* Resolves the fleet's URL and ensures that this program can reach a fleet if a URL is in force. Must be called before
+ * the command reads or opens anything, because in `bide` itself it may exec another program. Returns false after
+ * reporting an error. */
 bool cli_fleet_ensure_linked(const struct cli_fleet_context *context);
 
-/* Leases for that target from now on, without waiting for anything; does nothing if there is no fleet. False: it was
- * said what is wrong. Redis that cannot be reached is not wrong: cli_fleet_poll_message tells. */
+/* Joins the fleet with this target and starts leasing in the background, without waiting for Redis; does nothing if no
+ * fleet is in force. Returns false after reporting an error. An unreachable Redis is not an error here: it is reported
+ * through cli_fleet_poll_message. */
 bool cli_fleet_open(const struct cli_fleet_context *context, struct bide_target *target, bool shared);
 
-/* What there is to be said, a line without its end: "redis://cache:6379: connection refused; ...". False: nothing. */
+/* Copies the next message of the fleet, a line without line end ("redis://cache:6379: connection refused; ..."), and
+ * removes it. Returns false if there is none. */
 #define CLI_FLEET_MESSAGE_SIZE sizeof(struct bide_fleet_problem)
 bool cli_fleet_poll_message(struct cli_fleet *fleet, char text[CLI_FLEET_MESSAGE_SIZE]);
 
-/* Gives back what is unspent. What there is to be said then can still be asked for, until cli_fleet_free. */
+/* Leaves the fleet and returns unspent tokens. Messages of the close can be polled until cli_fleet_free. */
 void cli_fleet_close(struct cli_fleet *fleet);
 void cli_fleet_free(struct cli_fleet *fleet);
 
-/* What lies in Redis under that name. BIDE_ERR_INVALID: the URL is wrong. */
+/* Reads the fleet budget of that name from Redis. Returns BIDE_ERR_INVALID for a bad URL. */
 enum bide_err cli_fleet_read_bucket(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bucket,
                                     struct bide_fleet_problem *problem);
 
-/* ---- what stands in front of it ---- */
+/* ---- the same in all programs ---- */
 
-/* The part of cli_fleet_ensure_linked that is the same in all programs. */
+/* Sets fleet->url from --fleet or $BIDE_FLEET. Returns false after reporting an error. */
 bool cli_fleet_resolve_url(const struct cli_fleet_context *context);
 
-/* "--fleet" or "$BIDE_FLEET": who said it. */
+/* Returns "--fleet" or "$BIDE_FLEET", the source of the URL, for messages. */
 const char *cli_fleet_source(const struct cli_fleet *fleet);
 
-/* The policy's gates as they hold in a fleet, once --shared has had its say. False: its budget is none that could be
- * leased, and that was said. */
+/* Gives the policy the gates it has in a fleet; call it after cli_shared_open. Returns false after reporting that the
+ * budget is of a kind that cannot be leased. */
 bool cli_fleet_apply_gates(const struct cli_fleet_context *context, struct conf_policy *policy,
                            const struct bide_shared *handle);
 
-/* A password in $BIDE_FLEET is not for the command that is run: it finds the URL without it. Before there is a second
- * thread: it writes the environment. False: no memory. */
+/* Removes user and password from $BIDE_FLEET, so that a child does not inherit them. Modifies the environment: call it
+ * before a second thread exists. Returns false if out of memory. */
 bool cli_fleet_strip_env_password(void);
 
-/* The argument as it was, for who becomes another program; and overwritten again, if that failed. */
+/* Restores the URL in argv before an exec of another program, and masks it again if the exec failed. */
 void cli_fleet_unmask_argv(const struct cli_fleet *fleet);
 void cli_fleet_mask_argv(const struct cli_fleet *fleet);
 
-/* Wipes the copy of the URL. */
+/* Overwrites and frees the copy of the URL. */
 void cli_fleet_wipe_url(struct cli_fleet *fleet);
 
 #endif

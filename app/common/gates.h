@@ -1,20 +1,20 @@
-/* gates.h - which gates the target of a command has when others share it: on this host (shared.h) or in a fleet
- * (fleet.h).
+/* gates.h - the gates of a target that is shared with other processes (shared.h) or with a fleet (fleet.h).
  *
- * Those of the policy, if somebody named one or said a key of the target. If nobody did, those of the preset `service`:
- * a command's own preset may have none, and nobody shares nothing on purpose. */
+ * The gates are those of the policy if the user named a policy or set a key of the target. Otherwise they are those of
+ * the preset `service`: a command's own preset may have no gates, and sharing a target without gates is never
+ * intended. */
 #ifndef CLI_GATES_H
 #define CLI_GATES_H
 
 #include "policy.h"
 
-/* Nobody named a policy: neither an option, nor the target's section, nor the environment. */
+/* Returns true if no policy was named: by an option, by a section of the target's name, or by $BIDE_POLICY. */
 bool cli_gates_policy_unnamed(const struct cli_policy *options, const struct conf_policy *policy);
 
-/* An option (--set) says something about the target. */
+/* Returns true if an option (--set) sets a key of the target. */
 bool cli_gates_overridden(const struct cli_policy *options);
 
-/* The gates of the preset service, but what options said. */
+/* Replaces the target's gates by those of the preset service, except keys that options set. */
 void cli_gates_use_service(const struct cli_policy *options, struct conf_policy *policy);
 
 #endif

@@ -1,4 +1,4 @@
-/* help.c - a table as a terminal shows it: usage, prose, options in two columns, examples last. */
+/* help.c - prints the help text of a command table: usage, prose, options in two columns, examples last. */
 #include "options.h"
 
 #include <string.h>
@@ -8,11 +8,11 @@
 #define WIDTH_MAX           100u
 #define WIDTH_MIN           40u
 #define CONTINUATION_INDENT 8u
-#define COLUMN_MAX          30u /* where descriptions begin at the latest; longer options have theirs on the next line */
+#define COLUMN_MAX          30u /* latest column of a description; after a longer option it begins on the next line */
 
 /* ---- prose ---- */
 
-/* Columns of a word: characters, without the backticks. */
+/* Returns the columns of a text: UTF-8 characters, without backticks. */
 static unsigned text_columns(const char *word, size_t length)
 {
     unsigned count = 0;
@@ -28,7 +28,8 @@ static void text_print(FILE *out, const char *word, size_t length)
             fputc(word[i], out);
 }
 
-/* How long a paragraph is: up to an empty line, or one that is kept. */
+/* Returns the length of a paragraph, which ends at an empty line or at a line with two leading blanks (kept
+ * verbatim). */
 static size_t paragraph_length(const char *text)
 {
     size_t length = 0;
@@ -37,7 +38,7 @@ static size_t paragraph_length(const char *text)
     return length;
 }
 
-/* Words, filled; the left margin is already there. */
+/* Prints words filled between the margins. The cursor is at the left margin already. */
 static void paragraph_print(FILE *out, const char *text, size_t length, struct cli_margins margins)
 {
     const char *end = text + length;
@@ -59,8 +60,8 @@ static void paragraph_print(FILE *out, const char *text, size_t length, struct c
     fputc('\n', out);
 }
 
-/* Where the second column of a kept line begins: behind the first gap of two blanks or more, or at once in a line so
- * deep that it must go on with the row above. 0: there is none. */
+/* Returns the offset of the second column of a verbatim line, or 0 if it has none. The column begins after the first
+ * gap of two or more blanks, or at the first word if the line is indented so deeply that it continues the row above. */
 static size_t line_second_column(const char *line, size_t length)
 {
     size_t i = strspn(line, " ");
@@ -71,8 +72,8 @@ static size_t line_second_column(const char *line, size_t length)
     return i + 1 < length ? i + strspn(line + i, " ") : 0;
 }
 
-/* A line that is kept as it is; but if it is a row of two columns and too long, the second is folded under itself.
- * Returns what follows. */
+/* Prints a verbatim line. A two-column row that is too long has its second column folded under itself. Returns the text
+ * after the line. */
 static const char *line_print(FILE *out, const char *text, struct cli_margins margins)
 {
     size_t length = strcspn(text, "\n"), column = line_second_column(text, length);
@@ -113,7 +114,8 @@ void cli_print_column(FILE *out, const char *text, unsigned at, struct cli_margi
 
 /* ---- options ---- */
 
-/* "-n, --attempts N"; -h only where nobody else has that letter. Returns the columns it takes, and prints if `out`. */
+/* Prints "-n, --attempts N" if `out` is not NULL, and returns its columns. The letter is left out if another option of
+ * the command has it (as -h of --help may be). */
 static unsigned option_print(FILE *out, const struct cli_command *command, const struct cli_option *option)
 {
     const struct cli_group *group;
@@ -127,7 +129,7 @@ static unsigned option_print(FILE *out, const struct cli_command *command, const
     return text_columns(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
 }
 
-/* Where descriptions begin, for all groups alike. */
+/* Returns the column of the descriptions, the same for all groups. */
 static unsigned options_column(const struct cli_command *command)
 {
     unsigned column = 0;

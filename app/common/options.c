@@ -1,8 +1,9 @@
-/* options.c - reads a command line by a table, and says what is wrong with it.
+/* options.c - the command-line parser: one pass over argv, driven by a command table.
  *
- * Words are taken from left to right: an option reads its value at once, an operand moves to the front of argv, which
- * therefore ends as the list of operands. Names are never abbreviated: a script that says --att would break on the day
- * that another option begins so. An option given twice means what it said last, unless its read function objects. */
+ * Words are read from left to right. An option parses its value at once; an operand moves to the front of argv, which
+ * ends up as the list of operands. Option names are never abbreviated: a script that uses --att would break when
+ * another option with that prefix is added. The last of several occurrences of an option wins, unless its read function
+ * reports an error. */
 #include "options.h"
 
 #include <errno.h>
@@ -15,20 +16,21 @@
 #include "conf/field.h"
 #include "term.h"
 
-#define OPTIONS_MAX 128u /* of one command, for the search of the nearest */
+#define OPTIONS_MAX 128u /* options of one command that can be suggested */
 
 struct reader {
     const struct cli_command *command;
     char *settings;
-    char **next;     /* the word to be read */
-    char **operands; /* where the next operand goes: never behind `next` */
-    bool done;       /* an option did all there was to do: --help */
+    char **next;     /* next word to parse */
+    char **operands; /* destination of the next operand; never after `next` */
+    bool done;       /* --help or --version was printed: do not run the command */
     bool failed;
 };
 
-/* ---- what a command says ---- */
+/* ---- messages ---- */
 
-/* What was printed before comes before. One line, and nothing that a terminal obeys: messages repeat what was typed. */
+/* Prints one line to stderr, after the output so far. Messages repeat user input, so control characters are
+ * replaced. */
 __attribute__((format(printf, 2, 0))) static void message_print(const struct cli_command *command, const char *format,
                                                                 va_list arguments)
 {
@@ -88,7 +90,7 @@ static const struct cli_option builtin_options[] = {
 const struct cli_group cli_builtin_group = {
     .title = "Help", .option = builtin_options, .count = sizeof builtin_options / sizeof *builtin_options};
 
-/* The i-th group, the one that every table has at the end; NULL past that. */
+/* Returns the i-th group of the command; the built-in group follows the last; NULL after that. */
 static const struct cli_group *group_at(const struct cli_command *command, size_t i)
 {
     if (i == command->group_count)
@@ -127,7 +129,7 @@ static const char *option_suggest(const struct cli_command *command, const char 
     return conf_suggest(name, length, words);
 }
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- */
 
 static void report_unknown_option(struct reader *reader, const char *name, size_t length)
 {
@@ -140,7 +142,7 @@ static void report_unknown_option(struct reader *reader, const char *name, size_
                  reader->command->name);
 }
 
-/* `word` is all of it: -attempts probably lacks a hyphen. */
+/* `word` is the whole argument: -attempts probably lacks a hyphen. */
 static void report_unknown_letter(struct reader *reader, const char *word, char letter)
 {
     const struct cli_group *group;
@@ -152,9 +154,9 @@ static void report_unknown_letter(struct reader *reader, const char *word, char 
         cli_fail(reader->command, "-%c: want one of the options of bide %s --help", letter, reader->command->name);
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
-/* An option as it was written, and its value: NULL if it takes none. */
+/* An option as written in argv. `value` is NULL if the option takes none. */
 struct parsed {
     const struct cli_option *option;
     const struct cli_group *group;
@@ -192,7 +194,8 @@ static void option_apply(struct reader *reader, const struct parsed *parsed)
                  value != NULL ? value : "", want);
 }
 
-/* The value of an option that needs one and does not have it attached: the next word. */
+/* Takes the next word as the value of an option that has none attached. Returns false after reporting that it is
+ * missing. */
 static bool reader_take_value(struct reader *reader, struct parsed *parsed)
 {
     parsed->value = *reader->next;
@@ -205,7 +208,7 @@ static bool reader_take_value(struct reader *reader, struct parsed *parsed)
     return false;
 }
 
-/* --name, --name VALUE, --name=VALUE; `word` begins after the hyphens. */
+/* Parses --name, --name VALUE or --name=VALUE; `word` begins after the hyphens. */
 static void reader_parse_long(struct reader *reader, char *word)
 {
     struct parsed parsed = {.dashes = "--", .name = word};
@@ -229,7 +232,7 @@ static void reader_parse_long(struct reader *reader, char *word)
     option_apply(reader, &parsed);
 }
 
-/* -n VALUE, -nVALUE, and several in one word, of which only the last may have a value. */
+/* Parses -n VALUE, -nVALUE, or several letters in one word, of which only the last may have a value. */
 static void reader_parse_letters(struct reader *reader, const char *word)
 {
     for (size_t i = 1; word[i] != '\0' && !reader->done && !reader->failed; i++) {
@@ -273,7 +276,7 @@ static void reader_parse_word(struct reader *reader)
     }
 }
 
-/* ---- the whole ---- */
+/* ---- entry point ---- */
 
 int cli_main(const struct cli_command *command, char **argv)
 {

@@ -1,12 +1,14 @@
-/* options.h - a subcommand is one table: from it come its parser, --help, man page, completions and docs page.
+/* options.h - the command table: the parser, --help, man page, completions and docs page of a subcommand all come from
+ * it.
  *
- * Options stand in groups, so that those which mean the same everywhere (policy.h) are written once. A group's read
- * functions get the part of the settings that belongs to the group. Long options are --name VALUE or --name=VALUE,
- * short ones -n VALUE or -nVALUE; "--" ends them. What is wrong is said with what would be right, on stderr, and exits
- * 125. --help and --version are in every table by themselves.
+ * Options are in groups, so that groups used by several commands (policy.h) are defined once. The read functions of a
+ * group get the part of the settings at the group's offset. Long options are --name VALUE or --name=VALUE, short
+ * options -n VALUE or -nVALUE; "--" ends the options. An error is reported on stderr together with the valid form, and
+ * the status is 125. --help and --version are added to every table. A read function returns NULL, or the valid form,
+ * which completes "--name VALUE: must be ..."; its value is NULL if the option takes none.
  *
- * Prose (about, more, sections) is plain text of at most 78 columns: paragraphs with an empty line between them, lines
- * that begin with two spaces are kept as they are, `backticks` around what is typed. */
+ * Prose (about, details, sections) is plain text: paragraphs are separated by an empty line, lines that begin with two
+ * blanks are printed verbatim (at most 78 columns), and `backticks` mark literal input. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
@@ -14,7 +16,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define CLI_EXIT_BIDE_FAILED 125 /* bide itself failed: bad option, bad policy */
+#define CLI_EXIT_BIDE_FAILED 125 /* exit status when bide itself failed: bad option, bad policy */
 
 enum cli_completion {
     CLI_COMPLETE_NOTHING,
@@ -25,70 +27,68 @@ enum cli_completion {
 };
 
 struct cli_option {
-    const char *name;  /* "attempts" */
-    char letter;       /* 'n' for -n; 0: none */
-    const char *value; /* "N", as it is shown; NULL: it takes none */
-    const char *help;  /* one sentence, lower case, no full stop */
-    const char *(*read)(void *settings,
-                        const char *value); /* NULL, or what would be right; value NULL if it has none */
-    const char *details;                    /* further prose for man page and docs, or NULL */
-    const char *const *choices;             /* NULL-terminated, for completions; or NULL */
+    const char *name;                                       /* "attempts" */
+    char letter;                                            /* 'n' for -n; 0: none */
+    const char *value;                                      /* "N", as shown in the help; NULL: takes no value */
+    const char *help;                                       /* a phrase in lower case, without full stop */
+    const char *(*read)(void *settings, const char *value); /* NULL, or the text that completes "must be ..." */
+    const char *details;                                    /* more prose for man page and docs, or NULL */
+    const char *const *choices;                             /* NULL-terminated, for completions; or NULL */
     enum cli_completion completion;
-    bool may_be_empty; /* '' is a value like others */
+    bool may_be_empty; /* '' is a valid value */
 };
 
 struct cli_group {
-    const char *title; /* "Policy"; NULL: the command's own */
+    const char *title; /* "Policy"; NULL: options of the command itself */
     const struct cli_option *option;
     size_t count;
-    size_t offset; /* of the group's part in the settings */
+    size_t offset; /* of the group's settings in the command's settings */
 };
 
 struct cli_section {
-    const char *title; /* "Exit status"; "Examples" comes last wherever it stands */
+    const char *title; /* "Exit status"; the section "Examples" is always printed last */
     const char *text;
-    const char *(*generate)(void); /* instead of text: prints it from a table that is elsewhere */
+    const char *(*generate)(void); /* instead of text: returns text generated from another table */
 };
 
 struct cli_command {
     const char *name;     /* "run" */
-    const char *summary;  /* "run a command, and again if it fails": for lists and the man page's NAME */
-    const char *synopsis; /* "[options] [--] COMMAND [ARGUMENT...]"; several lines possible */
+    const char *summary;  /* "run a command, and again if it fails": for command lists and the NAME of the man page */
+    const char *synopsis; /* "[options] [--] COMMAND [ARGUMENT...]"; may have several lines */
     const char *about;
     const struct cli_group *groups;
     size_t group_count;
-    const struct cli_section *sections; /* examples among them */
+    const struct cli_section *sections; /* including the examples */
     size_t section_count;
-    bool options_first;             /* the first operand ends the options: what follows belongs to another command */
-    enum cli_completion completion; /* its operands */
+    bool options_first;             /* the first operand ends the options: the rest belongs to another command */
+    enum cli_completion completion; /* of the operands */
     const char *(*operand_word)(
-        size_t i); /* and words that an operand may be, for completions; NULL past the last; or NULL */
+        size_t i); /* i-th word that an operand may be, for completions; NULL after the last; or no function */
     size_t settings_size;
     void (*init)(void *settings);                /* sets defaults in zeroed settings; may be NULL */
     int (*run)(void *settings, char **operands); /* NULL-terminated; returns the exit status */
 };
 
-/* Parses, runs, and returns the exit status: the whole of a program's main. argv begins after the program's name. */
+/* Parses argv, runs the command and returns the exit status. argv begins after the program's name. */
 int cli_main(const struct cli_command *command, char **argv);
 
-/* "bide run: TEXT\n" to stderr. Control characters become '?': a terminal must not obey what a word or file says. */
+/* Prints "bide run: TEXT\n" to stderr. Control characters are replaced by '?', since TEXT may quote untrusted input. */
 void cli_report(const struct cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A message for each line of the text. */
+/* Prints one message per line of the text. */
 void cli_report_lines(const struct cli_command *command, const char *lines);
 
-/* As cli_report, and returns CLI_EXIT_BIDE_FAILED. */
+/* Like cli_report; returns CLI_EXIT_BIDE_FAILED. */
 int cli_fail(const struct cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Flushes stdout; complains and returns false if it could not all be written (EPIPE is told by the status alone). */
+/* Flushes stdout. Returns false after reporting that not all could be written; EPIPE is not reported. */
 bool cli_flush(const struct cli_command *command);
 
-/* ---- what every table has by itself, for those who print tables (help.c, tools/cli-docs.c) ---- */
+/* ---- for code that prints tables (help.c, tools/cli-docs.c) ---- */
 
-extern const struct cli_group
-    cli_builtin_group; /* --help (with -h, unless the table gives that letter away), --version */
+extern const struct cli_group cli_builtin_group; /* --help (with -h, unless the table uses that letter) and --version */
 
-/* The option of that name or letter, its group in `group`; NULL: there is none. */
+/* Returns the option of that name or letter and sets its group; NULL if there is none. */
 const struct cli_option *cli_option_find(const struct cli_command *command, const char *name, size_t length,
                                          const struct cli_group **group);
 const struct cli_option *cli_option_find_letter(const struct cli_command *command, char letter,
@@ -97,16 +97,16 @@ const struct cli_option *cli_option_find_letter(const struct cli_command *comman
 const char *cli_section_text(const struct cli_section *section);
 bool cli_section_is_examples(const struct cli_section *section);
 
-/* What --help prints, as wide as the terminal, at most 100 columns. */
+/* Prints the help text, as wide as the terminal but at most 100 columns. */
 void cli_print_help(const struct cli_command *command, FILE *out);
 
-/* Prose as a terminal shows it: paragraphs filled to so many columns, indented ones kept, backticks dropped. */
+/* Prints prose: paragraphs are filled between the margins, indented lines kept, backticks dropped. */
 struct cli_margins {
     unsigned left, right;
 };
 void cli_print_prose(FILE *out, const char *text, struct cli_margins margins);
 
-/* One paragraph as the right one of two columns, beside what was printed up to the column `at`. */
+/* Prints one paragraph as the right of two columns. The cursor is at column `at` of the left one. */
 void cli_print_column(FILE *out, const char *text, unsigned at, struct cli_margins margins);
 
 #endif

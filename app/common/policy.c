@@ -1,10 +1,11 @@
-/* policy.c - see policy.h. Options are checked for their form when they are read, and as a whole when all are known.
+/* policy.c - see policy.h. The form of each option is checked when it is parsed, the policy as a whole after all
+ * options.
  *
- * Which policy holds, the first that there is: the one named by --policy or --preset; the section named as --target;
- * the one named by BIDE_POLICY; the section [default] of the file named by --config or BIDE_CONFIG; the command's own
- * preset. A file that --config names must have said something, else the user believes in numbers that do not hold. No
- * file is looked for unless something of this asks for one: a bide.conf that happens to lie in the directory changes
- * nothing, and costs nothing. */
+ * The policy is the first of these that exists: the policy named by --policy or --preset; the section with the name of
+ * --target; the policy named by $BIDE_POLICY; the section [default] of the file given by --config or $BIDE_CONFIG; the
+ * command's preset. A --config file without an applicable section is an error, because the user would expect its values
+ * to apply. No file is searched for unless an option or variable requires a policy, so that a bide.conf in the working
+ * directory has no effect on, and costs no time in, commands that do not ask for one. */
 #include "policy.h"
 
 #include "conf/suggest.h"
@@ -15,7 +16,7 @@
 
 #define DEFAULT_SECTION "default"
 
-/* ---- reading options ---- */
+/* ---- option parsers ---- */
 
 static const char *const presets[] = {
 #define PRESET_NAME(NAME, label, purpose) label,
@@ -73,7 +74,7 @@ static const char *read_seed(void *settings, const char *value)
     return NULL;
 }
 
-/* The six lists are no fields of the engine, so the table has no rows for them. */
+/* The six lists are not fields of the engine's structs, so the field table has no rows for them. */
 static const struct conf_field list_rows[] = {
     {.key = "retry_status"},   {.key = "permanent_status"}, {.key = "retry_exit"},
     {.key = "permanent_exit"}, {.key = "retry_grpc"},       {.key = "permanent_grpc"},
@@ -89,7 +90,7 @@ static const struct conf_field *key_row(const struct conf_key *key)
     return NULL;
 }
 
-/* NULL, or what would be right. */
+/* Assigns a value to a key. Returns NULL, or the valid form. */
 static const char *policy_assign_key(struct conf_policy *policy, const struct conf_field *row, const char *value)
 {
     struct conf_key key;
@@ -97,7 +98,7 @@ static const char *policy_assign_key(struct conf_policy *policy, const struct co
     return conf_key_assign(&key, policy, value);
 }
 
-/* Remembers a key's value, if it has the right form. */
+/* Parses a value into a scratch policy to check its form, and stores it. Returns NULL, or the valid form. */
 static const char *options_add_set(void *settings, const char *option, const struct conf_field *row, const char *value)
 {
     struct cli_policy *options = settings;
@@ -112,7 +113,7 @@ static const char *options_add_set(void *settings, const char *option, const str
     return NULL;
 }
 
-/* "key=value". */
+/* Parses "key=value". */
 static const char *read_set(void *settings, const char *value)
 {
     static char want[128];
@@ -144,7 +145,7 @@ READ_KEY(jitter, "jitter", "--jitter")
 READ_KEY(deadline, "deadline", "--deadline")
 READ_KEY(attempt_timeout, "attempt_timeout", "--attempt-timeout")
 
-/* ---- the table ---- */
+/* ---- option table ---- */
 
 static const char *const jitters[] = {"full", "equal", "decorrelated", "none", NULL};
 
@@ -215,7 +216,7 @@ const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
          "the place of the policy's."},
 };
 
-/* ---- what they come to ---- */
+/* ---- resolving ---- */
 
 static bool report_errors(const struct cli_command *command, const char *errors)
 {
@@ -223,7 +224,7 @@ static bool report_errors(const struct cli_command *command, const char *errors)
     return false;
 }
 
-/* Where sections are looked for: the file that was named, or the first bide.conf there is. NULL: nowhere. */
+/* Returns the file whose sections apply: the one that was named, or the first bide.conf that exists. NULL: none. */
 static const char *config_file(const struct cli_policy *options, char path[CONF_PATH_MAX])
 {
     const char *file = options->config != NULL ? options->config : getenv("BIDE_CONFIG");
@@ -242,7 +243,7 @@ static bool section_copy(const struct conf *conf, const char *name, struct conf_
     return false;
 }
 
-/* shard-1 and shard-2 are two names, not one that was mistyped. */
+/* shard-1 and shard-2 are two targets, not a misspelling. */
 static bool names_differ_in_digits_only(const char *one, const char *other)
 {
     static const char digits[] = "0123456789";
@@ -256,7 +257,8 @@ static bool names_differ_in_digits_only(const char *one, const char *other)
     }
 }
 
-/* A target need not have a section, but a near miss of one is a typing error: the default is not what was meant. */
+/* A target need not have a section, but a name close to that of a section is probably a typing error, and using the
+ * default policy would hide it. Returns false after reporting that. */
 static bool target_is_not_misspelt(const struct cli_command *command, const struct conf *conf, const char *target,
                                    const char *file)
 {
@@ -269,7 +271,8 @@ static bool target_is_not_misspelt(const struct cli_command *command, const stru
     return suggestion.found == NULL;
 }
 
-/* No policy was named: the section of the target, BIDE_POLICY, [default] of a file that was named, or the preset. */
+/* Used if no policy was named: takes the section of the target, $BIDE_POLICY, [default] of a named file, or the
+ * preset. */
 static bool find_default_policy(const struct cli_command *command, const struct cli_policy *options,
                                 struct conf_policy *policy)
 {
@@ -317,7 +320,7 @@ static bool find_base_policy(const struct cli_command *command, const struct cli
     return conf_find(policy, config, options->name, errors) || report_errors(command, errors);
 }
 
-/* The option that last set this field, or NULL. */
+/* Returns the last option that set this field, or NULL. */
 static const struct cli_set *options_last_set(const struct cli_policy *options, const struct conf_field *field)
 {
     for (size_t i = options->sets; i > 0; i--)
@@ -326,7 +329,8 @@ static const struct cli_set *options_last_set(const struct cli_policy *options, 
     return NULL;
 }
 
-/* Names what the user typed, or else the key and where its value comes from. */
+/* Reports the problem for the option that caused it, else for the key with the policy that it comes from. Returns
+ * false. */
 static bool report_problem(const struct cli_command *command, const struct cli_policy *options,
                            const struct conf_policy *policy, const struct conf_problem *problem)
 {
@@ -353,6 +357,6 @@ bool cli_policy_resolve(const struct cli_command *command, const struct cli_poli
         return false;
     for (size_t i = 0; i < options->sets; i++)
         (void)policy_assign_key(policy, options->set[i].field,
-                                options->set[i].value); /* its form was checked when it was read */
+                                options->set[i].value); /* the form was checked when it was parsed */
     return conf_pair_check(&policy->pair, &problem) || report_problem(command, options, policy, &problem);
 }

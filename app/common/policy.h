@@ -1,8 +1,8 @@
-/* policy.h - the options that mean the same on every subcommand: which policy, and what of it is different now.
+/* policy.h - the options that all subcommands share: which policy applies, and which of its values change.
  *
- * They are collected as they come and applied together: first the policy that is named (--policy NAME, a section, a
- * preset or FILE#NAME; without it the section named as --target, if there is one), then the short options and --set,
- * whatever their order. Each short option is a key of the policy file under another name. */
+ * Options are collected while they are parsed and applied afterwards, independent of their order: first the named
+ * policy (--policy NAME: a section, a preset or FILE#NAME; else the section named as --target, if it exists), then the
+ * short options and --set. Each short option is a key of the policy file under another name. */
 #ifndef CLI_POLICY_H
 #define CLI_POLICY_H
 
@@ -13,34 +13,34 @@
 #define CLI_SETS_MAX 64u
 
 struct cli_set {
-    const struct conf_field *field; /* for one of the six lists, a row that has nothing but its key */
+    const struct conf_field *field; /* for one of the six lists: a row of which only the key is set */
     const char *value;
-    const char *option; /* "--attempts", for messages */
+    const char *option; /* "--attempts", for error messages */
 };
 
 struct cli_policy {
     const char *config; /* --config FILE */
     const char *name;   /* --policy NAME, --preset NAME */
-    bool is_preset;     /* the latter: no file is asked */
+    bool is_preset;     /* name is a preset: no file is read */
     const char *target; /* --target NAME */
     struct cli_set set[CLI_SETS_MAX];
     size_t sets;
-    uint64_t seed; /* 0: drawn */
+    uint64_t seed; /* 0 without has_seed: drawn at random */
     bool has_seed;
 };
 
 /* --policy --preset --config --target --attempts --base --cap --jitter --deadline --attempt-timeout --seed --set */
-#define CLI_POLICY_COUNT 12u /* a constant: tables are initialised with it */
+#define CLI_POLICY_COUNT 12u /* a constant, because option tables are initialised with it */
 extern const struct cli_option cli_policy_options[CLI_POLICY_COUNT];
 
-/* The whole group, for a struct cli_policy at that offset in the settings. */
+/* The option group, for a struct cli_policy that is this member of the settings. */
 #define CLI_POLICY_GROUP(type, member)                                                                                 \
     {                                                                                                                  \
         "Policy", cli_policy_options, CLI_POLICY_COUNT, offsetof(type, member)                                         \
     }
 
-/* What the options come to. `preset` is what holds when no policy is named. On a mistake it is told on stderr, and
- * false is returned; the policy's name is then empty if there is none of the name that was given. */
+/* Computes the policy from the options; `preset` applies if no policy is named. Returns false after reporting an error;
+ * policy->name is then empty if no policy of the given name exists. */
 bool cli_policy_resolve(const struct cli_command *command, const struct cli_policy *options, enum bide_preset preset,
                         struct conf_policy *policy);
 

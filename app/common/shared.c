@@ -52,7 +52,7 @@ static bool config_has_gates(const struct bide_target_config *c)
            c->key_retries > 0;
 }
 
-/* A target that is there, with what it has. */
+/* Opens an existing target and takes over its gates. Returns false if there is none. */
 static bool join_existing(const struct cli_shared_context *context, struct conf_policy *policy,
                           struct bide_shared *handle)
 {
@@ -77,7 +77,7 @@ static bool open_or_create(const struct cli_shared_context *context, const struc
     }
     if (!handle->shared && !context->quiet)
         cli_report(context->command, "--target %s is not shared: %s", context->options->target, problem.text);
-    else if (problem.text[0] != '\0' && !context->quiet) /* shared, but something was left out */
+    else if (problem.text[0] != '\0' && !context->quiet) /* shared, but with a restriction that the text describes */
         cli_report(context->command, "--target %s", problem.text);
     return true;
 }

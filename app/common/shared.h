@@ -1,8 +1,9 @@
-/* shared.h - --shared: the target of a command is that of all processes of this host. See bide/shared.h.
+/* shared.h - the option --shared: the command's target is shared with all processes of this user on this host (see
+ * bide/shared.h).
  *
- * Which gates it has: see gates.h. If nobody said anything of them, a target that is there keeps what it has.
+ * Gates: see gates.h. An existing target keeps its gates unless the user named a policy or set a key of the target.
  *
- * A target that cannot be shared is one of this process's own instead, and a line on stderr says why; with --must-share
+ * If the target cannot be shared, the process uses a private target and reports the reason on stderr; with --must-share
  * that is an error. */
 #ifndef CLI_SHARED_H
 #define CLI_SHARED_H
@@ -14,7 +15,7 @@
 struct cli_shared {
     bool on;
     bool must;
-    const char *directory; /* NULL: bide_shared_directory */
+    const char *directory; /* NULL: the default of bide_shared_directory */
 };
 
 /* --shared --must-share --shared-dir */
@@ -26,16 +27,16 @@ extern const struct cli_option cli_shared_options[CLI_SHARED_COUNT];
         "Sharing", cli_shared_options, CLI_SHARED_COUNT, offsetof(type, member)                                        \
     }
 
-/* What is to be opened, and for whom. */
+/* The command that opens a shared target. */
 struct cli_shared_context {
     const struct cli_command *command;
     const struct cli_shared *shared;
     const struct cli_policy *options;
-    bool quiet; /* say nothing but errors */
+    bool quiet; /* report errors only */
 };
 
-/* Opens the target, if it is to be shared; else `host` stays closed, its target NULL. `policy` is what the options came
- * to, and gets the gates that hold. False: it was said what is wrong. */
+/* Opens the target if --shared was given; otherwise handle->target stays NULL. `policy` is the result of
+ * cli_policy_resolve; its gates are replaced by those in force. Returns false after reporting an error. */
 bool cli_shared_open(const struct cli_shared_context *context, struct conf_policy *policy, struct bide_shared *handle);
 
 #endif

@@ -1,4 +1,4 @@
-/* term.c - see term.h. The locale is asked by its variables alone: setlocale would read files at every start. */
+/* term.c - see term.h. The locale is read from its variables, because setlocale would open files at every start. */
 #include "term.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static bool env_is_set(const char *name)
     return value != NULL && value[0] != '\0';
 }
 
-/* LC_ALL, else LC_CTYPE, else LANG, as setlocale has it. */
+/* Reads LC_ALL, else LC_CTYPE, else LANG: the order of setlocale. */
 static bool locale_is_utf8(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -53,7 +53,7 @@ const char *cli_colour(const struct cli_term *term, enum cli_colour colour)
 
 /* ---- bars ---- */
 
-/* How many of `steps` a value comes to: what is not nothing shows at least one. */
+/* Returns how many of `steps` represent the value: at least 1 for a positive value. */
 static size_t scaled_steps(double value, double most, size_t steps)
 {
     if (!(value > 0) || !(most > 0))
@@ -97,9 +97,10 @@ const char *cli_spark(const struct cli_term *term, char *text, const double *val
     return text;
 }
 
-/* ---- text of others ---- */
+/* ---- untrusted text ---- */
 
-/* The length of the UTF-8 character there; 0: it is none, or one of the controls beyond ASCII. */
+/* Returns the length of the UTF-8 character; 0 if the bytes are malformed or a C1 control character. Weakness: overlong
+ * three- and four-byte forms and surrogates pass. */
 static size_t utf8_length(const unsigned char *at)
 {
     size_t length = at[0] < 0xc2 || at[0] > 0xf4 ? 0 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
@@ -135,9 +136,9 @@ void cli_print_shell_word(FILE *out, const char *word)
     fputc('\'', out);
 }
 
-/* ---- the line that is rewritten ---- */
+/* ---- rewritten line ---- */
 
-/* How many bytes of the text fit into so many columns. Escape sequences take none. */
+/* Returns how many bytes of the text fit into `width` columns. Escape sequences have no width. */
 static size_t fitting_bytes(const char *text, unsigned width)
 {
     size_t i = 0;
@@ -159,7 +160,7 @@ void cli_rewrite_line(const struct cli_term *term, const char *text)
 {
     if (!term->live)
         return;
-    size_t length = fitting_bytes(text, term->width - 1); /* the last column would wrap on some terminals */
+    size_t length = fitting_bytes(text, term->width - 1); /* some terminals wrap after the last column */
     fprintf(term->out, "\r%.*s%s\033[K", (int)length, text, text[length] != '\0' ? cli_colour(term, CLI_PLAIN) : "");
     fflush(term->out);
 }

@@ -1,7 +1,7 @@
-/* term.h - what a terminal can show: width, colour, a line that is rewritten, a bar.
+/* term.h - terminal output: width, colour, bars, and a line that is rewritten in place.
  *
- * Colour and rewriting only where a person is looking: the stream is a terminal, TERM is set and not "dumb", and
- * NO_COLOR is unset or empty (rewriting does not mind NO_COLOR). */
+ * Colour and rewriting are used only if the stream is a terminal and TERM is set and not "dumb". A non-empty NO_COLOR
+ * switches colour off, but not rewriting. */
 #ifndef CLI_TERM_H
 #define CLI_TERM_H
 
@@ -13,7 +13,7 @@ struct cli_term {
     FILE *out;
     bool live; /* lines may be rewritten */
     bool colour;
-    bool utf8;      /* by the locale's variables: blocks and arrows instead of # and -> */
+    bool utf8;      /* by the locale's variables; otherwise # and -> instead of blocks and arrows */
     unsigned width; /* 80 if unknown */
 };
 
@@ -21,23 +21,23 @@ struct cli_term cli_term_detect(FILE *out);
 
 enum cli_colour { CLI_PLAIN, CLI_DIM, CLI_BOLD, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_BLUE };
 
-/* The escape sequence, or "" without colour. */
+/* Returns the escape sequence, or "" without colour. */
 const char *cli_colour(const struct cli_term *term, enum cli_colour colour);
 
-/* A bar of `value` of `most`, at most `cells` wide, in eighths where blocks are to be had. Returns the text, in a
- * buffer of 4 * cells + 1 bytes. */
+/* Formats a bar that shows `value` on a scale from 0 to `most` in at most `cells` columns, in eighths of a cell with
+ * UTF-8. Returns text, a buffer of 4 * cells + 1 bytes. */
 const char *cli_bar(const struct cli_term *term, char *text, size_t cells, double value, double most);
 
-/* The same for a whole row of values, one cell each: a sparkline. */
+/* Formats a sparkline: one cell per value. */
 const char *cli_spark(const struct cli_term *term, char *text, const double *value, size_t count, double most);
 
-/* Text of others as a terminal may be shown it: control characters, and what is no text in this locale, become '?'. */
+/* Prints untrusted text: control characters, and bytes that are no text in this locale, become '?'. */
 void cli_print_sanitized(FILE *out, const char *text);
 
-/* A word as a shell reads it back: in quotes, if it needs them. */
+/* Prints a word quoted for a shell, if it needs quotes. */
 void cli_print_shell_word(FILE *out, const char *word);
 
-/* Replaces the line that was last written this way; "" wipes it. Nothing on what is not live. */
+/* Replaces the line last written by this function; "" clears it. Does nothing if the terminal is not live. */
 void cli_rewrite_line(const struct cli_term *term, const char *text);
 
 #endif

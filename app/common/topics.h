@@ -1,10 +1,10 @@
-/* topics.h - what `bide help TOPIC` tells: things that belong to no single command. */
+/* topics.h - the topics of `bide help TOPIC`: subjects that belong to no single command. */
 #ifndef CLI_TOPICS_H
 #define CLI_TOPICS_H
 
 #include <stdio.h>
 
-/* Where it goes, and how wide that is. */
+/* The output stream and its width. */
 struct cli_page {
     FILE *out;
     unsigned width;
@@ -12,11 +12,11 @@ struct cli_page {
 
 struct cli_topic {
     const char *name;    /* "exit-codes" */
-    const char *summary; /* for the list */
+    const char *summary; /* for the list of topics */
     void (*print)(const struct cli_page *page);
 };
 
-/* The i-th topic; NULL past the last. */
+/* Returns the i-th topic; NULL after the last. */
 const struct cli_topic *cli_topic(size_t i);
 
 #endif
