@@ -1,4 +1,4 @@
-/* conf.c - policies by name: which file, what is in it, and which of it was meant. */
+/* conf.c - policies by name: finds the file, reads it, and looks a policy up in it. */
 #include "conf.h"
 
 #include <ctype.h>
@@ -46,7 +46,7 @@ struct conf_policy *conf_policy_by_name(const struct conf *conf, struct bide_tex
     return NULL;
 }
 
-/* A path that does not fit is cut in front: its end tells more. */
+/* Stores the path of the policy's file. A path that is too long loses its beginning, since its end tells more. */
 static void policy_set_file(struct conf_policy *policy, const char *file)
 {
     size_t length = strlen(file), room = sizeof policy->file - 1;
@@ -63,7 +63,7 @@ struct conf_policy *conf_add_policy(struct conf *conf, struct bide_text name, un
         conf_diagnostics_add(diagnostics, line, "more than %u sections: want several files", CONF_POLICIES_MAX);
         return NULL;
     }
-    if ((conf->count & (conf->count - 1)) == 0) { /* 0, 1, 2, 4: it is full */
+    if ((conf->count & (conf->count - 1)) == 0) { /* 0, 1, 2, 4, ...: the array is full */
         size_t room = conf->count == 0 ? 1 : 2 * conf->count;
         struct conf_policy *grown = realloc(conf->policy, room * sizeof *grown);
         if (grown == NULL) {
@@ -105,7 +105,7 @@ bool conf_read_text(struct conf *conf, const char *name, struct bide_text text, 
     if (text.length > CONF_FILE_MAX)
         conf_diagnostics_add(&diagnostics, 0, "larger than %u bytes: want a policy file", CONF_FILE_MAX);
     else {
-        if (text.length >= 3 && memcmp(text.at, "\xef\xbb\xbf", 3) == 0) /* a byte order mark says nothing here */
+        if (text.length >= 3 && memcmp(text.at, "\xef\xbb\xbf", 3) == 0) /* a UTF-8 byte order mark */
             text = (struct bide_text){text.at + 3, text.length - 3};
         (text_is_json(text) ? conf_grpc_read : conf_ini_read)(conf, text, &diagnostics);
     }
@@ -115,7 +115,7 @@ bool conf_read_text(struct conf *conf, const char *name, struct bide_text text, 
     return false;
 }
 
-/* All of a stream, but not more than one byte beyond what is allowed: that much tells that it is too large. */
+/* Reads a stream to its end, but at most one byte more than is allowed, which shows that the file is too large. */
 static char *stream_read(FILE *stream, size_t *length)
 {
     char *bytes = malloc(CONF_FILE_MAX + 1);
@@ -129,7 +129,7 @@ static char *stream_read(FILE *stream, size_t *length)
     return bytes;
 }
 
-/* A path as a terminal may be shown it: other people name files, too. */
+/* Copies a path with control characters replaced: file names can be untrusted input. */
 static const char *path_printable(char name[CONF_PATH_MAX], const char *path)
 {
     snprintf(name, CONF_PATH_MAX, "%s", path);
@@ -164,12 +164,12 @@ bool conf_read(struct conf *conf, const char *path, char errors[CONF_ERROR_MAX])
     return read;
 }
 
-/* ---- where files are looked for ---- */
+/* ---- search paths ---- */
 
 #define SEARCH_PATHS 3u
 
-/* The i-th place, or "" if the environment has none. The XDG base directory specification wants paths that are not
- * absolute to be ignored; a HOME that is not is of no more use. */
+/* Sets the i-th path of the search order, or "" if the environment defines none. The XDG base directory specification
+ * requires relative paths to be ignored; a relative HOME is ignored as well. */
 static void search_path(char path[CONF_PATH_MAX], unsigned i)
 {
     const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
@@ -187,8 +187,8 @@ static void search_path(char path[CONF_PATH_MAX], unsigned i)
         path[0] = '\0';
 }
 
-/* What nobody lets us look at (the home of another user) is as if it were not there. What cannot be looked at for
- * another reason (a circle of links) is there: whoever reads it tells. */
+/* Returns false if the file does not exist, or if its directory may not be searched (the home of another user). Returns
+ * true after any other error (a loop of symbolic links): reading the file then reports it. */
 static bool path_may_exist(const char *path)
 {
     struct stat file;
@@ -217,11 +217,11 @@ static void format_search_paths(char *text, size_t size)
     }
 }
 
-/* ---- finding ---- */
+/* ---- lookup ---- */
 
-/* Where a name was looked for. */
+/* Where a name was looked up. */
 struct search {
-    const char *file; /* NULL: there was none to read */
+    const char *file; /* NULL: there is no file */
     bool presets;
 };
 
@@ -243,7 +243,7 @@ static bool name_is_regular_file(struct bide_text name, char path[CONF_PATH_MAX]
     return length > 0 && (unsigned)length < CONF_PATH_MAX && stat(path, &file) == 0 && S_ISREG(file.st_mode);
 }
 
-/* ": want svc.json#NAME, one of: a, b" */
+/* Formats ": want svc.json#NAME, one of: a, b". */
 static void format_policy_names(const struct conf *conf, const char *file, char *text, size_t size)
 {
     size_t used = (size_t)snprintf(text, size, ": want %.1000s#NAME", file);
@@ -256,7 +256,8 @@ static void format_policy_names(const struct conf *conf, const char *file, char 
     }
 }
 
-/* A file where a policy's name was wanted: its policies are told, or the first thing that is wrong with it. */
+/* Reports that a file was given where a policy's name is expected, with the names of its policies or its first
+ * mistake. */
 static void report_file_as_name(const char *path, char errors[CONF_ERROR_MAX])
 {
     char space[CONF_PATH_MAX], rest[CONF_ERROR_MAX / 2];

@@ -1,20 +1,20 @@
-/* conf.h - policies by name, from a file: bide.conf (INI) or a gRPC service config (JSON).
+/* conf.h - named policies from a file: bide.conf (INI) or a gRPC service config (JSON).
  *
  *     [payments]                 # one section per target
- *     extends  = payment         # a preset, or another section of this file; without it, service
+ *     extends  = payment         # a preset, or another section of this file; default: service
  *     attempts = 3
  *     budget.capacity = 20
  *     retry_status = 408, 429, 500-504
  *
- * Everything in a file is checked when it is read, also what nobody asked for: a file with a mistake in it is refused
- * whole, and every mistake is told with file, line, key, value and what would be right. A name that no file has and
- * that is a preset's means the preset; a section of that name hides the preset in its file, and inside it
+ * A file is checked as a whole when it is read, sections that are not used included. A file with a mistake is rejected,
+ * and every mistake is reported with file, line, key, value and the valid form. A name that is no section but a
+ * preset's name means the preset; a section with a preset's name shadows the preset in its file, and in that section
  * `extends = NAME` means the preset.
  *
- * A file whose first character is { is a gRPC service config: its methodConfig entries are named
- * "service/method", "service" or "*" (the default entry), and mapped as docs/policy-file.md says.
+ * A file whose first character is { is a gRPC service config: its methodConfig entries become policies named
+ * "service/method", "service" or "*" (the default entry), mapped as docs/policy-file.md describes.
  *
- * A section's name has letters, digits and any of . _ - / * : @ + ~ */
+ * Section names consist of letters, digits and . _ - / * : @ + ~ */
 #ifndef CONF_CONF_H
 #define CONF_CONF_H
 
@@ -27,12 +27,12 @@
 #define CONF_RULES_MAX    64u
 #define CONF_ERROR_MAX    4096u
 #define CONF_PATH_MAX     4096u
-#define CONF_FILE_MAX     1048576u /* bytes of a file */
-#define CONF_POLICIES_MAX 1024u    /* sections of a file */
+#define CONF_FILE_MAX     1048576u /* bytes */
+#define CONF_POLICIES_MAX 1024u    /* sections in a file */
 
-/* Lists that override the tables of classify.h: retry_status, permanent_status, retry_exit, permanent_exit,
- * retry_grpc, permanent_grpc. A retry_ list makes the rules `only`: what is in neither list is permanent. What is in
- * both is permanent. */
+/* Lists that override the tables of classify.h: retry_status, permanent_status, retry_exit, permanent_exit, retry_grpc,
+ * permanent_grpc. With a retry_ list the rules are `only`: a number in neither list is permanent. A number in both
+ * lists is permanent. */
 struct conf_rules {
     struct bide_rule rule[CONF_RULES_MAX];
     size_t count;
@@ -41,17 +41,17 @@ struct conf_rules {
 
 struct conf_policy {
     char name[CONF_NAME_MAX];
-    char file[256];          /* where it came from, a long path cut in front; empty: a preset */
+    char file[256];          /* path of its file, cut at the front if too long; empty: a preset */
     unsigned line;           /* of its section, 1 in a service config; 0: a preset */
-    enum bide_preset preset; /* what it goes back to in the end */
+    enum bide_preset preset; /* the preset at the end of its chain of extends */
     struct conf_pair pair;
     struct conf_rules status, exits, grpc;
 };
 
-/* "1,75,100-110": adds a rule of that kind (TRANSIENT or PERMANENT) for each number or range; "none" adds none, and
- * still makes a retry list `only`. NULL, or what would be right, and then nothing is changed. `allowed` says which
- * numbers these are; gRPC codes may be named. A number that may be retried anyway keeps what is known of it: a 429 in
- * a list of statuses stays throttled. */
+/* Parses a list such as "1,75,100-110" and adds a rule of that kind (TRANSIENT or PERMANENT) for each number or range.
+ * "none" adds no rule, but still makes a retry list `only`. Returns NULL, or the valid form without changing the rules.
+ * `allowed` is the range of valid numbers and selects the table (CONF_STATUSES ...); gRPC codes may be names. A number
+ * that the table classifies as retryable keeps its classification: a 429 in retry_status stays throttled. */
 struct conf_span {
     int32_t first, last;
 };
@@ -69,59 +69,59 @@ struct conf_span {
     }
 const char *conf_rules_read(struct conf_rules *rules, struct conf_span allowed, enum bide_kind kind, const char *list);
 
-/* The rules as the engine wants them; NULL when there are none. */
+/* Returns the rules in the form the engine takes, built in `into`; NULL if there are none. */
 const struct bide_rules *conf_rules_for_engine(const struct conf_rules *rules, struct bide_rules *into);
 
-/* Any key of a section but `extends`: a field of the table, or one of the six lists. */
+/* A key of a section other than `extends`: a field of the table, or one of the six lists. */
 struct conf_key {
-    const struct conf_field *field; /* NULL: it is a list */
+    const struct conf_field *field; /* NULL: a list */
     const struct conf_list *list;
-    bool permanent; /* permanent_status, not retry_status */
+    bool permanent; /* permanent_status rather than retry_status */
 };
 bool conf_key_find(struct conf_key *key, const char *name, size_t length);
 bool conf_key_equal(const struct conf_key *one, const struct conf_key *other);
 const char *conf_key_name(const struct conf_key *key);
 
-/* Assigns a value: a list takes the place of what the same key said before. NULL, or what would be right; nothing is
- * then changed. */
+/* Assigns a value; a list replaces the previous value of the same key. Returns NULL, or the valid form without a
+ * change. */
 const char *conf_key_assign(const struct conf_key *key, struct conf_policy *policy, const char *value);
 
-/* The key nearest to a misspelt one, `extends` included, or NULL. */
+/* Returns the key nearest to a misspelt one, `extends` included, or NULL. */
 const char *conf_key_suggest(const char *name, size_t length);
 
-/* A whole file. */
+/* The policies of a file. */
 struct conf {
     struct conf_policy *policy; /* owned */
     size_t count;
 };
 
-/* Each mistake is one line of `errors`: "bide.conf:12: [payments] attemps = 3: no such key; did you mean attempts?".
- * The last has no line end. When there is no more room, the last line says how many more there are. False if there was
- * any, or if the file cannot be read; `conf` is then empty. "-" reads stdin. */
+/* Reads a file, or stdin for "-". Each mistake is one line of `errors`: "bide.conf:12: [payments] attemps = 3: no such
+ * key; did you mean attempts?". The last line has no line end; if the buffer is full, it is the number of further
+ * mistakes. Returns false, with `conf` empty, if there is a mistake or the file cannot be read. */
 bool conf_read(struct conf *conf, const char *path, char errors[CONF_ERROR_MAX]);
 
-/* The same for text that is already here; `name` stands for the file in messages. */
+/* Like conf_read, for text in memory; `name` is the file name in messages. */
 bool conf_read_text(struct conf *conf, const char *name, struct bide_text text, char errors[CONF_ERROR_MAX]);
-void conf_free(struct conf *conf); /* accepts NULL and an empty one */
+void conf_free(struct conf *conf); /* accepts NULL and an empty struct */
 
-/* "name", "file#name" or a preset's name. `config` is the file to use (--config), or NULL: then ./bide.conf,
- * $XDG_CONFIG_HOME/bide/bide.conf (~/.config if unset) and /etc/bide/bide.conf are tried, the first that exists. A name
- * that is in no file and is no preset is an error that names the nearest one and the file that was read, and empties
- * policy->name; if there is a file of that name, its policies are told instead. */
+/* Looks up a policy by "name", "file#name" or the name of a preset. `config` is the file to read (--config); if NULL,
+ * the first that exists of ./bide.conf, $XDG_CONFIG_HOME/bide/bide.conf (~/.config if unset) and /etc/bide/bide.conf.
+ * An unknown name is reported with the nearest name and the file that was read, and policy->name becomes empty; if the
+ * name is that of a file, the policies in that file are listed instead. */
 bool conf_find(struct conf_policy *policy, const char *config, const char *name, char errors[CONF_ERROR_MAX]);
 
-/* The file that conf_find reads when none is named: the first of the three that exists. False: none does. */
+/* Sets the file that conf_find reads by default. Returns false if none of the three exists. */
 bool conf_default_path(char path[CONF_PATH_MAX]);
 
-/* A preset as if it were a section of its own. */
+/* Initialises a policy as a section that extends this preset and has its name. */
 void conf_policy_init(struct conf_policy *policy, enum bide_preset preset);
 
 /* ---- writing ---- */
 
 enum conf_format { CONF_INI, CONF_JSON, CONF_GRPC, CONF_ENVOY };
 
-/* The policy in that format, as text to be freed; NULL: no memory. `losses` gets a line for each thing the format
- * cannot say: nothing is lost silently. INI and JSON lose nothing, and INI reads back as the same policy. */
+/* Returns the policy as text in that format, to be freed; NULL if out of memory. Each setting that the format cannot
+ * express is a line of `losses`. INI and JSON lose nothing, and INI reads back as the same policy. */
 char *conf_write(const struct conf_policy *policy, enum conf_format format, char losses[CONF_ERROR_MAX]);
 
 #endif

@@ -1,15 +1,15 @@
-/* told.c - what is wrong with a file, collected until there is no more room; then only counted.
+/* diagnostics.c - see diagnostics.h.
  *
- * A file is read in several passes, and each tells what it finds; a person goes through the file from top to bottom.
- * So the pieces are kept with their lines, and put in order at the end. */
+ * A file is read in several passes that each find mistakes, but a person corrects it from top to bottom. The messages
+ * are therefore stored with their lines and sorted at the end. */
 #include "diagnostics.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define MESSAGE_MAX     1024u /* bytes of one */
-#define SUMMARY_RESERVE 64u   /* kept free for the line that says how many more */
+#define MESSAGE_MAX     1024u /* bytes of one message */
+#define SUMMARY_RESERVE 64u   /* kept free for the line "... and 7 more" */
 
 void conf_diagnostics_begin(struct conf_diagnostics *diagnostics, char text[CONF_ERROR_MAX], const char *file)
 {
@@ -44,11 +44,11 @@ bool conf_diagnostics_add(struct conf_diagnostics *diagnostics, unsigned line, c
         return false;
     memcpy(diagnostics->text + diagnostics->used, message, length);
     diagnostics->entry[diagnostics->stored++] = (struct conf_diagnostic){line, diagnostics->used, length};
-    diagnostics->used += length + 1; /* its line end comes in the end */
+    diagnostics->used += length + 1; /* conf_diagnostics_finish inserts the line end */
     return false;
 }
 
-/* By insertion: what is in one line keeps its order, and there are few. */
+/* Insertion sort: it keeps the order of messages for one line, and there are few. */
 static void entries_sort(struct conf_diagnostic *entry, unsigned count)
 {
     for (unsigned i = 1; i < count; i++) {
@@ -80,7 +80,7 @@ struct conf_printable conf_printable(const char *text, size_t length)
 {
     struct conf_printable printable;
     size_t most = sizeof printable.text - 4, used = length < most ? length : most;
-    for (size_t i = 0; i < used; i++) /* a terminal must not obey what a file says */
+    for (size_t i = 0; i < used; i++) /* untrusted text must not control a terminal */
         printable.text[i] = (char)(text[i] < ' ' || text[i] > '~' ? '?' : text[i]);
     snprintf(printable.text + used, sizeof printable.text - used, "%s", used < length ? "..." : "");
     return printable;

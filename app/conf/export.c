@@ -1,7 +1,8 @@
-/* foreign.c - a policy as others configure theirs: a gRPC service config, and Envoy's route and cluster.
+/* export.c - writes a policy as a gRPC service config, or as route and cluster of Envoy.
  *
- * Neither can say all. What is written is read back (gRPC), or kept beside as the policy that it comes to (Envoy), and
- * every field that comes to something else is told: so nothing is lost silently, whatever is added to a policy. */
+ * Neither format can express every setting. The written service config is read back, and for Envoy the equivalent
+ * policy is built beside the JSON; every field that differs from the original is then reported. A field added to the
+ * policy later is therefore never lost silently. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static json_t *json_seconds(int64_t ns)
     return json_string(conf_format_seconds(text, ns));
 }
 
-/* Lists of numbers that the format has no place for. */
+/* Reports lists that the format has no place for. */
 static void losses_add_rules(struct conf_diagnostics *losses, const struct conf_policy *policy,
                              const struct conf_list *list)
 {
@@ -52,7 +53,7 @@ static void losses_add_repeat_gate(struct conf_diagnostics *losses, const struct
 
 /* ---- gRPC ---- */
 
-/* "service/method"; a preset, and "*", are for every method. */
+/* Splits "service/method". A preset and "*" apply to every method. */
 static json_t *grpc_method_name(const struct conf_policy *policy)
 {
     const char *slash = strchr(policy->name, '/');
@@ -78,7 +79,8 @@ static json_t *grpc_retry_policy(const struct conf_policy *policy)
 {
     const struct bide_policy *p = &policy->pair.policy;
     json_t *codes = grpc_retried_codes(policy);
-    if (json_array_size(codes) == 0 || p->attempts_max == 1) { /* gRPC wants some, and without any nothing is retried */
+    if (json_array_size(codes) == 0 ||
+        p->attempts_max == 1) { /* gRPC requires codes; without codes or attempts nothing is retried */
         json_decref(codes);
         return NULL;
     }
@@ -95,7 +97,8 @@ static json_t *grpc_hedging_policy(const struct conf_policy *policy)
                      json_seconds(p->hedge_delay_ns), "nonFatalStatusCodes", grpc_retried_codes(policy));
 }
 
-/* What can be said of a bucket at all: a capacity, and what a success earns. */
+/* gRPC only knows the capacity of a bucket and its refill per success. Returns NULL if the budget cannot be
+ * expressed. */
 static json_t *grpc_throttling(const struct bide_budget_config *budget)
 {
     bool possible = budget->kind == BIDE_BUDGET_TOKENS && budget->capacity_milli >= 2 &&
@@ -123,7 +126,7 @@ static json_t *grpc_service_config(const struct conf_policy *policy)
     return config;
 }
 
-/* A second look at what was written. */
+/* Reads the written text back and reports the fields that differ. */
 static void grpc_report_losses(struct conf_diagnostics *losses, const struct conf_policy *policy, const char *text)
 {
     char errors[CONF_ERROR_MAX];
@@ -168,7 +171,7 @@ static json_t *envoy_retried_statuses(const struct conf_policy *policy)
     return statuses;
 }
 
-/* The gRPC codes that a list names and Envoy knows by a word; the others are told. */
+/* Appends the retryable gRPC codes for which Envoy has a word, and reports the others. */
 static void envoy_append_codes(char *text, size_t size, const struct conf_policy *policy,
                                struct conf_diagnostics *losses)
 {
@@ -193,7 +196,7 @@ static void envoy_append_codes(char *text, size_t size, const struct conf_policy
     }
 }
 
-/* Fills `theirs` with what the words come to. */
+/* Builds the retry policy; sets `exported` to the policy that it expresses. */
 static json_t *envoy_retries(const struct conf_policy *policy, struct bide_policy *exported,
                              struct conf_diagnostics *losses)
 {
@@ -226,7 +229,7 @@ static json_t *envoy_retries(const struct conf_policy *policy, struct bide_polic
     return retries;
 }
 
-/* A timeout of 0 is none; without a word it would be 15 s. */
+/* Envoy's timeout 0 means none; leaving it out would mean 15 s. */
 static json_t *envoy_route(const struct conf_policy *policy, struct bide_policy *exported,
                            struct conf_diagnostics *losses)
 {
@@ -239,7 +242,8 @@ static json_t *envoy_route(const struct conf_policy *policy, struct bide_policy 
     return route;
 }
 
-/* Limits of the cluster. A budget of another kind than Envoy's becomes Envoy's own default. */
+/* Builds the limits of the cluster. Only the concurrency budget exists in Envoy; any other kind becomes Envoy's
+ * default. */
 static json_t *envoy_thresholds(const struct conf_policy *policy, struct bide_target_config *exported)
 {
     const struct bide_target_config *original = &policy->pair.target;

@@ -1,8 +1,8 @@
-/* field.c - every key of a policy file as one table over struct bide_policy and struct bide_target_config.
+/* field.c - the table of all keys of a policy file, over struct bide_policy and struct bide_target_config.
  *
- * A row names the key, the member, its form and one line of what it means. Reading and writing go by the form alone.
- * What the engine's own checks say of a member is put into the words of a file: the member becomes its key, with its
- * value, and a number gets the unit of its form. */
+ * A row has the key, the member, the form of its value and one line of documentation. Parsing and formatting depend on
+ * the form alone. An error that the engine's checks report for a member is translated into the terms of a file: the
+ * member becomes its key with its value, and a number gets the unit of its form. */
 #include "field.h"
 
 #include <ctype.h>
@@ -166,7 +166,7 @@ const struct conf_field *conf_field(size_t i)
     return i < FIELDS ? &fields[i] : NULL;
 }
 
-/* ---- finding ---- */
+/* ---- lookup ---- */
 
 const struct conf_field *conf_field_find(const char *key, size_t length)
 {
@@ -176,7 +176,7 @@ const struct conf_field *conf_field_find(const char *key, size_t length)
     return NULL;
 }
 
-/* What others call it. */
+/* Names that other libraries use. */
 static const struct {
     const char *alias, *key;
 } aliases[] = {
@@ -201,7 +201,7 @@ static const struct {
     {"breaker", "breaker.kind"},
 };
 
-/* A key may be missed by its letters, by its prefix (capacity), or by its name in the struct (cap_ns). */
+/* A key may be misspelt, lack its prefix (capacity), or be the name of the struct member (cap_ns). */
 const char *conf_field_suggest(const char *key, size_t length)
 {
     struct conf_suggestion nearest = {key, length, NULL, 0};
@@ -227,7 +227,7 @@ static const struct conf_field *field_by_member(const char *member, size_t lengt
     return NULL;
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 static void *field_member(const struct conf_field *field, struct conf_pair *pair)
 {
@@ -248,7 +248,7 @@ static bool parse_uint32(const char *text, size_t length, int64_t scale, void *i
     return true;
 }
 
-/* A number with one letter behind it; 0 needs none, and the x of a factor may be left out. */
+/* Parses a number followed by a unit of one letter. 0 needs no unit, and the x of a factor is optional. */
 static bool parse_with_unit(const char *text, char unit, int64_t scale, void *into)
 {
     size_t length = strlen(text);
@@ -285,7 +285,7 @@ static bool parse_rate(const char *text, void *into)
     return false;
 }
 
-/* Capitals and the kind of dash do not matter. */
+/* Compares without regard to case, and with '-' equal to '_'. */
 static bool word_matches(const char *text, size_t length, const char *word)
 {
     size_t i = 0;
@@ -295,7 +295,7 @@ static bool word_matches(const char *text, size_t length, const char *word)
     return i == length && word[i] == '\0';
 }
 
-/* The number of a word; negative: there is none. */
+/* Returns the index of a word, or -1. */
 static int word_index(const char *const *words, const char *text, size_t length)
 {
     for (int i = 0; words[i] != NULL; i++)
@@ -317,11 +317,11 @@ static bool parse_word(const char *const *words, const char *text, void *into)
 {
     int number = word_index(words, text, strlen(text));
     if (number >= 0)
-        memcpy(into, &number, sizeof number); /* an enum of the public headers: as wide as an int */
+        memcpy(into, &number, sizeof number); /* enums of the public headers have the size of int */
     return number >= 0;
 }
 
-/* "budget, breaker", or none. */
+/* Parses "budget, breaker", or "none". */
 static bool parse_bits(const char *const *words, const char *text, uint32_t *bits)
 {
     *bits = 0;
@@ -396,9 +396,9 @@ const char *conf_field_assign(const struct conf_field *field, struct conf_pair *
     return NULL;
 }
 
-/* ---- writing ---- */
+/* ---- formatting ---- */
 
-/* A number of the field's own unit, as a file says it. */
+/* Formats a number of the field's own unit as in a file. */
 static const char *number_format(char text[CONF_VALUE_SIZE], enum conf_form form, int64_t value)
 {
     static const struct {
@@ -442,7 +442,7 @@ static int64_t field_value(const struct conf_field *field, const struct conf_pai
     case CONF_PPM:
     case CONF_WORD: break;
     }
-    memcpy(&number, from, sizeof number); /* an enum, too */
+    memcpy(&number, from, sizeof number); /* also for enums */
     return number;
 }
 
@@ -485,9 +485,9 @@ void conf_field_copy(const struct conf_field *field, struct conf_pair *to, const
         to->target.observe = from->target.observe;
 }
 
-/* ---- what matters ---- */
+/* ---- effect ---- */
 
-/* What begins with `prefix` matters only while `key` has this value, or, after a !, another one. */
+/* A key that begins with `prefix` has an effect only while `key` has this value, or, after '!', any other value. */
 static const struct dependency {
     const char *prefix, *key, *value;
 } dependencies[] = {
@@ -553,7 +553,7 @@ bool conf_field_has_effect(const struct conf_field *field, const struct conf_pai
     return true;
 }
 
-/* ---- pairs ---- */
+/* ---- checking a pair ---- */
 
 void conf_pair_init(struct conf_pair *pair, enum bide_preset preset)
 {
@@ -561,7 +561,7 @@ void conf_pair_init(struct conf_pair *pair, enum bide_preset preset)
     (void)bide_target_config_init(&pair->target, preset);
 }
 
-/* A sentence under way, cut at the end of its buffer. */
+/* Text being built, truncated at the end of its buffer. */
 struct sentence {
     char *text;
     size_t size, used;
@@ -579,7 +579,8 @@ static void sentence_append(struct sentence *s, const char *text)
     sentence_append_bytes(s, text, strlen(text));
 }
 
-/* A member of a nested struct is named without its prefix by its neighbours: capacity_milli, for budget.cost_milli. */
+/* Finds the field that a message names. Within a nested struct the engine's messages omit the prefix: capacity_milli in
+ * a message about budget.cost_milli. */
 static const struct conf_field *field_neighbour(const struct conf_field *field, const char *word, size_t length)
 {
     const char *point = strchr(field->member, '.');
@@ -589,7 +590,7 @@ static const struct conf_field *field_neighbour(const struct conf_field *field, 
     return used > 0 && (size_t)used < sizeof name ? field_by_member(name, (size_t)used, field->of_target) : NULL;
 }
 
-/* What the engine calls otherwise than a file does, and is no member. */
+/* Returns the word of a file for a constant of the engine, or NULL. */
 static const char *engine_constant_name(const char *word, size_t length)
 {
     static const char *const known[][2] = {
@@ -600,7 +601,7 @@ static const char *engine_constant_name(const char *word, size_t length)
     return NULL;
 }
 
-/* The key, and outside of parentheses its value too: "base (200ms)". A flag has no value worth telling. */
+/* Appends a key, and outside of parentheses its value: "base (200ms)". The value of a flag is left out. */
 static void sentence_append_key(struct sentence *s, const struct conf_field *field, const struct conf_pair *pair,
                                 bool nested)
 {
@@ -618,7 +619,7 @@ static void sentence_append_word(struct sentence *s, const struct conf_field *fi
 {
     const struct conf_field *other = field_neighbour(field, word, length);
     const char *known = engine_constant_name(word, length);
-    if (other != NULL && memchr(word, '_', length) != NULL) /* a plain English word is no member: "floor" */
+    if (other != NULL && memchr(word, '_', length) != NULL) /* a plain English word is not a member: "floor" */
         sentence_append_key(s, other, pair, nested);
     else if (known != NULL)
         sentence_append(s, known);
@@ -639,7 +640,7 @@ static void sentence_append_number(struct sentence *s, const struct conf_field *
         sentence_append_bytes(s, digits, length);
 }
 
-/* The engine's "what would be right" in the words of a file. */
+/* Appends the engine's description of the valid values, translated into the terms of a file. */
 static void sentence_translate(struct sentence *s, const struct conf_field *field, const struct conf_pair *pair,
                                const char *want)
 {

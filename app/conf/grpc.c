@@ -1,10 +1,10 @@
-/* grpc.c - reads a gRPC service config: gRFC A6 (retries, hedging, throttling) and the timeout of A2.
+/* grpc.c - reads a gRPC service config: gRFC A6 (retries, hedging, throttling) and the timeout of gRFC A2.
  *
- * Every methodConfig entry becomes a policy for each of its names, started from the preset grpc; retryThrottling is
- * the budget of all of them, and without it there is none. What gRPC does with a value is done here too: more than 5
- * attempts are 5, a maxBackoff below initialBackoff is the only wait there is, digits of tokenRatio past the third are
- * dropped. What bide cannot do as gRPC would (a multiplier below 1, more hedges than it has) is an error. Members that
- * are about other things (load balancing, waitForReady) are skipped, but not those that are ours, misspelt. */
+ * Every methodConfig entry becomes one policy per name, starting from the preset grpc. retryThrottling is the budget of
+ * all of them; without it there is no budget. Values are interpreted as in gRPC: more than 5 attempts mean 5, a
+ * maxBackoff below initialBackoff is the only wait, digits of tokenRatio after the third are dropped. Settings that
+ * bide cannot reproduce (a multiplier below 1, more hedges than bide supports) are errors. Members about other subjects
+ * (load balancing, waitForReady) are skipped, unless they look like a misspelt member that is read here. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #include "rules.h"
 #include "suggest.h"
 
-#define NAME_ROOM     256u /* twice what is allowed: enough to see that it is too long */
-#define ATTEMPTS_MOST 5    /* A6: clients treat more as this many */
+#define NAME_ROOM     256u /* twice the valid length: enough to detect that a name is too long */
+#define ATTEMPTS_MOST 5    /* gRFC A6: clients treat a larger number as 5 */
 
 static const char *const config_members[] = {"methodConfig", "retryThrottling", NULL};
 static const char *const method_members[] = {"name", "timeout", "retryPolicy", "hedgingPolicy", NULL};
@@ -27,7 +27,7 @@ static const char *const retry_members[] = {
 static const char *const hedging_members[] = {"maxAttempts", "hedgingDelay", "nonFatalStatusCodes", NULL};
 static const char *const throttling_members[] = {"maxTokens", "tokenRatio", NULL};
 
-/* An object, and where it is: "methodConfig[0].retryPolicy". */
+/* An object of the file with its path, such as "methodConfig[0].retryPolicy". */
 struct node {
     json_t *object;
     struct conf_diagnostics *diagnostics;
@@ -35,9 +35,9 @@ struct node {
     char path[96];
 };
 
-/* ---- telling ---- */
+/* ---- diagnostics ---- */
 
-/* Of a member, or of the object itself. */
+/* Returns the line of a member, or with NULL of the object. */
 static unsigned node_line(const struct node *node, const char *member)
 {
     return conf_diagnostics_have_room(node->diagnostics) ? conf_json_line(node->text, node->path, member) : 0;
@@ -57,7 +57,7 @@ static void node_report(const struct node *node, const char *member, const char 
     free(text);
 }
 
-/* Members that nobody reads. Where strangers may stand, only a near miss is told. */
+/* Reports unknown members. With `allow_unknown` only those that resemble a known member are reported. */
 static void node_check_members(const struct node *node, const char *const *known, bool allow_unknown)
 {
     const char *member;
@@ -77,7 +77,7 @@ static void node_check_members(const struct node *node, const char *const *known
     }
 }
 
-/* Goes to a member that must be an object. False: it is not there, or told. */
+/* Enters a member that must be an object. Returns false if it does not exist, or after reporting that it is none. */
 static bool node_enter(struct node *inner, const struct node *outer, const char *member)
 {
     *inner = (struct node){
@@ -92,7 +92,7 @@ static bool node_enter(struct node *inner, const struct node *outer, const char 
 
 /* ---- values ---- */
 
-/* The digits of a JSON number without exponent: "0.1", not ".1" nor "1." nor "01". */
+/* The number format of protobuf durations, without exponent: "0.1", but not ".1", "1." or "01". */
 static bool is_plain_number(const char *text, size_t length)
 {
     size_t whole = strspn(text, "0123456789");
@@ -102,7 +102,7 @@ static bool is_plain_number(const char *text, size_t length)
            whole + (point ? 1 + places : 0) == length;
 }
 
-/* A google.protobuf.Duration in JSON. */
+/* Parses a google.protobuf.Duration in JSON form. */
 static bool parse_duration(const json_t *value, int64_t *ns)
 {
     const char *text = json_string_value(value);
@@ -120,8 +120,8 @@ static void node_read_duration(const struct node *node, const char *member, int6
         node_report(node, member, least_ns > 0 ? "a duration above 0 such as \"0.1s\"" : "a duration such as \"0.5s\"");
 }
 
-/* A JSON number in thousandths, what is beyond them dropped. The nearest double of 0.29 is a little less: that is no
- * reason to read 0.289. False unless it is a number between 0 and a million. */
+/* Parses a JSON number into thousandths and drops further digits. The nearest double of 0.29 is slightly smaller, so a
+ * millionth is added: 0.29 must not become 0.289. Returns false unless the number is between 0 and a million. */
 static bool parse_thousandths(const json_t *value, int64_t *milli)
 {
     double number = json_is_number(value) ? json_number_value(value) : -1;
@@ -157,7 +157,7 @@ static bool parse_code(const json_t *value, int32_t *code)
     return true;
 }
 
-/* A list of status codes, as the rules of the policy: these and no others. */
+/* Parses a list of status codes into rules that retry exactly these codes. */
 static void node_read_codes(const struct node *node, const char *member, bool required, struct conf_rules *rules)
 {
     static const char *const want = "status codes such as [\"UNAVAILABLE\"] or [14]";
@@ -211,9 +211,10 @@ static void retry_policy_read(const struct node *node, struct conf_policy *polic
     node_read_duration(node, "maxBackoff", 1, &p->cap_ns);
     multiplier_read(node, p);
     node_read_codes(node, "retryableStatusCodes", true, &policy->grpc);
-    if (json_object_get(node->object, "perAttemptRecvTimeout") != NULL) /* an experiment of some of gRPC's languages */
+    if (json_object_get(node->object, "perAttemptRecvTimeout") !=
+        NULL) /* experimental, in some implementations of gRPC */
         node_read_duration(node, "perAttemptRecvTimeout", 1, &p->attempt_timeout_ns);
-    if (p->base_ns > p->cap_ns) /* then min(initial * multiplier^n, max) is max from the start */
+    if (p->base_ns > p->cap_ns) /* min(initial * multiplier^n, max) is then max from the start */
         p->base_ns = p->cap_ns;
 }
 
@@ -256,7 +257,7 @@ static void throttling_read(const struct node *config, struct bide_budget_config
         budget->earn_success_milli = (uint32_t)ratio;
 }
 
-/* Where a field of the policy came from, for what only the whole can tell. */
+/* Returns the member that a field was read from, for problems found when all fields are checked together. */
 static const char *field_source(const struct conf_field *field)
 {
     static const char *const sources[][2] = {{"base", ".retryPolicy.initialBackoff"},
@@ -295,7 +296,8 @@ static void method_read(const struct node *node, struct conf_policy *policy)
 
 /* ---- names ---- */
 
-/* {} is "*", a service is itself, a method "service/method". False: told. */
+/* Sets the policy's name: {} is "*", a service is its name, a method "service/method". Returns false after a
+ * diagnostic. */
 static bool node_policy_name(const struct node *node, char name[NAME_ROOM])
 {
     const json_t *service = json_object_get(node->object, "service"), *method = json_object_get(node->object, "method");
@@ -315,7 +317,7 @@ static bool node_policy_name(const struct node *node, char name[NAME_ROOM])
     return true;
 }
 
-/* False: there is no room for more. */
+/* Returns false if no further policy can be added. */
 static bool node_add_policy(struct conf *conf, const struct node *node, const struct conf_policy *policy)
 {
     char name[NAME_ROOM];
@@ -342,7 +344,7 @@ static bool node_add_policy(struct conf *conf, const struct node *node, const st
     return true;
 }
 
-/* An entry without names is for nobody, and gRPC skips it. */
+/* An entry without names applies to no method; gRPC skips it, too. */
 static bool method_add_policies(struct conf *conf, const struct node *method, const struct conf_policy *policy)
 {
     const json_t *names = json_object_get(method->object, "name");
@@ -358,7 +360,7 @@ static bool method_add_policies(struct conf *conf, const struct node *method, co
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- the file ---- */
 
 static void config_read(struct conf *conf, const struct node *config)
 {

@@ -1,13 +1,13 @@
 /* ini.c - reads bide.conf.
  *
- * inih cuts lines into keys and values, but it cuts long lines and long names silently, says nothing of an empty
- * section and does not say where it is. So our own reader sees each line before inih does: it counts, takes off
- * comments and blanks, keeps the section heads to itself, and tells what inih could only skip. A list may go on in the
- * next line if that one is indented and is no key of its own.
+ * inih splits lines into keys and values, but it truncates long lines and names silently, does not report empty
+ * sections and does not tell its position. Therefore on_read_line sees every line before inih does: it counts lines,
+ * strips comments and blanks, handles section headings itself, and reports whatever inih would only skip. A list may
+ * continue in the next line if that line is indented and is not a key.
  *
- * Then the sections are resolved, each from what it extends: the order in the file does not matter. A section whose
- * values could not all be read is not checked as a whole, and neither is what extends it: it would only say things that
- * are not so. */
+ * Afterwards the sections are resolved, each after the section that it extends, so their order in the file does not
+ * matter. A section with a value that could not be parsed is not checked for contradictions, nor are the sections that
+ * extend it: the check would report problems that do not exist. */
 #include <ctype.h>
 #include <ini.h>
 #include <stdio.h>
@@ -20,14 +20,14 @@
 enum section_state { SECTION_UNRESOLVED, SECTION_RESOLVING, SECTION_RESOLVED };
 
 struct section {
-    char *extends; /* NULL: nothing said */
+    char *extends; /* NULL: not given */
     unsigned extends_line;
     size_t first, count; /* its entries */
     enum section_state section_state;
-    bool incomplete; /* a field of it, or of what it extends, could not be read */
+    bool incomplete; /* a field of the section or of its base could not be parsed */
 };
 
-/* A key that is known, and is there once in its section. */
+/* A known key, unique in its section. */
 struct entry {
     struct conf_key key;
     unsigned line;
@@ -35,20 +35,20 @@ struct entry {
 };
 
 struct file {
-    struct conf *conf; /* policy[i] is what section[i] comes to */
+    struct conf *conf; /* policy[i] is the result of section[i] */
     struct conf_diagnostics *diagnostics;
     struct section *section;
     size_t sections;
     struct entry *entry;
     size_t entries, entry_room;
-    struct bide_text rest; /* what is still to be read */
+    struct bide_text rest; /* text not read yet */
     unsigned line;
-    bool continues; /* this line goes on with the last entry */
+    bool continues; /* the current line continues the last entry */
     bool may_continue;
-    bool failed; /* no memory, or too many sections: nothing more is read */
+    bool failed; /* out of memory or too many sections: stop reading */
 };
 
-/* ---- telling ---- */
+/* ---- diagnostics ---- */
 
 static const char *section_name(const struct file *file, size_t section)
 {
@@ -71,8 +71,7 @@ static void report_unknown_key(struct file *file, const char *key, const char *v
 {
     size_t length = strlen(key);
     const char *suggestion = NULL;
-    if (conf_diagnostics_have_room(
-            file->diagnostics)) /* else nobody will read it, and a million such lines would take a minute */
+    if (conf_diagnostics_have_room(file->diagnostics)) /* else a file of a million such lines takes a minute */
         suggestion = conf_key_suggest(key, length);
     bool counts_retries = suggestion != NULL && strcmp(suggestion, "attempts") == 0 && strstr(key, "retr") != NULL;
     conf_diagnostics_add(file->diagnostics, file->line, "[%s] %s = %s: no such key%s%s%s%s",
@@ -91,7 +90,7 @@ static void file_out_of_memory(struct file *file)
 
 /* ---- sections and entries ---- */
 
-/* A section that is there twice is kept twice: its keys are looked at all the same. */
+/* A duplicate section is stored as well, so that its keys are checked. */
 static void file_begin_section(struct file *file, struct bide_text name)
 {
     const struct conf_policy *duplicate = conf_name_is_valid(name) ? conf_policy_by_name(file->conf, name) : NULL;
@@ -172,7 +171,7 @@ static void entry_continue(struct file *file, const char *value)
     snprintf(longer + before, size - before, " %s", value);
 }
 
-/* What inih found in a line. Our reader knows more of the section than it does. */
+/* The callback of inih for a key. The section is known from on_read_line, which also handles continued lines. */
 static int on_key_value(void *context, const char *section, const char *key, const char *value)
 {
     struct file *file = context;
@@ -218,7 +217,7 @@ static struct bide_text file_next_line(struct file *file)
     return line;
 }
 
-/* Without comment and blanks. A # or ; begins a comment where a word could begin. */
+/* Strips comment and surrounding blanks. A # or ; begins a comment at the start of the line or after a blank. */
 static struct bide_text line_content(struct bide_text line)
 {
     size_t end = 0;
@@ -254,7 +253,7 @@ static void file_parse_heading(struct file *file, struct bide_text text)
     file_begin_section(file, (struct bide_text){"?", 1});
 }
 
-/* Does inih get to see the line? What it would misread is told here instead. */
+/* Returns true if inih should parse the line. Lines that inih would misread are reported here. */
 static bool line_is_for_inih(struct file *file, struct bide_text line, struct bide_text text, size_t room)
 {
     bool key = memchr(text.at, '=', text.length) != NULL || memchr(text.at, ':', text.length) != NULL;
@@ -278,7 +277,7 @@ static bool line_is_for_inih(struct file *file, struct bide_text line, struct bi
     return true;
 }
 
-/* An ini_reader. What inih is not to see becomes an empty line. */
+/* The ini_reader of inih: passes the next line, or an empty line if inih should not see it. */
 static char *on_read_line(char *buffer, int room, void *context)
 {
     struct file *file = context;
@@ -301,11 +300,11 @@ static void section_apply_entry(struct file *file, size_t i, const struct entry 
     if (want == NULL)
         return;
     report_value(file, entry->line, i, conf_key_name(&entry->key), entry->value, want);
-    if (entry->key.field != NULL) /* a list has no bearing on the fields */
+    if (entry->key.field != NULL) /* lists do not influence the check of the fields */
         file->section[i].incomplete = true;
 }
 
-/* The line that sets a field in this section; 0: it has it from elsewhere. */
+/* Returns the line that sets a field in this section; 0 if the value is inherited. */
 static unsigned section_field_line(const struct file *file, size_t i, const struct conf_field *field)
 {
     const struct section *section = &file->section[i];
@@ -315,7 +314,8 @@ static unsigned section_field_line(const struct file *file, size_t i, const stru
     return 0;
 }
 
-/* The section as a whole. After each problem the field goes back to what it was before, and the rest is looked at. */
+/* Checks the combination of fields. After each problem the field is reset to its inherited value and the check
+ * repeated, so that all problems are found. */
 static void section_check(struct file *file, size_t i, const struct conf_pair *before)
 {
     struct conf_policy *policy = &file->conf->policy[i];
@@ -354,7 +354,7 @@ static void report_unknown_base(struct file *file, size_t i, struct bide_text na
                          suggestion.found != NULL ? suggestion.found : "", suggestion.found != NULL ? "?" : "");
 }
 
-/* Starts policy i from section j. */
+/* Initialises policy i with the result of section j. */
 static void section_extend(struct file *file, size_t i, size_t j)
 {
     struct conf_policy *policy = &file->conf->policy[i];
@@ -374,7 +374,8 @@ static void section_extend(struct file *file, size_t i, size_t j)
     file->section[i].incomplete = file->section[j].incomplete;
 }
 
-/* A section of that name comes before a preset; the section itself does not count. */
+/* Initialises policy i from its base. A section takes precedence over a preset of the same name, but a section that
+ * extends its own name means the preset. */
 static void section_start(struct file *file, size_t i)
 {
     struct section *section = &file->section[i];
@@ -428,7 +429,7 @@ void conf_ini_read(struct conf *conf, struct bide_text text, struct conf_diagnos
     struct file file = {.conf = conf, .diagnostics = diagnostics, .rest = text};
     int status = ini_parse_stream(on_read_line, &file, on_key_value, &file);
     if (status != 0 &&
-        diagnostics->count == 0) /* inih's own: no memory, or a line that it reads otherwise than we do */
+        diagnostics->count == 0) /* an error of inih itself: out of memory, or a line that it parses differently */
         conf_diagnostics_add(diagnostics, status > 0 ? (unsigned)status : 0, "cannot be parsed");
     for (size_t i = 0; i < file.sections && !file.failed; i++)
         section_resolve(&file, i);

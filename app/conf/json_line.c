@@ -1,7 +1,7 @@
-/* where.c - the line of a member in a JSON text.
+/* json_line.c - finds the line of a member in a JSON text.
  *
- * The text was read before and is well-formed, so this need not understand values, only pass over them: strings whole,
- * everything else up to the comma or bracket that ends it. Keys are compared as they are written, escapes and all. */
+ * The text has been parsed before and is well-formed, so values are only skipped: strings as a whole, everything else
+ * up to the comma or bracket after it. Keys are compared in their written form, including escapes. */
 #include "json_line.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void cursor_skip_string(struct cursor *c)
     c->at++;
 }
 
-/* Up to the comma or bracket behind it. */
+/* Skips a value, up to the comma or bracket after it. */
 static void cursor_skip_value(struct cursor *c)
 {
     int depth = 0;
@@ -42,7 +42,7 @@ static void cursor_skip_value(struct cursor *c)
     }
 }
 
-/* Goes from { to the key, which stays where `c` is; false: it is not there. */
+/* Moves from { to the given key. Returns false if there is no such key. */
 static bool cursor_find_key(struct cursor *c, const char *key, size_t length)
 {
     while (cursor_at_any(c, "{,")) {
@@ -61,7 +61,7 @@ static bool cursor_find_key(struct cursor *c, const char *key, size_t length)
     return false;
 }
 
-/* From a key to its value. */
+/* Moves from a key to its value. */
 static void cursor_enter_value(struct cursor *c)
 {
     cursor_skip_string(c);
@@ -70,7 +70,7 @@ static void cursor_enter_value(struct cursor *c)
     cursor_skip_blanks(c);
 }
 
-/* From [ to the n-th element. */
+/* Moves from [ to the n-th element. Returns false if there is none. */
 static bool cursor_find_element(struct cursor *c, unsigned long n)
 {
     for (unsigned long i = 0; cursor_at_any(c, "[,"); i++) {

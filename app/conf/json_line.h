@@ -1,11 +1,12 @@
-/* where.h - the line of a member in a JSON text: jansson keeps none once a text is read. */
+/* json_line.h - the line number of a member in a JSON text, which jansson does not keep. */
 #ifndef CONF_JSON_LINE_H
 #define CONF_JSON_LINE_H
 
 #include <bide/hint.h>
 
-/* The text must be well-formed. `path` is as "methodConfig[0].retryPolicy", "" the whole; `member` is a key there, or
- * NULL. The line of the deepest part of it that is there, from 1. */
+/* Returns the line, from 1, of a member in a well-formed text. `path` is such as "methodConfig[0].retryPolicy", or ""
+ * for the whole; `member` is a key there, or NULL. If it does not exist, the line of the deepest part of the path that
+ * does. */
 unsigned conf_json_line(struct bide_text text, const char *path, const char *member);
 
 #endif

@@ -1,4 +1,4 @@
-/* key.c - any key of a section: a field of the table, or one of the six lists. The file and --set both go by it. */
+/* key.c - the keys of a section: fields of the table and the six lists. Used for files and for --set. */
 #include <string.h>
 
 #include "rules.h"

@@ -1,9 +1,9 @@
-/* rules.c - "408, 429, 500-504" as rules of classify.h.
+/* rules.c - lists such as "408, 429, 500-504" as rules of classify.h.
  *
- * A number that is to be retried keeps what the engine's own table knows of it where that may be retried too: a 429
- * stays throttled, a 503 stays "unavailable", a 425 is worth one attempt only. Any other number becomes plainly
- * transient. Numbers in a row that come to the same are one rule. Rules that say permanent stand first, for the first
- * rule that holds a number decides: `permanent` is the exception from `retry`, whatever the order of the keys. */
+ * A number in a retry list keeps the classification of the engine's table if that is retryable: a 429 stays throttled,
+ * a 503 stays "unavailable", a 425 is retried only once. Any other number becomes transient. Adjacent numbers with the
+ * same classification share a rule. The engine takes the first rule that matches, so permanent rules come first: a
+ * permanent list overrides a retry list whatever the order of the keys. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +45,7 @@ bool conf_grpc_code(const char *name, size_t length, int32_t *code)
     return false;
 }
 
-/* Which list such numbers belong to; what is none of ours is as an exit code. */
+/* Returns the list with this range of numbers; for an unknown range, that of exit codes. */
 static const struct conf_list *list_by_span(struct conf_span allowed)
 {
     for (size_t i = 0; i < CONF_LISTS; i++)
@@ -72,7 +72,7 @@ static bool rules_contain(const struct conf_rules *rules, int32_t number)
     return false;
 }
 
-/* Adds one number, to the last rule if it goes on there. */
+/* Adds one number, by extending the last rule if possible. Returns false if there is no room. */
 static bool rules_add(struct conf_rules *rules, struct bide_rule rule)
 {
     struct bide_rule *last = rules->count > 0 ? &rules->rule[rules->count - 1] : NULL;
@@ -89,7 +89,7 @@ static bool rules_add(struct conf_rules *rules, struct bide_rule rule)
     return true;
 }
 
-/* "503" or, where numbers have names, "UNAVAILABLE". */
+/* Parses "503", or a gRPC code such as "UNAVAILABLE". */
 static bool parse_number(const struct conf_list *list, const char *text, size_t length, int32_t *number)
 {
     int64_t value;
@@ -113,7 +113,7 @@ static bool parse_span(const struct conf_list *list, const char *text, size_t le
 
 static const char *const too_many = "fewer numbers: there is room for 64 rules";
 
-/* One item of a list; its blanks are off. */
+/* Parses one trimmed item of a list and adds its rules. */
 static const char *rules_read_item(struct conf_rules *rules, const struct conf_list *list, struct conf_span allowed,
                                    enum bide_kind kind, struct bide_text item)
 {
@@ -151,7 +151,7 @@ static const char *rules_read_items(struct conf_rules *rules, const struct conf_
     }
 }
 
-/* Appends the rules of one half: those that say permanent, or the others. */
+/* Appends either the permanent or the retryable rules of `from`. Returns false if there is no room. */
 static bool rules_append_half(struct conf_rules *to, const struct conf_rules *from, bool permanent)
 {
     for (size_t i = 0; i < from->count; i++) {
@@ -164,7 +164,7 @@ static bool rules_append_half(struct conf_rules *to, const struct conf_rules *fr
     return true;
 }
 
-/* The list goes on with its own half, so that two lists come to the same as one that is as long. */
+/* New rules are added after those of the same half, so that two lists have the same result as their concatenation. */
 const char *conf_rules_read(struct conf_rules *rules, struct conf_span allowed, enum bide_kind kind, const char *list)
 {
     bool permanent = kind == BIDE_KIND_PERMANENT;
@@ -198,7 +198,7 @@ const struct bide_rules *conf_rules_for_engine(const struct conf_rules *rules, s
     return rules->count > 0 || rules->only ? into : NULL;
 }
 
-/* ---- writing ---- */
+/* ---- formatting ---- */
 
 bool conf_rules_has_list(const struct conf_rules *rules, bool permanent)
 {
@@ -208,7 +208,8 @@ bool conf_rules_has_list(const struct conf_rules *rules, bool permanent)
     return any;
 }
 
-/* Neighbours that differ only in what the table knows of them are one range again: 500-504. */
+/* Returns the end of a run of adjacent rules of one half. Rules that differ only in the engine's classification are
+ * written as one range: 500-504. */
 static size_t rules_run_end(const struct conf_rules *rules, size_t i, bool permanent)
 {
     size_t end = i + 1;

@@ -1,10 +1,10 @@
-/* rules.h - the six lists of a policy file that override the tables of classify.h: their keys, and their text. */
+/* rules.h - the six lists of a policy file that override the tables of classify.h: keys, parsing, formatting. */
 #ifndef CONF_RULES_H
 #define CONF_RULES_H
 
 #include "conf.h"
 
-#define CONF_LIST_SIZE 2048u /* room for any list: 64 ranges, or 17 names */
+#define CONF_LIST_SIZE 2048u /* enough for any list: 64 ranges, or 17 names */
 
 struct conf_list {
     const char *retry;     /* "retry_status" */
@@ -18,19 +18,19 @@ struct conf_list {
 #define CONF_LISTS 3u
 extern const struct conf_list conf_lists[CONF_LISTS];
 
-/* As conf_rules_read, but what the same key said before (in a section that is extended) is forgotten. */
+/* Like conf_rules_read, but drops the rules of the same kind first (those of the section that is extended). */
 const char *conf_rules_replace(struct conf_rules *rules, struct conf_span allowed, enum bide_kind kind,
                                const char *list);
 
-/* Does the key need to be written at all? */
+/* Returns true if the key has a value to be written. */
 bool conf_rules_has_list(const struct conf_rules *rules, bool permanent);
 
-/* The value of retry_ or permanent_, as it is read. Returns text. */
+/* Formats the value of the retry_ or permanent_ key. Returns text. */
 const char *conf_rules_format(char text[CONF_LIST_SIZE], const struct conf_list *list, const struct conf_rules *rules,
                               bool permanent);
 
-/* 14 -> "UNAVAILABLE"; "?" for what is no code. */
+/* 14 -> "UNAVAILABLE"; "?" for an invalid code. */
 const char *conf_grpc_name(int32_t code);
-bool conf_grpc_code(const char *name, size_t length, int32_t *code); /* capitals do not matter */
+bool conf_grpc_code(const char *name, size_t length, int32_t *code); /* ignores case */
 
 #endif

@@ -1,4 +1,5 @@
-/* near.c - the word that was meant, by edit distance: for messages, never for guessing a value. */
+/* suggest.c - suggestions for misspelt words by edit distance. They are used in messages only, never to guess a
+ * value. */
 #include <ctype.h>
 #include <string.h>
 
@@ -12,14 +13,14 @@ static unsigned min_unsigned(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* Capitals, and - for _, are what people mistake most and mean least: ATTEMPTS is as near as can be. */
+/* Case and '-' for '_' are frequent mistakes without meaning, so they do not count as a difference. */
 static bool chars_match(char a, char b)
 {
     return tolower((unsigned char)a) == tolower((unsigned char)b) || (a == '-' && b == '_') || (a == '_' && b == '-');
 }
 
-/* Insertions, deletions, replacements and swaps of neighbours that turn one word into the other. Three rows of the
- * usual table are enough; words longer than WORD_MAX are far from everything. */
+/* Returns the number of insertions, deletions, replacements and swaps of neighbours that turn one word into the other
+ * (optimal string alignment). Three rows of the table suffice. Words longer than WORD_MAX are far from every word. */
 static unsigned edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     unsigned row[3][WORD_MAX + 1];
@@ -45,9 +46,9 @@ void conf_suggestion_consider(struct conf_suggestion *suggestion, const char *ca
     size_t length = strlen(candidate), longer = length > suggestion->length ? length : suggestion->length;
     unsigned limit = suggestion->length < 3   ? 1
                      : suggestion->length < 8 ? 2
-                                              : 3; /* beyond it, a guess would only confuse */
+                                              : 3; /* beyond it a suggestion would confuse */
     if (longer - suggestion->length > limit || longer - length > limit)
-        return; /* that much is missing at least: not worth a look */
+        return; /* the difference in length alone exceeds the limit */
     unsigned distance = edit_distance(suggestion->word, suggestion->length, candidate, length);
     if (distance > limit || distance >= length || (suggestion->found != NULL && distance >= suggestion->distance))
         return;

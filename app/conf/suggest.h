@@ -1,17 +1,18 @@
-/* near.h - a search for the word that was meant, among candidates that come one by one. */
+/* suggest.h - search for the word nearest to a misspelt word, among candidates passed in turn. */
 #ifndef CONF_SUGGEST_H
 #define CONF_SUGGEST_H
 
 #include <stddef.h>
 
 struct conf_suggestion {
-    const char *word; /* the misspelt one */
+    const char *word; /* the misspelt word */
     size_t length;
-    const char *found; /* the meaning of the nearest so far; NULL: none was near enough */
+    const char *found; /* meaning of the nearest candidate so far; NULL: none is near */
     unsigned distance;
 };
 
-/* One more candidate, and what to say if it is the one. Of two that are as near, the first stays. */
+/* Compares one more candidate; `meaning` is the text to suggest if it is the nearest. The first of equally near
+ * candidates wins. */
 void conf_suggestion_consider(struct conf_suggestion *suggestion, const char *candidate, const char *meaning);
 
 #endif

@@ -1,4 +1,4 @@
-/* unit.c - values as people write them, exactly. No floating point, no locale, no rounding. */
+/* unit.c - parsing and formatting of values with units. Exact: no floating point, no locale, no rounding. */
 #include "unit.h"
 
 #include <inttypes.h>
@@ -15,8 +15,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* digits / fraction * scale, if that is a whole number that fits. Powers of ten that both have are taken off first, so
- * that the product overflows only where the result would. */
+/* Computes digits / fraction * scale, if the result is an integer that fits. Common powers of ten are cancelled first,
+ * so that the product overflows only if the result does. */
 static bool scale_decimal(int64_t digits, int64_t fraction, int64_t scale, int64_t *value)
 {
     for (; fraction > 1 && scale % 10 == 0; fraction /= 10)
@@ -48,11 +48,11 @@ bool conf_decimal_parse(const char *text, size_t length, int64_t scale, int64_t 
     return any && scale_decimal(digits, fraction, scale, value);
 }
 
-/* The largest first, as writing wants them. */
+/* Ordered from the largest unit, as formatting needs them. */
 static const struct {
     const char *name;
     int64_t ns;
-    bool whole; /* written only as a whole number: 90s, not 1.5m */
+    bool whole; /* used for whole numbers only: 90s, not 1.5m */
 } units[] = {
     {"d", DAY, true},     {"h", HOUR, true},      {"m", BIDE_MINUTE, true}, {"min", BIDE_MINUTE, true},
     {"s", BIDE_S, false}, {"ms", BIDE_MS, false}, {"us", BIDE_US, false},   {"ns", BIDE_NS, false},
@@ -75,12 +75,13 @@ bool conf_duration_parse(const char *text, size_t length, int64_t *ns)
     if (digits == length)
         return text_equals(text, length, "0") && conf_decimal_parse(text, length, 1, ns);
     for (size_t i = 0; i < UNITS; i++)
-        if (text_equals(text + digits, length - digits, units[i].name)) /* the number BIDE_NEVER is said by its word */
+        if (text_equals(text + digits, length - digits,
+                        units[i].name)) /* the number equal to BIDE_NEVER must be written as never */
             return conf_decimal_parse(text, digits, units[i].ns, ns) && *ns != BIDE_NEVER;
     return false;
 }
 
-/* amount / unit as a decimal without needless zeros. */
+/* Formats amount / unit as a decimal without trailing zeros. */
 static int print_decimal(char *text, size_t size, int64_t amount, int64_t unit)
 {
     int length = snprintf(text, size, "%" PRId64, amount / unit);
@@ -117,7 +118,7 @@ const char *conf_duration_format(char text[CONF_VALUE_SIZE], int64_t ns)
     return text;
 }
 
-/* "1m 40s": the larger unit, and what is left in the smaller one, rounded. */
+/* Formats two units, the smaller one rounded: "1m 40s". */
 static void format_two_units(char *text, int64_t ns, int64_t large_ns, int64_t small_ns)
 {
     const char *const names = large_ns == DAY ? "dh" : large_ns == HOUR ? "hm" : "ms";
@@ -127,7 +128,7 @@ static void format_two_units(char *text, int64_t ns, int64_t large_ns, int64_t s
         snprintf(text + length, CONF_VALUE_SIZE - (size_t)length, " %" PRId64 "%c", small % many, names[1]);
 }
 
-/* Three digits that matter: rounds to a hundredth, a tenth or a whole of the unit. */
+/* Rounds to three significant digits: a hundredth, a tenth or a whole of the unit. */
 static int64_t round_to_three_digits(int64_t ns, int64_t unit_ns)
 {
     int64_t step = ns < 10 * unit_ns ? unit_ns / 100 : ns < 100 * unit_ns ? unit_ns / 10 : unit_ns;
@@ -147,7 +148,7 @@ const char *conf_duration_format_short(char text[CONF_VALUE_SIZE], int64_t ns)
         int64_t limit_ns = small[i].ns == BIDE_S ? BIDE_MINUTE : 1000 * small[i].ns;
         int64_t value = ns < limit_ns ? round_to_three_digits(ns, small[i].ns) : limit_ns;
         if (value >= limit_ns)
-            continue; /* 999.9ms is a second */
+            continue; /* 999.9ms rounds to the next unit, 1s */
         int length = print_decimal(text, CONF_VALUE_SIZE, value, small[i].ns);
         snprintf(text + length, CONF_VALUE_SIZE - (size_t)length, "%s", small[i].name);
         return text;

@@ -1,7 +1,7 @@
-/* write.c - a policy as text: as a section of bide.conf, or as JSON with the same keys.
+/* write.c - writes a policy as a section of bide.conf, or as JSON with the same keys.
  *
- * A section says which preset it extends and only what differs from it, so it reads as a person would have written it.
- * The JSON says everything, each value as the text that a file would have. */
+ * A section names the preset that it extends and contains only the differences from it, as a person would write it. The
+ * JSON has every key, each value in the form of a file. */
 #include "write.h"
 
 #include <jansson.h>
@@ -12,7 +12,7 @@
 #include "conf_internal.h"
 #include "rules.h"
 
-#define COLUMNS 100 /* where a list goes on in the next line */
+#define COLUMNS 100 /* column at which a list is continued in the next line */
 
 void conf_report_losses(struct conf_diagnostics *losses, const struct conf_pair *original,
                         const struct conf_pair *exported)
@@ -37,7 +37,7 @@ const char *conf_format_seconds(char text[CONF_VALUE_SIZE], int64_t ns)
 
 /* ---- INI ---- */
 
-/* A list, broken after commas. */
+/* Prints a list, with line breaks after commas. */
 static void ini_print_list(FILE *out, const char *key, const char *list)
 {
     int column = fprintf(out, "%s = ", key);
@@ -120,13 +120,13 @@ static char *write_json(const struct conf_policy *policy)
     for (size_t i = 0; i < CONF_LISTS; i++)
         failed |= json_add_rules(keys, policy, &conf_lists[i]);
     json_t *json = json_pack("{s:s, s:s, s:o}", "name", policy->name, "extends", bide_preset_label(policy->preset),
-                             "keys", keys); /* takes the keys, also when it fails */
+                             "keys", keys); /* takes the reference to keys, even if it fails */
     char *text = failed != 0 || json == NULL ? NULL : json_dumps(json, JSON_INDENT(2));
     json_decref(json);
     return text;
 }
 
-/* ---- all ---- */
+/* ---- entry point ---- */
 
 static char *ensure_line_end(char *text)
 {
