@@ -1,4 +1,4 @@
-/* advise.c - the decision tree. See advise.h for the model. */
+/* advise.c - evaluates the decision tree of advise.h. */
 #include "advise.h"
 
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #define FEW_CLIENTS      10u
 #define MANY_CLIENTS     1000u
-#define BACKGROUND_NS    (300 * BIDE_S) /* who has longer than this is no longer waited for */
+#define BACKGROUND_NS    (300 * BIDE_S) /* a call with a longer deadline is a background job */
 #define FOREGROUND_LEAST 3u
 #define FOREGROUND_MOST  5u
 #define BACKGROUND_MOST  6u
@@ -34,9 +34,9 @@ static __attribute__((format(printf, 2, 3))) void advice_add_remark(struct expla
     a->remarks++;
 }
 
-/* ---- how many ---- */
+/* ---- number of clients ---- */
 
-/* A gate that is missing comes from the default preset; one that is there stays. */
+/* Adds a missing gate with the settings of the default preset; keeps a gate that exists. */
 static void require_gates(struct explain_advice *a)
 {
     struct conf_pair service;
@@ -69,9 +69,9 @@ static void advise_by_clients(struct explain_advice *a, uint64_t clients)
     }
 }
 
-/* ---- how soon ---- */
+/* ---- minimum wait ---- */
 
-/* Equal jitter waits half of its envelope at least. */
+/* Equal jitter waits at least half of its envelope, so the base must be twice the minimum. */
 static void advise_by_min_wait(struct explain_advice *a, int64_t least_ns)
 {
     struct bide_policy *p = &a->pair.policy;
@@ -88,7 +88,7 @@ static void advise_by_min_wait(struct explain_advice *a, int64_t least_ns)
     advice_add_remark(a, "floor = %s with full jitter guarantees the same and keeps later windows wider.", text);
 }
 
-/* ---- for whom ---- */
+/* ---- background or foreground ---- */
 
 static void advise_by_deadline(struct explain_advice *a)
 {
@@ -110,9 +110,10 @@ static void advise_by_deadline(struct explain_advice *a)
     advice_add_step(a, question, "no, deadline %s: %u attempts", text, p->attempts_max);
 }
 
-/* ---- how wide ---- */
+/* ---- thundering herd ---- */
 
-/* A herd of n over a window of w is n / w arrivals a second, whatever the shape: only width helps. */
+/* n clients that retry within a window of w seconds are n / w arrivals per second for any kind of jitter: only a wider
+ * window helps. */
 static void measure_herd(struct explain_advice *a, const struct explain_subject *subject)
 {
     struct bide_range w = explain_window(&a->pair.policy, (struct bide_step){0});
@@ -132,7 +133,7 @@ static void measure_herd(struct explain_advice *a, const struct explain_subject 
         rate, conf_duration_format_short(text, want_ns));
 }
 
-/* ---- the tree ---- */
+/* ---- entry point ---- */
 
 void explain_advise(struct explain_advice *a, const struct explain_subject *subject)
 {

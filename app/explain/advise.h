@@ -1,13 +1,13 @@
-/* advise.h - from the number of clients to a kind of jitter: the decision tree, walked.
+/* advise.h - advice from a decision tree: from the number of clients to a kind of jitter and the gates.
  *
- *     may the failure go away by itself?            no: do not retry           (the engine asks it of each failure)
+ *     may the failure go away by itself?            no: do not retry           (decided by the engine for each failure)
  *     is the request safe to repeat?                no: a key, or no retry     (likewise)
  *     how many clients may retry at one moment?     under 10 / to 1000 / more
- *     must there be a least wait?                   yes: equal jitter, which waits half of its envelope at least
- *     is it a long-running job in the background?   yes: decorrelated jitter; no: full jitter, 3 to 5 attempts
+ *     is a minimum wait required?                   yes: equal jitter, which waits at least half of its envelope
+ *     is it a long-running background job?          yes: decorrelated jitter; no: full jitter, 3 to 5 attempts
  *
- * Where the tree is silent or no longer holds, the step says what bide does instead. What comes out is a policy, made
- * from the one at hand by as few changes as will do, and the changes are named. */
+ * Where bide deviates from the tree, a remark says so. The result is a policy with as few changes as possible to the
+ * given policy; the changes are listed. */
 #ifndef EXPLAIN_ADVISE_H
 #define EXPLAIN_ADVISE_H
 
@@ -30,8 +30,8 @@ struct explain_advice {
     size_t branches;
     struct explain_remark remark[EXPLAIN_REMARKS_MAX];
     size_t remarks;
-    struct conf_pair pair;  /* what is recommended */
-    double herd_per_second; /* retries that arrive while the first window lasts, if all clients fail at once; 0: none */
+    struct conf_pair pair;  /* the recommended policy */
+    double herd_per_second; /* thundering herd: arrivals in the first window if all clients fail at once; 0: unknown */
 };
 
 void explain_advise(struct explain_advice *advice, const struct explain_subject *subject);

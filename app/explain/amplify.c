@@ -1,9 +1,9 @@
-/* amplify.c - requests for one request. See amplify.h for the formulas. */
+/* amplify.c - retry amplification: requests at the server per request of a user. See amplify.h for the formulas. */
 #include "amplify.h"
 
 #define NO_LIMIT 1e300
 
-/* By squaring, and min by hand: these two are not worth a libm in a program that starts in a millisecond. */
+/* By squaring; this and the minimum avoid loading libm in a program that starts in a millisecond. */
 static double power(double x, uint64_t n)
 {
     double product = 1.0;
@@ -17,7 +17,7 @@ static double min_double(double a, double b)
     return a < b ? a : b;
 }
 
-/* ---- without a budget ---- */
+/* ---- without budget ---- */
 
 uint64_t explain_requests_multiplied(uint32_t attempts, uint32_t layers)
 {
@@ -46,9 +46,9 @@ double explain_mean_attempts(uint64_t attempts_most, double p)
     return p >= 1.0 ? (double)attempts_most : (1.0 - power(p, attempts_most)) / (1.0 - p);
 }
 
-/* ---- with one ---- */
+/* ---- with budget ---- */
 
-/* Retries for each first attempt that tokens pay for; no limit if what a retry brings is what it costs. */
+/* Returns the retries per first attempt that tokens pay for; NO_LIMIT if a retry earns as much as it costs. */
 static double token_share(const struct bide_budget_config *b, double p, double rate)
 {
     double cost = b->cost_milli,
@@ -107,7 +107,7 @@ int64_t explain_budget_burst(const struct bide_budget_config *b)
     if (b->kind != BIDE_BUDGET_TOKENS)
         return EXPLAIN_UNLIMITED;
     int64_t level = b->capacity_milli - b->threshold_milli, each = (int64_t)b->cost_milli + b->cost_failure_milli;
-    bool strictly = b->threshold_milli > 0; /* more than the threshold, after the failure's cost */
+    bool strictly = b->threshold_milli > 0; /* the level must exceed the threshold after the cost of the failure */
     return each == 0 ? EXPLAIN_UNLIMITED : (level - strictly) / each;
 }
 

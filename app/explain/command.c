@@ -1,8 +1,8 @@
-/* explain.c - `bide explain`: the table of its options, and which of its four answers is wanted.
+/* command.c - `bide explain`: the option table, and the choice between its four functions.
  *
- * A policy is explained as a whole (app/explain: schedule, load, classes of failure, findings, advice); one outcome is
- * judged by it; it is written in another format; or all names are listed. Operands are a policy and an outcome, in any
- * order: what reads as an outcome is one, everything else names a policy. */
+ * It reports on a policy (schedule, load, classes of failure, findings, advice), predicts the verdict for an outcome,
+ * writes a policy in another format, or lists all names. Operands are a policy and an outcome in any order: a word that
+ * names an outcome is one, any other word names a policy. */
 #include "common/commands.h"
 #include "common/policy.h"
 #include "common/term.h"
@@ -15,18 +15,18 @@
 
 #include "report.h"
 
-#define EXIT_FOUND  1 /* --strict, and there was something */
+#define EXIT_FOUND  1 /* --strict found something */
 #define LAYERS_MAX  64u
-#define ATTEMPT_MAX 1000 /* each one before it is gone through */
+#define ATTEMPT_MAX 1000 /* every earlier attempt is executed */
 #define CLIENTS_MAX INT64_C(1000000000000)
-#define RATE_MAX    INT64_C(1000000000) /* a second */
+#define RATE_MAX    INT64_C(1000000000) /* per second */
 
 struct settings {
     struct cli_policy options;
     struct explain_subject subject;
     bool strict, json, list, has_report_option;
     const char *format;
-    /* of one outcome */
+    /* for an outcome */
     const char *method;
     const char *retry_after;
     const char *date;
@@ -36,7 +36,7 @@ struct settings {
     int64_t elapsed_ns;
 };
 
-/* ---- reading options ---- */
+/* ---- option parsers ---- */
 
 static bool read_count(const char *value, int64_t most, int64_t *count)
 {
@@ -49,7 +49,7 @@ static const char *read_time(const char *value, int64_t *ns)
     return valid ? NULL : "a duration such as 200ms or 2s";
 }
 
-/* What only a whole policy has use for. */
+/* For an option that applies to a whole policy only. */
 static struct explain_subject *settings_subject(void *settings)
 {
     struct settings *s = settings;
@@ -62,7 +62,7 @@ static const char *read_slo(void *settings, const char *value)
     return read_time(value, &settings_subject(settings)->slo_ns);
 }
 
-/* Twice that must still be a wait. */
+/* Twice the value must be a valid wait. */
 static const char *read_min_wait(void *settings, const char *value)
 {
     int64_t *ns = &settings_subject(settings)->min_wait_ns;
@@ -116,7 +116,7 @@ SET(strict)
 SET(json)
 SET(list)
 
-static const char *const formats[] = {"ini", "json", "grpc", "envoy", NULL}; /* as enum conf_format */
+static const char *const formats[] = {"ini", "json", "grpc", "envoy", NULL}; /* in the order of enum conf_format */
 
 static const char *read_format(void *settings, const char *value)
 {
@@ -128,7 +128,7 @@ static const char *read_format(void *settings, const char *value)
     return "ini, json, grpc or envoy";
 }
 
-/* ---- reading options of one outcome ---- */
+/* ---- option parsers for an outcome ---- */
 
 static struct settings *settings_outcome(void *settings)
 {
@@ -153,7 +153,7 @@ static const char *set_key(void *settings, const char *value)
 
 static const char *read_retry_after(void *settings, const char *value)
 {
-    settings_outcome(settings)->retry_after = value; /* any text: servers send any */
+    settings_outcome(settings)->retry_after = value; /* any text, because servers send any */
     return NULL;
 }
 
@@ -195,7 +195,7 @@ static const char *read_elapsed(void *settings, const char *value)
     return conf_duration_parse(value, strlen(value), ns) && *ns == 0 ? NULL : read_time(value, ns);
 }
 
-/* ---- the table ---- */
+/* ---- option table ---- */
 
 static const struct cli_option own_options[] = {
     {.name = "slo",
@@ -321,7 +321,7 @@ const struct cli_command cli_explain = {
     .run = run,
 };
 
-/* ---- answers ---- */
+/* ---- output ---- */
 
 static struct explain_screen detect_screen(FILE *out)
 {
@@ -358,7 +358,7 @@ static int print_report(const struct settings *s, const struct conf_policy *poli
     return finish_output(written, found ? EXIT_FOUND : EXIT_SUCCESS);
 }
 
-/* By using `bide run` the user says that repeating is safe. */
+/* A user of `bide run` asserts that the command may be repeated. */
 static enum bide_safety safety_of(const struct settings *s, const struct explain_outcome_name *outcome_name)
 {
     enum bide_safety safety = outcome_name->source == EXPLAIN_EXIT ? BIDE_IDEMPOTENT : BIDE_SAFE;
@@ -447,7 +447,7 @@ struct operands {
     struct explain_outcome_name outcome_name;
 };
 
-/* NULL, or the word that fits nowhere; `want` says what would be right. */
+/* Sorts the operands into policy and outcome. Returns NULL, or the unexpected word, with the valid form in `want`. */
 static const char *parse_operands(struct operands *sorted, char **words, const char **want)
 {
     while (*words != NULL) {
@@ -470,7 +470,7 @@ static const char *parse_operands(struct operands *sorted, char **words, const c
     return NULL;
 }
 
-/* What does not go together; NULL: all is well. */
+/* Returns a message about options that exclude each other, or NULL. */
 static const char *find_conflict(const struct settings *s, const struct operands *o)
 {
     if (s->format != NULL && s->json)
@@ -509,7 +509,7 @@ static int run(void *settings, char **words)
     bool command = sorted.has_outcome && sorted.outcome_name.source == EXPLAIN_EXIT;
     if (!cli_policy_resolve(&cli_explain, &s->options, command ? BIDE_PRESET_COMMAND : BIDE_PRESET_SERVICE, &policy)) {
         bool unknown = sorted.policy != NULL && policy.name[0] == '\0';
-        if (unknown && strchr(sorted.policy, '#') == NULL) /* that one was meant as a policy */
+        if (unknown && strchr(sorted.policy, '#') == NULL) /* FILE#NAME can only mean a policy */
             cli_report(&cli_explain,
                        "an outcome is a status such as 503, exit 75, grpc UNAVAILABLE, ECONNRESET, timeout");
         return CLI_EXIT_BIDE_FAILED;

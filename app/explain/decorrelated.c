@@ -1,13 +1,13 @@
-/* spread.c - the distribution of decorrelated waits over cells. See spread.h for the model. */
+/* decorrelated.c - computes the distribution of decorrelated waits in bins. See decorrelated.h for the model. */
 #include "decorrelated.h"
 
 #include "core/saturate.h"
 
-#define BINS_PER_DOUBLING 64u /* cells to a doubling */
+#define BINS_PER_DOUBLING 64u
 
 /* ---- windows ---- */
 
-/* The windows only grow with the wait before, so its two ends are enough. */
+/* A window grows monotonically with the previous wait, so the two ends of its range suffice. */
 struct bide_range explain_window_after(const struct bide_policy *policy, struct bide_step step,
                                        struct bide_range before)
 {
@@ -26,9 +26,9 @@ struct bide_range explain_window(const struct bide_policy *policy, struct bide_s
     return explain_window_after(policy, step, before);
 }
 
-/* ---- cells ---- */
+/* ---- bins ---- */
 
-/* Where a cell begins, and how wide it is: 0, 1, ... 127 of 1 ns, then 128, 130, ... of 2, 256, 260, ... of 4. */
+/* Width and start of a bin: 0, 1, ... 127 of 1 ns each, then 128, 130, ... of 2 ns, 256, 260, ... of 4 ns. */
 static int64_t bin_width(uint32_t bin)
 {
     return bin < BINS_PER_DOUBLING ? 1 : INT64_C(1) << (bin / BINS_PER_DOUBLING - 1);
@@ -59,10 +59,10 @@ static int64_t bin_middle(const struct explain_distribution *s, uint32_t bin)
 
 void explain_distribution_start(struct explain_distribution *s)
 {
-    *s = (struct explain_distribution){.atom = 1.0}; /* at 0, which stands for the base */
+    *s = (struct explain_distribution){.atom = 1.0}; /* at 0, which the engine replaces by the base */
 }
 
-/* As if there were no cap: what the literal AWS form draws from before it cuts. */
+/* Returns the upper end without a cap: the literal AWS form draws from that window and caps the result. */
 static int64_t uncapped_hi(const struct bide_policy *policy, struct bide_step step)
 {
     struct bide_policy open = *policy;
@@ -70,7 +70,7 @@ static int64_t uncapped_hi(const struct bide_policy *policy, struct bide_step st
     return bide_backoff_window(&open, step).hi_ns;
 }
 
-/* The share of draws that are cut down to the cap. */
+/* Returns the share of draws that exceed the cap and become the cap. */
 static double capped_share(const struct bide_policy *policy, struct bide_step step, struct bide_range w)
 {
     if (policy->jitter != BIDE_JITTER_DECORRELATED_AWS)
@@ -79,8 +79,8 @@ static double capped_share(const struct bide_policy *policy, struct bide_step st
     return uncapped > w.hi_ns ? (double)(uncapped - w.hi_ns) / (double)(uncapped - w.lo_ns) : 0.0;
 }
 
-/* Spreads mass evenly over a window. All windows of a step begin at range.lo_ns, so each is its density in all cells
- * before its last one (`below`, added up from the far end later) and the rest, for that one. */
+/* Distributes mass evenly over a window. All windows of a step begin at range.lo_ns, so a window contributes its
+ * density to all bins before its last (`below`, summed from the far end later) and the remainder to the last. */
 static void distribution_add(struct explain_distribution *s, double *below, struct bide_range w, double mass)
 {
     uint32_t last = bin_index(w.hi_ns - s->range.lo_ns);

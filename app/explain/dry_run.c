@@ -1,4 +1,4 @@
-/* outcome.c - the engine's own answers to "what if". See outcome.h for the model. */
+/* dry_run.c - runs the engine with a scratch target to predict its verdicts. See dry_run.h for the model. */
 #include "dry_run.h"
 
 #include <stdio.h>
@@ -7,13 +7,13 @@
 #include "core/saturate.h"
 #include "decorrelated.h"
 
-#define BEGAN_NS    (3600 * BIDE_S) /* any instant: nothing depends on it */
+#define BEGAN_NS    (3600 * BIDE_S) /* an arbitrary instant */
 #define COUNT(of)   (sizeof(of) / sizeof *(of))
 #define BIT(reason) (UINT64_C(1) << BIDE_REASON_##reason)
 
-/* ---- the answer ---- */
+/* ---- prediction ---- */
 
-/* Fails attempts one after the other, in a way that every request survives, until the one that was asked for runs. */
+/* Fails earlier attempts with evidence "not sent", which any request may retry, until the requested attempt starts. */
 static struct bide_verdict call_advance_to_attempt(struct bide_call *call, const struct explain_case *s,
                                                    struct bide_verdict v, int64_t *now_ns)
 {
@@ -40,7 +40,7 @@ static int64_t hint_clamped(const struct bide_policy *p, int64_t hint_ns, int64_
     return core_max(own_ns, core_min(hint_ns, core_sum(own_ns, p->hint_over_ns)));
 }
 
-/* For people only: the engine has drawn already. */
+/* For display: repeats the engine's rule to get the window, as the engine returns only the drawn wait. */
 static struct bide_range hinted_window(const struct bide_policy *p, int64_t hint_ns, struct bide_range own)
 {
     if (p->hint_long == BIDE_HINT_LONG_CLAMP)
@@ -60,7 +60,7 @@ static bool hint_applies(const struct bide_policy *p, const struct bide_hint *hi
     return hint->kind == BIDE_HINT_WAIT && p->hint_rule != BIDE_HINT_RULE_IGNORE && !ignored && !zero;
 }
 
-/* All waits before were our own, so each was a step. */
+/* No earlier wait followed a hint, so each advanced the backoff by one step. */
 static struct bide_range wait_window(const struct explain_case *s, enum bide_reason reason)
 {
     const struct bide_policy *p = &s->pair.policy;
@@ -93,7 +93,7 @@ void explain_dry_run(struct explain_prediction *a, const struct explain_case *s)
 
 /* ---- gates ---- */
 
-/* A case in which nothing refuses but what is put back. */
+/* Returns a copy of the case in which no gate refuses; the caller restores one. */
 static struct explain_case case_loosened(const struct explain_case *s)
 {
     struct explain_case loose = *s;
@@ -142,7 +142,7 @@ static void restore_body(struct explain_case *loose, const struct explain_case *
     loose->outcome.flags |= s->outcome.flags & BIDE_FLAG_BODY_SPENT;
 }
 
-/* A gate only needs its bit. */
+/* For a gate that only needs its bit removed from `observe`. */
 static void restore_nothing(struct explain_case *loose, const struct explain_case *s)
 {
     (void)loose;
@@ -153,7 +153,7 @@ static const struct gate_question {
     const char *name;
     const char *question;
     void (*restore)(struct explain_case *loose, const struct explain_case *s);
-    uint32_t gate; /* enum bide_gate; 0: cannot be observed */
+    uint32_t gate; /* enum bide_gate; 0: cannot observe */
     uint64_t reasons;
 } gate_questions[EXPLAIN_GATES] = {
     {"key", "has it a key, if one is demanded?", restore_key, BIDE_GATE_KEY, BIT(KEY_REQUIRED)},
@@ -182,7 +182,8 @@ static void gate_run_alone(struct explain_gate *gate, const struct gate_question
     q->restore(&alone, s);
     explain_dry_run(&prediction, &alone);
     bool ends = prediction.verdict.action == BIDE_GIVE_UP || prediction.verdict.action == BIDE_DONE ||
-                prediction.verdict.reason == BIDE_REASON_BUDGET_EMPTY; /* a long poll waits first */
+                prediction.verdict.reason ==
+                    BIDE_REASON_BUDGET_EMPTY; /* with long_poll the engine waits once before it gives up */
     bool refuses = ends && q->reasons >> prediction.verdict.reason & 1;
     *gate = (struct explain_gate){.name = q->name, .question = q->question};
     if (refuses) {
@@ -202,7 +203,7 @@ void explain_gates(struct explain_gate gates[EXPLAIN_GATES], const struct explai
     }
 }
 
-/* ---- what would change it ---- */
+/* ---- changes that lead to a retry ---- */
 
 static bool change_add_key(struct explain_case *s, char *text)
 {
@@ -302,7 +303,8 @@ static bool change_prove_not_sent(struct explain_case *s, char *text)
     return sent;
 }
 
-/* Each changes the case and names itself; false: there is nothing to change. Those that people can do come first. */
+/* Each function applies its change to the case and describes it; it returns false if there is nothing to change.
+ * Changes that a user can make come first. */
 static bool (*const changes_known[])(struct explain_case *s, char *text) = {
     change_add_key,          change_one_more_attempt, change_longer_deadline, change_raise_hint_max,
     change_add_hint,         change_trust_server,     change_drop_hint,       change_prove_not_sent,
@@ -329,7 +331,7 @@ static size_t find_single_changes(struct explain_change *changes, const struct e
     return count;
 }
 
-/* The first pair that helps is enough. */
+/* Finds the first pair of changes that leads to a retry. */
 static size_t find_pair_of_changes(struct explain_change *change, const struct explain_case *s)
 {
     for (size_t i = 0; i < COUNT(changes_known); i++)
@@ -344,7 +346,7 @@ static size_t find_pair_of_changes(struct explain_change *change, const struct e
     return 0;
 }
 
-/* Of a retry: what it hangs on. */
+/* For a case that is retried: finds the condition without which it would not be. */
 static size_t find_conditions(struct explain_change *changes, const struct explain_case *s)
 {
     static const char *const names[] = {[BIDE_UNSAFE] = "",

@@ -1,11 +1,11 @@
-/* outcome.h - what the engine would do with one outcome, and why: by asking it.
+/* dry_run.h - predicts the engine's verdict for an outcome, and its reason, by executing the engine.
  *
- * A case is a call that has come to its n-th attempt, a fresh target, and the outcome of that attempt. The engine is
- * brought there (by failures that any request survives) and told the outcome; nothing here decides. Three questions are
- * put that way:
- *   - the answer itself;
- *   - each gate alone: everything else is loosened, and what the engine then says is that gate's word;
- *   - what would change the answer: one thing is changed, then two, until the engine says otherwise. */
+ * A case is a call at its n-th attempt, a fresh target, and the outcome of that attempt. The engine is led there by
+ * failures that any request may retry, and gets the outcome; nothing here decides. The engine is executed for three
+ * purposes:
+ *   - the verdict itself;
+ *   - each gate alone: all other gates are loosened, so the verdict is that of the remaining gate;
+ *   - changes: a setting is changed, then two settings, until the verdict is a retry. */
 #ifndef EXPLAIN_DRY_RUN_H
 #define EXPLAIN_DRY_RUN_H
 
@@ -16,18 +16,18 @@
 
 struct explain_case {
     struct conf_pair pair;
-    struct bide_request request; /* its deadline is left 0: the policy's counts */
+    struct bide_request request; /* its deadline is 0: that of the policy applies */
     struct bide_outcome outcome;
-    uint32_t attempt;   /* that ended so, from 1 */
-    int64_t elapsed_ns; /* since begin */
+    uint32_t attempt;   /* the attempt that ended with the outcome, from 1 */
+    int64_t elapsed_ns; /* since the call began */
 };
 
 struct explain_prediction {
     struct bide_verdict verdict;
-    struct bide_range wait; /* WAIT: what is drawn from, over all seeds */
-    int64_t wait_ns;        /* WAIT: what this seed draws */
-    int64_t elapsed_ns;     /* as asked for, or more: the waits before took that long */
-    bool reached;           /* false: the call was over before that attempt, and the verdict is of then */
+    struct bide_range wait; /* for WAIT: the window over all seeds */
+    int64_t wait_ns;        /* for WAIT: the wait drawn by this seed */
+    int64_t elapsed_ns;     /* as given, or more if the earlier waits took longer */
+    bool reached;           /* false: the call ended before that attempt, with this verdict */
 };
 
 void explain_dry_run(struct explain_prediction *prediction, const struct explain_case *situation);
@@ -36,9 +36,9 @@ void explain_dry_run(struct explain_prediction *prediction, const struct explain
 
 enum explain_gate_result {
     EXPLAIN_PASSES,
-    EXPLAIN_REFUSES,          /* and so decides */
-    EXPLAIN_WOULD_REFUSE_TOO, /* would refuse as well, but was not asked any more */
-    EXPLAIN_ONLY_OBSERVES,    /* would refuse, if it did not only observe */
+    EXPLAIN_REFUSES,          /* and decides */
+    EXPLAIN_WOULD_REFUSE_TOO, /* would refuse, but an earlier gate decided */
+    EXPLAIN_ONLY_OBSERVES,    /* would refuse, but is in observe mode */
 };
 
 struct explain_gate {
@@ -49,10 +49,10 @@ struct explain_gate {
 };
 #define EXPLAIN_GATES 12u
 
-/* In the order in which the engine asks. */
+/* Fills the gates in the order in which the engine applies them. */
 void explain_gates(struct explain_gate gates[EXPLAIN_GATES], const struct explain_case *situation);
 
-/* ---- what would change it ---- */
+/* ---- changes that lead to a retry ---- */
 
 #define EXPLAIN_CHANGES_MAX 4u
 
@@ -60,7 +60,8 @@ struct explain_change {
     char text[160]; /* "with an idempotency key: it would be retried" */
 };
 
-/* Returns how many; each alone (or, where nothing alone helps, as a pair) turns the answer round. */
+/* Returns how many changes were found. Each of them leads to a retry, alone or, if none does alone, as a pair. For a
+ * case that is retried anyway, the change is a condition that would prevent it. */
 size_t explain_changes(struct explain_change changes[EXPLAIN_CHANGES_MAX], const struct explain_case *situation);
 
 /* ---- classes of failure ---- */
@@ -80,7 +81,7 @@ struct explain_column {
 };
 extern const struct explain_column explain_columns[EXPLAIN_COLUMNS];
 
-/* What a first attempt that fails so would come to: class by safety and reach. */
+/* Predicts the verdict for a first attempt of each class of failure, by safety and evidence. */
 void explain_classes(struct explain_class classes[EXPLAIN_CLASSES], const struct conf_pair *pair, uint64_t seed);
 
 #endif

@@ -1,7 +1,7 @@
-/* finding.c - the checks, one function each, and the table of them. See finding.h for the model.
+/* finding.c - the checks of the policy linter, one function each, and their table. See finding.h for the model.
  *
- * A check gets everything and fills the finding's text and fix; it returns the severity, or NONE when there is nothing
- * to say. Times in sentences are short forms for people. */
+ * A check sets the text and the fix of its finding and returns the severity, or NONE if it finds nothing. Times in
+ * texts are rounded for people. */
 #include "finding.h"
 
 #include <math.h>
@@ -13,14 +13,14 @@
 #include "core/saturate.h"
 
 #define NONE          (-1)
-#define ATTEMPTS_MANY 6u             /* as most advise: 3 to 6 */
-#define CAP_LONG_NS   (120 * BIDE_S) /* as most advise: 30 to 120 s */
-#define BASE_SHORT_NS BIDE_MS        /* below it a wait is no wait for a server */
-#define RATE_SHARED   100.0          /* requests a second above which one budget for all is advised */
-#define FILL_LONG_S   600.0          /* a budget that takes so long to bind is none */
-#define SLOW_GROWTH   1500u          /* thousandths */
+#define ATTEMPTS_MANY 6u             /* common advice is 3 to 6 */
+#define CAP_LONG_NS   (120 * BIDE_S) /* common advice is 30 to 120 s */
+#define BASE_SHORT_NS BIDE_MS        /* a shorter wait does not relieve a server */
+#define RATE_SHARED   100.0          /* requests per second above which a shared budget is advised */
+#define FILL_LONG_S   600.0          /* a budget that binds only after this time protects nothing */
+#define SLOW_GROWTH   1500u          /* multiplier in thousandths */
 
-/* Complete, so that the check accepts it whatever was there before. */
+/* All keys that the check requires, whatever the previous kind of budget. */
 #define TOKENS                                                                                                         \
     "budget.kind = tokens, budget.capacity = 10, budget.earn_success = 0.1; and 1 for budget.cost, "                   \
     "budget.cost_throttled, budget.cost_timeout"
@@ -33,7 +33,7 @@ struct check_input {
     struct explain_finding *f;
 };
 
-/* ---- words ---- */
+/* ---- texts ---- */
 
 static __attribute__((format(printf, 2, 3))) void finding_set_text(struct explain_finding *f, const char *format, ...)
 {
@@ -65,7 +65,7 @@ static bool policy_retries(const struct check_input *v)
     return v->p->attempts_max > 1 && v->p->layer != BIDE_LAYER_NEVER;
 }
 
-/* ---- what cannot be meant ---- */
+/* ---- invalid policies ---- */
 
 static int check_cap_below_base(const struct check_input *v)
 {
@@ -126,7 +126,7 @@ static int check_no_wait(const struct check_input *v)
     return EXPLAIN_WARNING;
 }
 
-/* Growth matters from the second wait on. */
+/* Growth has an effect from the second wait on. */
 static int check_no_growth(const struct check_input *v)
 {
     if (!policy_retries(v) || v->p->attempts_max < 3 || v->p->backoff == BIDE_BACKOFF_NONE)
@@ -297,7 +297,7 @@ static int check_hints_ignored(const struct check_input *v)
     return EXPLAIN_WARNING;
 }
 
-/* A clamp cuts or lifts at our own backoff, which is jittered itself. */
+/* The clamp rule limits the hint by our own backoff, which is jittered. */
 static int check_hints_without_jitter(const struct check_input *v)
 {
     bool exact = v->p->hint_rule == BIDE_HINT_RULE_EXACT || v->p->hint_rule == BIDE_HINT_RULE_PUSHBACK;
@@ -308,7 +308,7 @@ static int check_hints_without_jitter(const struct check_input *v)
     return EXPLAIN_NOTE;
 }
 
-/* To give up on a long hint, and to give up because it ends after the deadline, is the same deed. */
+/* Giving up on a long hint and giving up because it ends after the deadline have the same effect. */
 static int check_hint_beyond_deadline(const struct check_input *v)
 {
     struct time_text most, deadline;
@@ -321,7 +321,7 @@ static int check_hint_beyond_deadline(const struct check_input *v)
     return EXPLAIN_NOTE;
 }
 
-/* ---- what may be repeated ---- */
+/* ---- idempotency ---- */
 
 static int check_unsafe_repeat(const struct check_input *v)
 {
@@ -358,7 +358,7 @@ static int check_observing(const struct check_input *v)
     return EXPLAIN_NOTE;
 }
 
-/* ---- the budget ---- */
+/* ---- budget ---- */
 
 static int check_no_budget(const struct check_input *v)
 {
@@ -381,7 +381,7 @@ static int check_budget_without_tokens(const struct check_input *v)
     return EXPLAIN_WARNING;
 }
 
-/* Seconds of total failure until a full bucket is empty; what flows in during that time included. */
+/* Returns the seconds of total failure until a full bucket is empty, with its income meanwhile; negative: never. */
 static double seconds_to_bind(const struct check_input *v, double rate)
 {
     const struct bide_budget_config *b = &v->t->budget;
@@ -454,7 +454,7 @@ static int check_budget_earns_in_outage(const struct check_input *v)
     return EXPLAIN_NOTE;
 }
 
-/* No policy can be right here: sharing is how a program opens its target. Whoever does so says --shared. */
+/* A policy cannot fix this: a target is shared by the way a program opens it. With --shared the user says so. */
 static int check_needs_sharing(const struct check_input *v)
 {
     double rate = explain_rate(v->subject);
@@ -468,7 +468,7 @@ static int check_needs_sharing(const struct check_input *v)
     return EXPLAIN_WARNING;
 }
 
-/* ---- the breaker ---- */
+/* ---- breaker ---- */
 
 static int check_no_breaker(const struct check_input *v)
 {
@@ -479,8 +479,8 @@ static int check_no_breaker(const struct check_input *v)
     return EXPLAIN_NOTE;
 }
 
-/* Of the retries that are wanted within some time of total failure, as many as the budget can pay: what a full one
- * holds, and what flows in meanwhile. */
+/* Returns how many of the wanted retries the budget can pay during some seconds of total failure: from a full bucket
+ * and its income meanwhile. */
 static double paid_retries(const struct check_input *v, double seconds, double wanted)
 {
     const struct bide_budget_config *b = &v->t->budget;
@@ -500,7 +500,7 @@ static double paid_retries(const struct check_input *v, double seconds, double w
     return paid < wanted ? paid : wanted;
 }
 
-/* Every attempt votes. An entry of a window of ten slots lives for its length at the longest. */
+/* Every attempt is a vote, and a vote stays in the window for at most its length. */
 static int check_breaker_never_opens(const struct check_input *v)
 {
     const struct bide_breaker_config *b = &v->t->breaker;
@@ -528,7 +528,7 @@ static int check_breaker_needs_all_failures(const struct check_input *v)
     return EXPLAIN_NOTE;
 }
 
-/* ---- more than one ---- */
+/* ---- layers and hedges ---- */
 
 static int check_layers_multiply(const struct check_input *v)
 {
@@ -552,7 +552,7 @@ static int check_hedges_without_budget(const struct check_input *v)
     return EXPLAIN_WARNING;
 }
 
-/* ---- all of them ---- */
+/* ---- table ---- */
 
 static const struct check {
     const char *id;
@@ -598,7 +598,7 @@ const char *explain_finding_id(size_t i)
     return i < CHECKS ? checks[i].id : NULL;
 }
 
-/* Worst first; equally bad ones as they were found. */
+/* Inserts a finding: the most severe first, equally severe findings in the order of the checks. */
 static void findings_insert(struct explain_findings *all, const struct explain_finding *found)
 {
     size_t at = all->count++;

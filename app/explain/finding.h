@@ -1,8 +1,8 @@
-/* finding.h - what is questionable about a policy: the linter.
+/* finding.h - the linter for policies.
  *
- * A list of checks, one function each. A finding has an id that stays (for scripts and suppressions), a sentence with
- * the numbers of this policy, and what would be right. Errors cannot be meant, warnings seldom are, notes are worth
- * knowing. Checks that need the traffic (--rate, --layers, --slo) are silent without it. */
+ * It is a list of checks, one function each. A finding has an id (for scripts), a sentence with the numbers of this
+ * policy, and a fix. An error is never intended, a warning rarely, a note is worth knowing. Checks that depend on the
+ * traffic (--rate, --layers, --slo) find nothing without it. */
 #ifndef EXPLAIN_FINDING_H
 #define EXPLAIN_FINDING_H
 
@@ -15,26 +15,26 @@ struct explain_finding {
     const char *id; /* "no-jitter" */
     enum explain_severity severity;
     char text[256];
-    char fix[192]; /* empty: nothing to do */
+    char fix[192]; /* empty: no action is needed */
 };
 
 #define EXPLAIN_FINDINGS_MAX 40u
 
 struct explain_findings {
-    struct explain_finding finding[EXPLAIN_FINDINGS_MAX]; /* the worst first */
+    struct explain_finding finding[EXPLAIN_FINDINGS_MAX]; /* the most severe first */
     size_t count;
 };
 
 void explain_run_checks(struct explain_findings *findings, const struct explain_subject *subject,
                         const struct explain_schedule *schedule);
 
-/* Anything worse than a note: what --strict asks. */
+/* Returns true if there is a finding above a note, for --strict. */
 bool explain_has_warnings(const struct explain_findings *findings);
 
 /* "note", "warning", "error". */
 const char *explain_severity_label(enum explain_severity severity);
 
-/* The ids there are, in the order in which they are looked for; NULL past the last. */
+/* Returns the i-th id in the order of the checks; NULL after the last. */
 const char *explain_finding_id(size_t i);
 
 #endif

@@ -1,4 +1,4 @@
-/* event.c - from words to an outcome. See event.h. */
+/* outcome_name.c - parses the name of an outcome. See outcome_name.h. */
 #include "outcome_name.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ struct name {
 #number, number                                                                                                \
     }
 
-/* Those that the table of bide_classify_errno knows, and a few that are permanent. */
+/* The errors in the table of bide_classify_errno, and some that are permanent. */
 static const struct name errnos[] = {
     NAMED_NUMBER(ECONNREFUSED),  NAMED_NUMBER(ECONNRESET),
     NAMED_NUMBER(ECONNABORTED),  NAMED_NUMBER(ETIMEDOUT),
@@ -73,7 +73,7 @@ static const struct name kinds[] = {
     {NULL, 0},
 };
 
-/* Everyday words for numbers of other tables. */
+/* Common words for numbers of other tables. */
 static const struct word {
     const char *word;
     enum explain_source source;
@@ -103,7 +103,7 @@ static bool is_number(const char *word)
     return word[0] != '\0' && word[strspn(word, "0123456789")] == '\0';
 }
 
-/* One that is too long for an int is too large for every table. */
+/* Returns -1, which no table contains, for a number that is too long for an int. */
 static int parse_number(const char *word)
 {
     return strlen(word) > 9 ? -1 : (int)strtol(word, NULL, 10);
@@ -178,7 +178,7 @@ static bool outcome_parse_alias(struct explain_outcome_name *outcome_name, const
     return true;
 }
 
-/* "exit" "75", or "exit:75". */
+/* Parses "exit" "75", or "exit:75". */
 static size_t outcome_parse_family(struct explain_outcome_name *outcome_name, char *const *words, const char **want)
 {
     for (size_t i = 0; i < FAMILIES; i++) {
@@ -187,7 +187,7 @@ static size_t outcome_parse_family(struct explain_outcome_name *outcome_name, ch
             continue;
         if (words[0][length] == ':')
             return family_parse(outcome_name, &families[i], words[0] + length + 1, want);
-        if (words[0][length] == '\0' && words[1] != NULL) /* alone it may name a policy: grpc is a preset */
+        if (words[0][length] == '\0' && words[1] != NULL) /* a word alone may name a policy: grpc is a preset */
             return family_parse(outcome_name, &families[i], words[1], want) ? 2 : 0;
     }
     return 0;
@@ -223,7 +223,7 @@ struct bide_outcome explain_outcome_name_classify(const struct explain_outcome_n
     return (struct bide_outcome){.kind = (enum bide_kind)outcome_name->number};
 }
 
-/* ---- reach ---- */
+/* ---- evidence ---- */
 
 const char *const explain_evidence_words[] = {"unknown", "not_sent", "rejected", "answered", "body_delivered", NULL};
 

@@ -1,7 +1,7 @@
-/* event.h - what happened to an attempt, in words: "503", "timeout", "exit 75", "grpc:UNAVAILABLE", "ECONNRESET".
+/* outcome_name.h - names of outcomes: "503", "timeout", "exit 75", "grpc:UNAVAILABLE", "ECONNRESET".
  *
- * The words only name a number of one of the tables of classify.h; what it means is looked up there, after the policy's
- * own rules. */
+ * A name stands for a number of one of the tables of classify.h. Its meaning is looked up there, after the policy's own
+ * rules. */
 #ifndef EXPLAIN_OUTCOME_NAME_H
 #define EXPLAIN_OUTCOME_NAME_H
 
@@ -12,17 +12,17 @@ enum explain_source { EXPLAIN_HTTP, EXPLAIN_GRPC, EXPLAIN_EXIT, EXPLAIN_ERRNO, E
 struct explain_outcome_name {
     enum explain_source source;
     int number;
-    char name[48]; /* as it is shown: "HTTP 503", "gRPC UNAVAILABLE" */
+    char name[48]; /* for display: "HTTP 503", "gRPC UNAVAILABLE" */
 };
 
-/* Reads one word, or two ("exit" "75"). Returns how many were used. 0: it is no such word, and then `want` is NULL; or
- * it is one, but wrong ("999"), and `want` says what would be right. */
+/* Parses one word, or two ("exit" "75"). Returns how many were used. Returns 0 with `want` NULL if the word names no
+ * outcome, and 0 with the valid form in `want` if the number is out of range ("999"). */
 size_t explain_outcome_name_parse(struct explain_outcome_name *outcome_name, char *const *words, const char **want);
 
 struct bide_outcome explain_outcome_name_classify(const struct explain_outcome_name *outcome_name,
                                                   const struct conf_policy *policy);
 
-/* "not_sent" -> BIDE_EVIDENCE_NOT_SENT; false for a word that is no reach. */
+/* Parses "not_sent" to BIDE_EVIDENCE_NOT_SENT. Returns false for an unknown word. */
 bool explain_evidence_parse(const char *word, enum bide_evidence *evidence);
 extern const char *const explain_evidence_words[];
 

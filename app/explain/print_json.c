@@ -1,13 +1,13 @@
-/* json.c - a report for programs: the same things under names that stay.
+/* print_json.c - prints a report as JSON.
  *
- * Times are nanoseconds in members that end in _ns; null means never or no limit. A tree that could not be built for
- * want of memory is NULL all the way up: jansson's "_new" setters pass that on, and the last one to look reports it. */
+ * Times are nanoseconds, in members that end in _ns; null means never or no limit. If memory is short, a tree is NULL:
+ * the "_new" setters of jansson propagate that, and print_tree reports it. */
 #include "report.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 
-/* ---- pieces ---- */
+/* ---- values ---- */
 
 static json_t *time_or_null(int64_t ns)
 {
@@ -19,7 +19,7 @@ static json_t *window_of(struct bide_range r)
     return json_pack("{s:o, s:o}", "lo_ns", time_or_null(r.lo_ns), "hi_ns", time_or_null(r.hi_ns));
 }
 
-/* Numbers beyond 2^63 are not integers in JSON that everybody reads. */
+/* Not every JSON reader accepts integers above 2^63. */
 static json_t *count_of(uint64_t n)
 {
     return n <= INT64_MAX ? json_integer((json_int_t)n) : json_real((double)n);
@@ -35,7 +35,7 @@ static json_t *fields_of(const struct conf_pair *pair)
     return fields;
 }
 
-/* False: it could not be made. Whether it could be written is the stream's to know. */
+/* Prints and frees the tree. Returns false if it could not be built; write errors remain in the stream. */
 static bool print_tree(FILE *out, json_t *tree)
 {
     char *text = tree != NULL ? json_dumps(tree, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) : NULL;

@@ -1,6 +1,6 @@
-/* show.c - a report for people: short, aligned, within the width of the terminal.
+/* print_text.c - prints a report as text: short, aligned, within the width of the terminal.
  *
- * Columns are padded by bytes, so what stands in them is plain ASCII; blocks and marks come last in a line or alone. */
+ * Columns are padded by bytes, so their content is ASCII; UTF-8 blocks and marks are last in a line or alone. */
 #include "report.h"
 
 #include <stdlib.h>
@@ -9,11 +9,11 @@
 #include "conf/diagnostics.h"
 #include "core/saturate.h"
 
-#define ROWS_MAX  10u /* waits shown one by one */
+#define ROWS_MAX  10u /* waits listed individually */
 #define BAR_LEAST 10u
 #define BAR_MOST  40u
 
-/* ---- words ---- */
+/* ---- formatting ---- */
 
 enum colour { PLAIN, DIM, BOLD, RED, GREEN, YELLOW };
 
@@ -32,7 +32,7 @@ static const char *format_time(struct time_text *w, int64_t ns)
     return conf_duration_format_short(w->text, ns);
 }
 
-/* "0..200ms", or one value where both ends are the same. */
+/* Formats "0..200ms", or a single value if both ends are equal. */
 static const char *format_range(struct time_text *w, struct bide_range r)
 {
     struct time_text lo, hi;
@@ -42,14 +42,14 @@ static const char *format_range(struct time_text *w, struct bide_range r)
     return w->text;
 }
 
-/* A field's value as a policy file has it. */
+/* Formats the value of a field as in a policy file. */
 static const char *field_text(char text[256], const struct conf_pair *pair, const char *key)
 {
     const struct conf_field *field = conf_field_find(key, strlen(key));
     return field != NULL ? conf_field_format(text, field, pair) : "?";
 }
 
-/* "full", for "full jitter"; "no" where a policy file has none. */
+/* Returns "full", as in "full jitter", or "no" for the value none. */
 static const char *kind_text(char text[256], const struct conf_pair *pair, const char *key)
 {
     const char *word = field_text(text, pair, key);
@@ -61,7 +61,7 @@ static void print_heading(const struct explain_screen *s, const char *text)
     fprintf(s->out, "\n%s%s%s\n", screen_colour(s, BOLD), text, screen_colour(s, PLAIN));
 }
 
-/* Text broken between words; further lines begin at the indent. The line is already begun, up to `at`. */
+/* The indent of continued lines, and the column at which the first line already is. */
 struct margin {
     unsigned indent, at;
 };
@@ -94,7 +94,7 @@ static void print_labelled(const struct explain_screen *s, const char *label, co
     print_wrapped(s, 14, text);
 }
 
-/* ---- the schedule ---- */
+/* ---- schedule ---- */
 
 static void print_head(const struct explain_screen *s, const struct explain_report *r)
 {
@@ -114,7 +114,7 @@ static void print_head(const struct explain_screen *s, const struct explain_repo
             format_time(&deadline, p->deadline_ns));
 }
 
-/* Where a wait may end, of the longest there is: nothing, then the window, with its mean marked. */
+/* Prints the window of a wait as a bar, scaled to the longest wait, with the mean marked. */
 static void print_window(const struct explain_screen *s, const struct explain_wait *w, int64_t longest_ns,
                          unsigned cells)
 {
@@ -129,7 +129,7 @@ static void print_window(const struct explain_screen *s, const struct explain_wa
     }
 }
 
-/* When the attempt after this wait starts at the latest, or that it may not. */
+/* Formats the latest start of the attempt after this wait, or that it may not start. */
 static const char *format_latest(struct time_text *text, const struct explain_schedule *schedule,
                                  const struct explain_wait *w)
 {
@@ -242,7 +242,7 @@ static void print_totals(const struct explain_screen *s, const struct explain_re
         print_sample(s, r);
 }
 
-/* ---- the load ---- */
+/* ---- load ---- */
 
 static void print_load_row(const struct explain_screen *s, const char *label, const double *x)
 {
@@ -331,7 +331,7 @@ static bool prediction_is_retry(const struct explain_prediction *a)
     return a->verdict.action == BIDE_WAIT && a->verdict.reason != BIDE_REASON_BUDGET_EMPTY;
 }
 
-/* "yes", "no", or where it depends on how far the request got, "some". */
+/* Returns "yes" or "no", or "some" if it depends on the evidence. */
 static const char *retried_word(const struct explain_prediction *cells, size_t count)
 {
     size_t retried = 0;
@@ -340,7 +340,7 @@ static const char *retried_word(const struct explain_prediction *cells, size_t c
     return retried == count ? "yes" : retried == 0 ? "no" : "some";
 }
 
-/* The wait of those that are retried, then the whys of those that are not, each once. */
+/* Formats the wait of the cells that are retried, then the reasons of the others, each once. */
 static void format_reasons(char *text, size_t size, const struct explain_class *c)
 {
     uint64_t listed = 0;

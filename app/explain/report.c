@@ -1,4 +1,4 @@
-/* report.c - asks every part once. See report.h. */
+/* report.c - computes all parts of a report. See report.h. */
 #include "report.h"
 
 void explain_report(struct explain_report *r)
@@ -21,5 +21,5 @@ void explain_verdict(struct explain_verdict *v)
     explain_gates(v->gates, &v->situation);
     v->change_count = explain_changes(v->changes, &v->situation);
     if (v->outcome_name.source == EXPLAIN_EXIT && v->prediction.verdict.action == BIDE_WAIT)
-        v->change_count = 0; /* a command has no other method */
+        v->change_count = 0; /* a command has no method that could change */
 }

@@ -1,4 +1,4 @@
-/* report.h - everything `bide explain` says, gathered before any of it is shown: as text (show.c) or JSON (json.c). */
+/* report.h - the complete result of `bide explain`, computed before print_text.c or print_json.c prints it. */
 #ifndef EXPLAIN_REPORT_H
 #define EXPLAIN_REPORT_H
 
@@ -13,7 +13,7 @@
 
 #define EXPLAIN_SAMPLE_MAX 16u
 
-/* Of a policy. Large: not for the stack. */
+/* The report on a policy. Too large for the stack. */
 struct explain_report {
     const struct conf_policy *policy;
     struct explain_subject subject;
@@ -21,7 +21,7 @@ struct explain_report {
     struct explain_amplification amplification;
     struct explain_class classes[EXPLAIN_CLASSES];
     struct explain_findings findings;
-    bool has_advice; /* it was asked to: --clients, --min-wait */
+    bool has_advice; /* requested by --clients or --min-wait */
     struct explain_advice advice;
     bool sampled; /* a seed was given */
     uint64_t seed;
@@ -29,16 +29,16 @@ struct explain_report {
     uint32_t samples;
 };
 
-/* Fills the rest from policy, subject, advises, sampled and seed. */
+/* Computes the report from policy, subject, has_advice, sampled and seed. */
 void explain_report(struct explain_report *report);
 
-/* Of one outcome. */
+/* The prediction for an outcome. */
 struct explain_verdict {
     const struct conf_policy *policy;
     struct explain_outcome_name outcome_name;
     struct explain_case situation;
     const char *method; /* or NULL */
-    const char *hint;   /* the Retry-After as it was given, or NULL */
+    const char *hint;   /* Retry-After as given, or NULL */
     bool sampled;       /* a seed was given */
     struct explain_prediction prediction;
     struct explain_gate gates[EXPLAIN_GATES];
@@ -46,12 +46,12 @@ struct explain_verdict {
     size_t change_count;
 };
 
-/* Fills answer, gates and changes from situation. */
+/* Computes prediction, gates and changes from situation. */
 void explain_verdict(struct explain_verdict *verdict);
 
-/* ---- showing ---- */
+/* ---- printing ---- */
 
-/* What the terminal can do. */
+/* The capabilities of the terminal. */
 struct explain_screen {
     FILE *out;
     bool colour;
@@ -62,11 +62,11 @@ struct explain_screen {
 void explain_print_report(const struct explain_screen *screen, const struct explain_report *report);
 void explain_print_verdict(const struct explain_screen *screen, const struct explain_verdict *verdict);
 
-/* One JSON object and a line end. False: no memory. */
+/* Each prints one JSON value and a line end. Returns false if out of memory. */
 bool explain_json_report(FILE *out, const struct explain_report *report);
 bool explain_json_verdict(FILE *out, const struct explain_verdict *verdict);
 
-/* The policies of a file (or none), each with the preset it goes back to, then the presets with what they are for. */
+/* Prints the policies of a file, if any, each with its preset, then the presets with their purpose. */
 void explain_print_list(const struct explain_screen *screen, const struct conf *conf);
 bool explain_json_list(FILE *out, const struct conf *conf);
 

@@ -1,4 +1,4 @@
-/* schedule.c - windows, means and sums of a policy whose every attempt fails. See schedule.h for the model. */
+/* schedule.c - windows, means and sums of the waits if every attempt fails. See schedule.h for the model. */
 #include "schedule.h"
 
 #include <bide/call.h>
@@ -6,7 +6,7 @@
 #include "core/saturate.h"
 #include "decorrelated.h"
 
-/* ---- the waits ---- */
+/* ---- waits ---- */
 
 static bool is_decorrelated(const struct bide_policy *p)
 {
@@ -36,7 +36,7 @@ static void schedule_decorrelated_waits(struct explain_schedule *s, const struct
     }
 }
 
-/* ---- the instants ---- */
+/* ---- instants ---- */
 
 static void schedule_place_attempts(struct explain_schedule *s)
 {
@@ -51,7 +51,7 @@ static void schedule_place_attempts(struct explain_schedule *s)
     }
 }
 
-/* What is beyond the list is as its last wait. */
+/* Unlisted waits are taken to equal the last listed wait. */
 static void schedule_add_unlisted(struct explain_schedule *s)
 {
     if (s->unlisted == 0)
@@ -61,7 +61,7 @@ static void schedule_add_unlisted(struct explain_schedule *s)
     s->waits_worst_ns = core_sum(s->waits_worst_ns, core_product(last->window.hi_ns, s->unlisted));
 }
 
-/* Of the attempts beyond the list, those that start before the deadline when each comes `every_ns` after the other. */
+/* Returns how many unlisted attempts start before the deadline if they follow each other after `every_ns`. */
 static uint32_t unlisted_before_deadline(const struct explain_schedule *s, int64_t last_ns, int64_t every_ns)
 {
     if (s->deadline_ns == BIDE_NEVER)
@@ -122,7 +122,7 @@ enum explain_binds explain_binds(const struct explain_schedule *s)
     return s->attempts_worst_case < s->attempts ? EXPLAIN_EITHER_BINDS : EXPLAIN_ATTEMPTS_BIND;
 }
 
-/* ---- the rule of a third ---- */
+/* ---- SLO ---- */
 
 struct explain_slo explain_slo(const struct explain_schedule *s, int64_t slo_ns)
 {
@@ -138,7 +138,7 @@ struct explain_slo explain_slo(const struct explain_schedule *s, int64_t slo_ns)
     return slo;
 }
 
-/* ---- one sequence ---- */
+/* ---- sample ---- */
 
 uint32_t explain_sample(const struct bide_policy *policy, uint64_t seed, int64_t *wait_ns, uint32_t most)
 {

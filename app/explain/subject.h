@@ -1,6 +1,6 @@
-/* subject.h - what is to be explained: one policy with the gates of its target, and what was said of the traffic.
+/* subject.h - the input of a report: a policy with the gates of its target, and the traffic as far as it is known.
  *
- * What nobody said is 0 and means unknown, never a guess: findings that need it are then not made. */
+ * 0 means unknown and is never replaced by a guess: checks that need the value then find nothing. */
 #ifndef EXPLAIN_SUBJECT_H
 #define EXPLAIN_SUBJECT_H
 
@@ -8,15 +8,16 @@
 
 struct explain_subject {
     const struct conf_pair *pair;
-    int64_t slo_ns;                /* what a user may wait in all; 0: not said */
-    int64_t rate_per_minute_milli; /* first attempts of one process to the target, thousandths a minute; 0: not said */
-    uint32_t layers;               /* that retry, one calling the next; at least 1 */
-    uint64_t clients;              /* that may fail at the same moment; 0: not said */
-    int64_t min_wait_ns;           /* no retry may come sooner; 0: no such wish */
-    bool shared;                   /* the rate is that of all processes of a host, which share the target */
+    int64_t slo_ns; /* time that a user may wait in total; 0: unknown */
+    int64_t
+        rate_per_minute_milli; /* first attempts of a process to the target, in thousandths per minute; 0: unknown */
+    uint32_t layers;           /* number of layers that retry, each calling the next; at least 1 */
+    uint64_t clients;          /* number of clients that may fail at the same moment; 0: unknown */
+    int64_t min_wait_ns;       /* minimum wait before a retry; 0: none required */
+    bool shared;               /* the rate is that of all processes of a host, which share the target */
 };
 
-/* First attempts a second; 0: not known. */
+/* Returns first attempts per second; 0: unknown. */
 static inline double explain_rate(const struct explain_subject *subject)
 {
     return (double)subject->rate_per_minute_milli / 60000.0;
