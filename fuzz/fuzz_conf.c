@@ -1,16 +1,16 @@
-/* fuzz_conf.c - whatever a policy file says, reading it is harmless, and what was understood can be written again.
+/* fuzz_conf.c - reading any policy file is safe, and an accepted policy can be written and read again.
  *
- * The input is read twice: as the bytes of a file, INI or JSON; and as choices of keys and values, so that an input of
- * a few bytes is a file that says much. What is refused is told, every line with the file's name; an INI's with a line
- * number too. What is accepted is valid, and written as INI it reads back as the same policy; the other formats are
- * made of it as well. */
+ * The input is used twice: as the bytes of an INI or JSON file, and as a sequence of choices of keys and values, so
+ * that a few bytes make a rich file. A rejected file has messages, each with the file's name and, for INI, a line
+ * number. An accepted policy is valid; written as INI it reads back as the same policy, and it can be written in the
+ * other formats. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "conf/conf.h"
 
-#define POLICIES 8 /* that are written again: a file of a thousand would teach nothing more */
+#define POLICIES 8 /* policies per file that are written: more would test nothing new */
 
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
@@ -60,7 +60,7 @@ static void check_policy(const struct conf_policy *policy)
     check_export(policy, CONF_ENVOY);
 }
 
-/* As the reader decides it: the first character that is no blank. */
+/* The reader's own rule: the first character that is not a blank. */
 static bool is_json(const uint8_t *data, size_t size)
 {
     size_t i = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
@@ -73,7 +73,7 @@ static void check_file(const uint8_t *data, size_t size)
 {
     char errors[CONF_ERROR_MAX];
     char *copy =
-        malloc(size + (size == 0)); /* of exactly its size: the address sanitizer sees all that is read too far */
+        malloc(size + (size == 0)); /* of exactly its size, so that the address sanitizer detects any read beyond it */
     struct conf conf;
     CHECK(copy != NULL);
     memcpy(copy, data, size);
@@ -95,7 +95,7 @@ static size_t fields(void)
     return count;
 }
 
-/* One line of a file from two bytes: a section, a list, or a key with a value that may suit it. */
+/* Makes a line of a file from two bytes: a section, a list, or a key with a value that may fit. */
 static int choose_line(char *text, size_t room, uint8_t first, uint8_t second)
 {
     static const char *const section_lines[] = {

@@ -1,4 +1,4 @@
-/* cli-docs-man.c - man pages, as scdoc source. */
+/* cli-docs-man.c - prints man pages as scdoc source. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,11 +7,12 @@
 #include "cli-docs.h"
 #include "conf/conf.h"
 
-#define LITERAL_WIDTH 70u /* of 80: man indents by 7 and scdoc by 4 more, and two blanks at the beginning are dropped */
+#define LITERAL_WIDTH 70u /* of 80 columns: man indents by 7 and scdoc by 4 more; the two leading blanks are dropped */
 
 /* ---- scdoc ---- */
 
-/* Text of one line, `typed` words in bold. scdoc's own characters are escaped; those of roff are scdoc's business. */
+/* Prints text of one line, with `literals` in bold. Escapes the characters that are special in scdoc, which escapes
+ * those of roff. */
 static void put_scdoc(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -29,7 +30,7 @@ static void put_text(const char *text)
     put_scdoc(text, strlen(text));
 }
 
-/* How many bytes of a text are lines that are kept. */
+/* Returns the length of the verbatim lines at the start of the text. */
 static size_t verbatim_length(const char *text)
 {
     size_t length = 0;
@@ -40,7 +41,7 @@ static size_t verbatim_length(const char *text)
     return length;
 }
 
-/* The same lines, rows of two columns folded to the width that a man page leaves them. To be freed. */
+/* Returns the verbatim lines, to be freed, with two-column rows folded to the width of a man page. */
 static char *verbatim_fold(const char *text, size_t length)
 {
     char *lines = strndup(text, length), *result = NULL;
@@ -54,7 +55,7 @@ static char *verbatim_fold(const char *text, size_t length)
     return result;
 }
 
-/* Lines that are kept: scdoc takes them literally between fences. Returns what follows them. */
+/* Prints verbatim lines between fences. Returns the text after them. */
 static const char *put_verbatim(const char *text, const char *indent)
 {
     size_t all = verbatim_length(text);
@@ -73,7 +74,7 @@ static const char *put_verbatim(const char *text, const char *indent)
     return text + all;
 }
 
-/* Prose as options.h describes it. */
+/* Prints prose in the format of options.h. */
 static void put_prose(const char *text, const char *indent)
 {
     while (*text != '\0') {
@@ -86,7 +87,7 @@ static void put_prose(const char *text, const char *indent)
         fputs(length > 0 ? indent : "", stdout);
         put_scdoc(text, length);
         text += length + (text[length] == '\n');
-        putchar(*text == '.' ? ' ' : '\n'); /* scdoc loses a full stop that begins a line */
+        putchar(*text == '.' ? ' ' : '\n'); /* scdoc drops a full stop at the start of a line */
     }
 }
 
@@ -182,7 +183,7 @@ static void man_command(const struct cli_command *command)
     man_see_also(command->name);
 }
 
-/* A topic of `bide help` as it stands, between fences. */
+/* Prints a topic of `bide help` verbatim. */
 static void man_topic(const char *title, const char *name)
 {
     char *text = NULL;

@@ -1,12 +1,12 @@
-/* cli-docs-shell.c - completions for bash, zsh and fish.
+/* cli-docs-shell.c - prints completions for bash, zsh and fish.
  *
- * Each is one file for all of bide, without anything that is read at run time but `bide help policies`. Behind the
- * options of a command that runs another one (options_first), the other command's own completion takes over. */
+ * Each is a single file for all of bide; the only command it executes at run time is `bide help policies`. After the
+ * options of a command that runs another command (options_first), the completion of that command takes over. */
 #include <string.h>
 
 #include "cli-docs.h"
 
-/* Inside '...' of a shell; what is in `special` gets a backslash. */
+/* Prints text inside single quotes of a shell, with a backslash before the characters in `special`. */
 static void put_quoted(const char *text, const char *special)
 {
     for (; *text != '\0'; text++) {
@@ -27,7 +27,7 @@ static void put_choices(const char *const *words)
         printf("%s%s", i > 0 ? " " : "", words[i]);
 }
 
-/* What an operand may be, besides files or the like. */
+/* Prints the words that an operand may be, in addition to files and the like. */
 static void put_operand_words(const struct cli_command *command)
 {
     for (size_t i = 0; command->operand_word(i) != NULL; i++)
@@ -66,7 +66,7 @@ static void bash_value(const struct cli_option *option)
     }
 }
 
-/* "--name | -n) ...;;" for options with values; in _bide_value. */
+/* Prints the cases "NAME:--option | NAME:-o) ...;;" of _bide_value for options with values. */
 static void bash_values(const struct cli_command *command)
 {
     struct docs_walk walk = {.command = command};
@@ -111,7 +111,7 @@ static void put_commands_with_options_first(void)
     printf(separator[0] == '\0' ? "''" : "");
 }
 
-/* What a command may be followed by. */
+/* Prints the shell functions that know options, values and operands. */
 static void bash_tables(void)
 {
     printf("_bide_words() {\n"
@@ -169,7 +169,7 @@ void docs_bash(void)
     printf("help --help --version $(compgen -c bide- | sed -E 's/^bide-//; /^(");
     for (size_t i = 0; docs_command(i) != NULL; i++)
         printf("%s%s", i > 0 ? "|" : "", docs_command(i)->name);
-    printf(")$/d')\"\n" /* those of others; ours are named once */
+    printf(")$/d')\"\n" /* programs of third parties; the built-in names are listed already */
            "        return\n"
            "    fi\n"
            "    case $command in\n"
@@ -202,7 +202,7 @@ static void zsh_action(const struct cli_option *option)
     case CLI_COMPLETE_DIRECTORY: printf("_files -/"); break;
     case CLI_COMPLETE_COMMAND:
         printf(" _command_names -e");
-        break; /* the blank: without it, -e would not be its first word */
+        break; /* without the blank, -e would not be a word of its own */
     case CLI_COMPLETE_POLICY: printf("_bide_policies"); break;
     case CLI_COMPLETE_NOTHING:
     default:
@@ -253,7 +253,7 @@ static void zsh_command(const struct cli_command *command)
     printf(" ;;\n");
 }
 
-/* A function that offers words, and files or the like. */
+/* Prints a function that offers words in addition to files and the like. */
 static void zsh_operands(const struct cli_command *command)
 {
     if (command->operand_word == NULL)
@@ -285,7 +285,7 @@ void docs_zsh(void)
         zsh_operands(docs_command(i));
     printf("_bide() {\n"
            "    local curcontext=$curcontext state line\n"
-           "    local -a subcommands topics\n" /* `commands` is what _command_names goes by */
+           "    local -a subcommands topics\n" /* not `commands`, which _command_names uses */
            "    subcommands=(\n");
     for (size_t i = 0; docs_command(i) != NULL; i++)
         zsh_described(docs_command(i)->name, docs_command(i)->summary);
@@ -334,8 +334,8 @@ static void fish_values(const struct cli_option *option)
     }
 }
 
-/* What is said of an option would stand behind each of its values too, so they have a line of their own. Of two lines
- * for one option the later one describes it. */
+/* fish would repeat the description of an option for each of its values, so the values have a line of their own,
+ * without a description. The later line describes the option. */
 static void fish_option(const struct cli_command *command, const struct cli_option *option)
 {
     if (option->choices != NULL || option->completion == CLI_COMPLETE_POLICY ||
@@ -349,7 +349,7 @@ static void fish_option(const struct cli_command *command, const struct cli_opti
     printf("'\n");
 }
 
-/* The options whose next word is their value: behind them another command may begin. */
+/* Prints the options that take the next word as value: another command may begin after it. */
 static void fish_options_with_values(const struct cli_command *command)
 {
     struct docs_walk walk = {.command = command};

@@ -1,18 +1,18 @@
-/* cli-docs.c - prints what the option tables say as man pages, completions and Markdown.
+/* cli-docs.c - prints the option tables of the commands as man pages, completions and Markdown.
  *
- *     cli-docs                   the subcommands it knows
- *     cli-docs check             complains about tables that contradict themselves
- *     cli-docs man NAME          scdoc source: of bide-NAME(1), of bide(1) for "bide", of bide.conf(5) for "bide.conf"
+ *     cli-docs                   lists the subcommands
+ *     cli-docs check             reports tables that contradict themselves
+ *     cli-docs man NAME          scdoc source of bide-NAME(1), of bide(1) for "bide", of bide.conf(5) for "bide.conf"
  *     cli-docs bash|zsh|fish     a completion file for bide
  *     cli-docs markdown NAME     the options of a subcommand, for its page in docs/
  *
- * The tables are linked in, so nothing that is printed here can disagree with the parser or with --help. */
+ * The tables are linked in, so the output cannot differ from the parser or from --help. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli-docs.h"
 
-static const struct cli_command *const commands[] = {CLI_TABLES}; /* the build knows which there are */
+static const struct cli_command *const commands[] = {CLI_TABLES}; /* defined by the build */
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -119,7 +119,7 @@ static int check_tables(void)
 
 #define PAGE_WIDTH 118u
 
-/* Words filled to the width of a page, continued under the item. */
+/* Prints words filled to the width of a page, indented under the list item. */
 static void fill_words(const char *text, size_t *at)
 {
     while (*text != '\0') {

@@ -1,16 +1,15 @@
-/* doc-tables.c - prints the tables of docs/ from the library itself, so that no page can say what the code does not.
+/* doc-tables.c - prints the tables of docs/ from the library, so that the pages cannot differ from the code.
  *
- *     doc_tables          the names of all tables
- *     doc_tables NAME     that table, as markdown
+ *     doc_tables          lists the names of all tables
+ *     doc_tables NAME     prints that table as Markdown
  *
- * Only the public API is asked, but for the names of CURLcodes and the keys of policy and scenario files. Defaults come
- * from a preset. What a field may be comes from the check: the field is set to a value that must be refused, and the
- * words of the refusal are printed. Which gate stands behind a why is found by making that gate refuse and looking at
- * whose counter moved.
- * tools/doc-tables puts the tables into the pages.
+ * Only the public API is used, except for the names of CURLcodes and the keys of policy and scenario files. Defaults
+ * come from a preset. The valid values of a field come from the check: the field is set to an invalid value, and the
+ * text of the error is printed. The gate behind a reason is found by a scenario in which that gate refuses, from the
+ * counter that moved. tools/doc-tables inserts the tables into the pages.
  *
- * A table that does not come out as expected (a field that is not refused, a gate that lets a call pass, a line too
- * long for a page) ends the program with a message and status 1. */
+ * If a table does not come out as expected (an invalid value is accepted, a gate does not refuse, a line is too long
+ * for a page), the program ends with a message and status 1. */
 #define _GNU_SOURCE
 #include <bide/bide.h>
 
@@ -58,7 +57,7 @@ __attribute__((format(printf, 1, 2))) static void print_line(const char *format,
     puts(text);
 }
 
-/* A short text by value, so that several can be made in one expression. */
+/* A short text by value, so that several can be formatted in one expression. */
 struct text {
     char text[256];
 };
@@ -73,9 +72,9 @@ __attribute__((format(printf, 1, 2))) static struct text text(const char *format
     return w;
 }
 
-#define LIST_MOST 64u /* columns; then a row is broken */
+#define LIST_MOST 64u /* columns; a longer list continues in another row */
 
-/* Adds an item to a list of words. */
+/* Appends an item to a list. */
 static void text_append(struct text *list, const char *separator, const char *item)
 {
     size_t used = strlen(list->text), left = sizeof list->text - used;
@@ -103,7 +102,7 @@ static struct text format_duration(int64_t ns)
     return text("0");
 }
 
-/* Thousandths as a decimal number without needless zeros. */
+/* Formats thousandths as a decimal number without trailing zeros. */
 static struct text format_thousandths(int64_t milli)
 {
     struct text w = text("%" PRId64 ".%03" PRId64, milli / 1000, milli % 1000);
@@ -179,8 +178,8 @@ static void preset_waits(void)
     }
 }
 
-/* Those from `first` on whose row says the same, one after the other until the list is long enough; they are then done.
- * False: none is left. */
+/* Lists the presets from `first` on that have the same row, until the list is long enough, and marks them as done.
+ * Returns false if there is none left. */
 static bool presets_alike(struct text (*cells)(enum bide_preset), unsigned first, bool *done, struct text *list)
 {
     struct text mine = cells((enum bide_preset)first);
@@ -193,7 +192,7 @@ static bool presets_alike(struct text (*cells)(enum bide_preset), unsigned first
     return list->text[0] != '\0';
 }
 
-/* Rows that say the same are one row, with all their presets; an empty row is left out. */
+/* Prints equal rows as one row with all their presets; leaves out empty rows. */
 static void print_grouped(struct text (*cells)(enum bide_preset))
 {
     bool done[BIDE_PRESET_COUNT] = {false};
@@ -291,19 +290,19 @@ static void preset_gates(void)
     print_grouped(gate_cells);
 }
 
-/* ---- fields: meaning, default, and what the check accepts ---- */
+/* ---- fields: meaning, default, accepted values ---- */
 
 enum type { COUNT, MILLI, TIME, CHOICE, FLAG, BITS };
 
-#define UNCHECKED INT64_MIN /* any value will do */
+#define UNCHECKED INT64_MIN /* any value is valid */
 
 struct field {
     const char *name;
     size_t offset;
     enum type type;
-    int64_t bad; /* a value that must be refused */
+    int64_t bad; /* a value that the check must reject */
     const char *meaning;
-    const char *const *words; /* of a CHOICE */
+    const char *const *words; /* for a CHOICE */
 };
 
 #define P(field) #field, offsetof(struct bide_policy, field)
@@ -428,7 +427,7 @@ static struct text format_value(const struct field *f, int64_t value)
     return text("%" PRId64, value);
 }
 
-/* A policy or a configuration, with the check that belongs to it. */
+/* A policy or a configuration, and which of the two checks applies. */
 union subject {
     struct bide_policy policy;
     struct bide_target_config config;
@@ -454,8 +453,8 @@ static enum bide_err run_check(const struct check *c, struct bide_problem *probl
                      : bide_target_config_check(&c->subject.config, problem);
 }
 
-/* The words for what would be right. Explanations after a semicolon, and the limit that all durations share, are left
- * to the page. */
+/* Formats the accepted values. Explanations after a semicolon, and the common limit of durations, are left to the
+ * page. */
 static struct text format_accepted(const struct field *f, bool policy)
 {
     struct check c = check_begin(policy);
@@ -514,7 +513,7 @@ static const char *const forms[] = {
     [CONF_BITS] = "words",    [CONF_WORD] = "word",
 };
 
-/* Those of a policy or of a target that begin with `prefix`; without one, those that have none. */
+/* Prints the keys of the policy or of the target that begin with `prefix`, or without prefix those that have none. */
 static void print_file_keys(bool of_target, const char *prefix)
 {
     const struct conf_field *field;
@@ -716,7 +715,7 @@ static void config_contradictions(void)
 
 /* ---- waits ---- */
 
-/* The windows of each kind of jitter. For the decorrelated ones the wait before is the longest there could be. */
+/* Prints the windows of each kind of jitter. For decorrelated jitter the previous wait is the longest possible. */
 static void backoff_windows(void)
 {
     print_line("| jitter | step 0 | 1 | 2 | 3 | 4 |");
@@ -740,7 +739,7 @@ static void backoff_windows(void)
 
 /* ---- whys and gates ---- */
 
-/* One call to one target, made so that one gate refuses. */
+/* A call and a target, prepared so that one gate refuses. */
 struct world {
     struct bide_policy policy;
     struct bide_target_config config;
@@ -763,7 +762,7 @@ static struct bide_verdict begin(struct world *w, struct bide_call *call)
     return bide_call_begin(call, &w->policy, &w->target, &w->request, w->now_ns);
 }
 
-/* A call that fails once, as an HTTP status says. */
+/* Begins a call and fails its first attempt with an HTTP status. */
 static struct bide_verdict begin_and_fail(struct world *w, struct bide_call *call, int status, struct bide_hint hint)
 {
     struct bide_outcome outcome = bide_classify_http(status, NULL);
@@ -815,7 +814,7 @@ static struct bide_verdict refuse_inner_layer(struct world *w)
     return begin_and_fail(w, &w->call, 503, no_hint);
 }
 
-/* Begins calls, each ended by its failure if it may start, until one may not. */
+/* Begins calls, which fail if they start, until a call is refused. */
 static struct bide_verdict until_refused(struct world *w, int status)
 {
     struct bide_verdict v = {0};
@@ -848,7 +847,7 @@ static struct bide_verdict refuse_breaker_open(struct world *w)
     return begin(w, &w->call);
 }
 
-/* Opened by one failure, then the open time has passed: the next call is the probe. */
+/* Opens the breaker by a failure and lets the open time pass: the next call is the probe. */
 static struct bide_verdict begin_probe(struct world *w)
 {
     w->config.breaker.kind = BIDE_BREAKER_BY_RUN;
@@ -919,7 +918,7 @@ static enum bide_gate gate_that_refused(const struct bide_target *target)
     return (enum bide_gate)print_gates;
 }
 
-/* The one gate that gives up with this why; 0: none does. */
+/* Returns the gate that gives up with this reason; 0 if there is none. */
 static enum bide_gate gate_of(enum bide_reason reason)
 {
     for (size_t i = 0; i < LENGTH(scenarios); i++) {
@@ -993,7 +992,7 @@ static struct text outcome_cells(struct bide_outcome o)
 
 typedef struct bide_outcome classifier(int number, const struct bide_rules *rules);
 
-/* Numbers in a row that mean the same are one row. */
+/* Adjacent numbers with the same classification are one row. */
 static void print_ranges(const char *title, classifier *classify, int first, int last)
 {
     print_line("| %s | kind | reach | flags |", title);
@@ -1023,7 +1022,7 @@ struct named {
     bool done;
 };
 
-/* As alike, for names of numbers. */
+/* Like presets_alike, for names of numbers. */
 static bool same_meaning(classifier *classify, struct named *first, const struct named *end, struct text *list)
 {
     struct text mine = outcome_cells(classify(first->number, NULL));
@@ -1078,7 +1077,7 @@ static struct bide_outcome classify_curl(int code, const struct bide_rules *rule
     return bide_classify_curl((CURLcode)code, rules);
 }
 
-/* The names are the table's own; "(20)" is not in use. */
+/* The names come from the library's table; "(20)" is unused. */
 static void print_curl(void)
 {
     static struct named codes[128];

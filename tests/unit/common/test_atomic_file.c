@@ -1,4 +1,4 @@
-/* Files that appear when they are whole, in a directory of the test's own. */
+/* test_atomic_file.c - atomic replacement of files, in a temporary directory. */
 #define _GNU_SOURCE
 #include "common/atomic_file.h"
 

@@ -1,4 +1,4 @@
-/* test_cli_options.c - command lines by a table: what is read, what is refused in which words, what --help prints. */
+/* test_options.c - the command-line parser: accepted words, error messages, and the output of --help. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,7 +104,7 @@ static struct cli_command command = {
 
 static char *out_text, *err_text;
 
-/* Runs it with these words, and catches what it says. */
+/* Runs the command with these words and captures its output. */
 static int run_words(const char *const *words)
 {
     char *argv[16] = {NULL};
@@ -124,7 +124,7 @@ static int run_words(const char *const *words)
     fclose(stderr);
     stdout = out;
     stderr = err;
-    static char *leak[64]; /* what the last run saw points into its words */
+    static char *leak[64]; /* the settings of the last run point into its words */
     static size_t leaks;
     for (size_t i = 0; all[i] != NULL; i++) {
         free(leak[leaks % 64]);
@@ -135,7 +135,7 @@ static int run_words(const char *const *words)
 
 #define RUN_WORDS(...) run_words((const char *const[]){__VA_ARGS__, NULL})
 
-/* It was refused, in these words and no others, and nothing ran. */
+/* Asserts that exactly this message was printed and the command did not run. */
 static void assert_refused(int status, const char *words)
 {
     char line[256];

@@ -1,4 +1,4 @@
-/* test_cli_policy.c - the options that every subcommand has: what they come to, and what is said if they do not. */
+/* test_policy.c - the policy options that all subcommands share: the resulting policy, and the error messages. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,7 +71,7 @@ static void assert_refused(int status, const char *words)
     assert_string_equal(message + 10, words);
 }
 
-/* A file in a directory of its own, with an empty home: nothing of this machine plays a part. */
+/* A temporary directory as working directory and home, so that no file of this machine is read. */
 static char directory[] = "/tmp/bide-test-XXXXXX";
 
 static int setup_directory(void **state)

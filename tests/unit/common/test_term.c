@@ -1,4 +1,4 @@
-/* test_cli_term.c - what a terminal can show: bars, sparklines, the line that is rewritten, and when not to. */
+/* test_term.c - terminal output: bars, sparklines, the rewritten line, and when it is left out. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,7 @@ static void sparkline_has_one_cell_per_value(void **state)
     assert_string_equal(cli_spark(&plain, text, values, 0, 8), "");
 }
 
-/* Rewrites one line into memory. */
+/* Returns the bytes that rewriting the line writes. */
 static char *rewrite_into_memory(struct cli_term term, const char *line)
 {
     static char *text;

@@ -1,4 +1,4 @@
-/* conf_text.h - a policy file as a string in a test, what is read from it, and what is told. */
+/* conf_text.h - reads a policy file from a string in a test, and keeps the policies and errors. */
 #ifndef TEST_CONF_TEXT_H
 #define TEST_CONF_TEXT_H
 
@@ -38,7 +38,7 @@ __attribute__((unused)) static void assert_reads(const char *text)
         fail_msg("not read:\n%s", errors);
 }
 
-/* All that is told, exactly. */
+/* Asserts that reading fails with exactly these errors. */
 __attribute__((unused)) static void assert_errors(const char *text, const char *expected)
 {
     assert_false(read_bytes(text, strlen(text)));

@@ -1,4 +1,4 @@
-/* test_conf.c - bide.conf: what a section comes to, and everything that can be wrong with a file. */
+/* test_conf.c - bide.conf: the policy of a section, and every mistake that a file can contain. */
 #include "conf_text.h"
 
 #define PAYMENTS "[payments]\nextends = payment\nattempts = 4\nbudget.capacity = 20\n"
@@ -380,13 +380,13 @@ static void number_listed_twice_is_one_rule(void **state)
 
 /* ---- the page ---- */
 
-/* The text of the n-th block of code in docs/policy-file.md; "" past the last. */
+/* Returns the text of the n-th code block of docs/policy-file.md; "" after the last. */
 static const char *page_code_block(unsigned n)
 {
     static char page[65536], text[8192];
     FILE *file = fopen("docs/policy-file.md", "r");
     if (file == NULL)
-        skip(); /* not started at the top of the repository */
+        skip(); /* not started in the top directory of the repository */
     page[fread(page, 1, sizeof page - 1, file)] = '\0';
     fclose(file);
     const char *at = page;

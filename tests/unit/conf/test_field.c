@@ -1,4 +1,4 @@
-/* test_conf_field.c - the one table of keys: complete, readable both ways, complaining in the words of a file. */
+/* test_field.c - the table of keys: complete, parsing and formatting, problems in the terms of a file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +51,7 @@ static size_t size_of(const struct conf_field *field)
     return field->form == CONF_TIME ? sizeof(int64_t) : field->form == CONF_FLAG ? sizeof(bool) : sizeof(uint32_t);
 }
 
-/* Bytes of a struct that no field sets. */
+/* Returns the number of bytes of a struct that no field covers. */
 static size_t uncovered(size_t size, bool of_target)
 {
     static unsigned char covered[1024];
@@ -65,7 +65,7 @@ static size_t uncovered(size_t size, bool of_target)
     return bytes;
 }
 
-/* Neither struct has padding. If this fails, one has a new field: give it a key. */
+/* Neither struct has padding. If this fails, a struct has a new field that needs a key. */
 static void every_struct_field_has_a_key(void **state)
 {
     const struct bide_policy *p = NULL;
@@ -127,7 +127,7 @@ static void rate_is_exact_or_rejected(void **state)
     assert_true(reads("budget.refill_per_minute", "1/min") && pair.target.budget.refill_per_minute_milli == 1000);
     assert_true(reads("budget.refill_per_minute", "6/h") && pair.target.budget.refill_per_minute_milli == 100);
     assert_true(reads("budget.refill_per_minute", "2") && pair.target.budget.refill_per_minute_milli == 2000);
-    assert_false(reads("budget.refill_per_minute", "10/h")); /* a sixth of a token a minute */
+    assert_false(reads("budget.refill_per_minute", "10/h")); /* a sixth of a token per minute */
     assert_false(reads("budget.refill_per_minute", "1/") || reads("budget.refill_per_minute", "/s"));
     assert_false(reads("budget.refill_per_minute", "1/week") || reads("budget.refill_per_minute", "9999999999/s"));
     assert_int_equal(pair.target.budget.refill_per_minute_milli, 2000);
@@ -254,7 +254,8 @@ static void nearest_of_several_words_is_suggested(void **state)
     assert_string_equal(conf_suggest("paymets", 7, words), "payments");
     assert_string_equal(conf_suggest("serach", 6, words), "search");
     assert_null(conf_suggest("orders", 6, words));
-    assert_string_equal(conf_suggest("ab", 2, (const char *const[]){"ba", NULL}), "ba"); /* a swap is one mistake */
+    assert_string_equal(conf_suggest("ab", 2, (const char *const[]){"ba", NULL}),
+                        "ba"); /* a swap is a single mistake */
 }
 
 /* ---- checks ---- */
@@ -314,7 +315,7 @@ static void flag_in_a_problem_is_named_without_its_value(void **state)
     assert_string_equal(problem.want, "100% or less (or set jitter_past_cap)");
 }
 
-/* Sets one field to each value of a few and looks at every complaint. */
+/* Sets each field to several values and inspects every problem. */
 static void no_problem_mentions_struct_members(void **state)
 {
     static const char *const values[] = {"0",      "1",          "999999h", "0x",       "1x",

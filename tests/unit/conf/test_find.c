@@ -1,7 +1,7 @@
-/* test_conf_find.c - which file is read, which of its policies was meant, and files that are none.
+/* test_find.c - which file is read, how a policy is looked up, and files that cannot be read.
  *
- * Each test has a directory of its own as working directory, HOME and everything. What is in /etc is not ours: a test
- * that would come to it only looks at messages. */
+ * Each test has a temporary directory as working directory and HOME. /etc is not under control of the tests: a test
+ * whose lookup may reach it checks messages only. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -88,7 +88,7 @@ static void file_given_as_policy_name_lists_its_policies(void **state)
     write_file("other.conf", "[a]\n[b]\n");
     assert_false(finds(NULL, "bide.conf"));
     assert_string_equal(errors, "bide.conf is a file: want bide.conf#NAME, one of: p, other.conf");
-    assert_true(finds(NULL, "other.conf")); /* a section of that name goes before */
+    assert_true(finds(NULL, "other.conf")); /* a section of that name takes precedence */
     assert_false(finds("other.conf", "other.conf"));
     assert_string_equal(errors, "other.conf is a file: want other.conf#NAME, one of: a, b");
     write_file("other.conf", "[a]\nx = 1\ny = 2\n");
@@ -142,7 +142,7 @@ static void missing_home_is_skipped(void **state)
     assert_non_null(strstr(errors, "no policy named p: "));
     setenv("HOME", "home", 1);
     write_file("home/.config/bide/bide.conf", "[p]\n");
-    assert_false(finds(NULL, "p")); /* a HOME that is not absolute is none */
+    assert_false(finds(NULL, "p")); /* a HOME that is not absolute is ignored */
 }
 
 static void overlong_home_is_harmless(void **state)
@@ -245,7 +245,7 @@ static void permission_error_is_reported(void **state)
     write_file("secret.conf", "[p]\n");
     assert_int_equal(chmod("secret.conf", 0), 0);
     if (access("secret.conf", R_OK) == 0)
-        return; /* the superuser may read all */
+        return; /* the superuser may read every file */
     assert_false(finds("secret.conf", "p"));
     assert_string_equal(errors, "secret.conf: cannot be read: Permission denied");
 }
@@ -255,7 +255,7 @@ static void endless_file_is_reported_after_the_size_limit(void **state)
     assert_false(finds("/dev/zero", "p"));
     assert_string_equal(errors, "/dev/zero: larger than 1048576 bytes: want a policy file");
     write_file("huge.conf", "[p]\n");
-    assert_int_equal(truncate("huge.conf", INT64_C(1) << 30), 0); /* a hole: it takes no place */
+    assert_int_equal(truncate("huge.conf", INT64_C(1) << 30), 0); /* a sparse file */
     assert_false(finds("huge.conf", "p"));
     assert_string_equal(errors, "huge.conf: larger than 1048576 bytes: want a policy file");
 }

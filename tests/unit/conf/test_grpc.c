@@ -1,11 +1,12 @@
-/* test_conf_grpc.c - gRPC service configs: what gRFC A6 asks for, restated; and what bide cannot do is an error. */
+/* test_grpc.c - gRPC service configs: the requirements of gRFC A6, and errors for settings that bide does not
+ * support. */
 #include "conf_text.h"
 
 #define RETRIES                                                                                                        \
     "\"maxAttempts\":4,\"initialBackoff\":\"0.1s\",\"maxBackoff\":\"1s\",\"backoffMultiplier\":2,"                     \
     "\"retryableStatusCodes\":[\"UNAVAILABLE\"]"
 
-/* A config whose one entry is for everybody. */
+/* Returns a config with a single entry, for every method. */
 static const char *config_with_method(const char *members)
 {
     static char text[2048];
@@ -13,7 +14,7 @@ static const char *config_with_method(const char *members)
     return text;
 }
 
-/* A retryPolicy with one member in place of the usual one. */
+/* Returns a config with a retryPolicy in which one member has this value; NULL leaves the member out. */
 static const char *config_with_retry_member(const char *member, const char *value)
 {
     static const char *const usual[][2] = {{"maxAttempts", "4"},
@@ -186,7 +187,7 @@ static void hedges_are_attempts_minus_one(void **state)
     assert_int_equal(default_policy()->attempts_max, 4);
     assert_int_equal(default_policy()->hedges_max, 3);
     assert_int_equal(default_policy()->hedge_delay_ns, 500 * BIDE_MS);
-    assert_int_equal(policy_of("*")->grpc.count, 2); /* 13 and 14 are neighbours, but not alike */
+    assert_int_equal(policy_of("*")->grpc.count, 2); /* 13 and 14 are adjacent, but classified differently */
 }
 
 static void without_hedging_delay_hedges_start_at_once(void **state)
@@ -196,7 +197,7 @@ static void without_hedging_delay_hedges_start_at_once(void **state)
     assert_int_equal(default_policy()->hedges_max, 1);
     assert_int_equal(default_policy()->hedge_delay_ns, 0);
     const struct bide_rules *rules = conf_rules_for_engine(&policy_of("*")->grpc, &space);
-    assert_int_equal(bide_classify_grpc(14, rules).kind, BIDE_KIND_PERMANENT); /* nothing is non-fatal */
+    assert_int_equal(bide_classify_grpc(14, rules).kind, BIDE_KIND_PERMANENT); /* no code is non-fatal */
 }
 
 static void too_many_hedges_are_rejected(void **state)
@@ -227,7 +228,7 @@ static void tokens_are_truncated_to_thousandths(void **state)
     assert_budget("{\"maxTokens\":10,\"tokenRatio\":0.5466}", 10000, 546);
     assert_budget("{\"maxTokens\":1000,\"tokenRatio\":1}", 1000000, 1000);
     assert_budget("{\"maxTokens\":2.5,\"tokenRatio\":0.001}", 2500, 1);
-    for (int i = 1; i < 1000; i++) { /* no double is a thousandth: none may lose one */
+    for (int i = 1; i < 1000; i++) { /* no double equals a thousandth exactly: none may lose a thousandth */
         char text[64];
         snprintf(text, sizeof text, "{\"maxTokens\":10,\"tokenRatio\":0.%03d}", i);
         assert_budget(text, 10000, (uint32_t)i);

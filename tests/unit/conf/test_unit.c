@@ -1,4 +1,4 @@
-/* test_conf_unit.c - values as people write them: exact in, exact out. */
+/* test_unit.c - values with units: exact parsing and formatting. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,7 +88,7 @@ static void duration_overflow_is_rejected_not_wrapped(void **state)
 {
     assert_false(is_duration("365243d"));
     assert_false(is_duration("9223372037s"));
-    assert_false(is_duration("9223372036854775807ns")); /* that number is said by the word never */
+    assert_false(is_duration("9223372036854775807ns")); /* this number must be written as never */
     assert_true(is_duration("36500d"));
 }
 

@@ -1,4 +1,4 @@
-/* test_conf_write.c - a policy as text: INI reads back as the same policy, and what others cannot say is told. */
+/* test_write.c - policies as text: INI reads back as the same policy, and losses of other formats are reported. */
 #include <jansson.h>
 
 #include "conf_text.h"
@@ -110,7 +110,7 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* A value of the field's form, often one that is allowed there. */
+/* Formats a value of the field's form that is often valid. */
 static void random_value(char text[256], const struct conf_field *field, uint64_t *random)
 {
     static const char *const units[] = {"ns", "us", "ms", "s", "m", "h"};
@@ -135,7 +135,7 @@ static void random_value(char text[256], const struct conf_field *field, uint64_
     }
 }
 
-/* Numbers in any order, some in ranges. */
+/* Adds numbers in any order, some in ranges. */
 static void random_rules(struct conf_rules *rules, struct conf_span allowed, uint64_t *random)
 {
     for (uint64_t n = next_random(random) % 6; n > 0; n--) {
@@ -157,7 +157,7 @@ static size_t fields(void)
     return count;
 }
 
-/* Changes that leave the policy valid are kept. */
+/* Keeps only changes that leave the policy valid. */
 static struct conf_policy random_policy(uint64_t *random)
 {
     struct conf_policy policy = preset((enum bide_preset)(next_random(random) % BIDE_PRESET_COUNT));
@@ -250,7 +250,7 @@ static void losses_of_the_grpc_format_are_reported(void **state)
     assert_true(losses_contain("grpc: breaker.kind = time_window becomes off"));
     assert_true(losses_contain("grpc: budget.cost = 1 becomes 0"));
     assert_true(losses_contain("grpc: retry_status = 429 cannot be said"));
-    assert_null(strstr(losses, "breaker.ratio")); /* it went with the breaker */
+    assert_null(strstr(losses, "breaker.ratio")); /* it is lost together with the breaker */
     assert_null(strstr(losses, "jitter_lo"));
 }
 
@@ -343,7 +343,7 @@ static void policy_without_retries_has_no_retry_policy(void **state)
     free(grpc);
 }
 
-/* Whatever the policy, both formats are JSON, and gRPC's is one that we read ourselves. */
+/* For any policy both formats are valid JSON, and the service config can be read back. */
 static void exported_formats_are_always_well_formed(void **state)
 {
     uint64_t random = UINT64_C(0x656e766f);

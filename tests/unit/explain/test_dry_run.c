@@ -1,7 +1,7 @@
-/* test_explain_outcome.c - one outcome: the words for it, the engine's answer, each gate's word, what would change it.
+/* test_dry_run.c - predictions for one outcome: its names, the verdict, each gate alone, and the changes.
  *
- * The answers are the engine's own, so what is tested is that it is asked the right question: that the gate which is
- * shown to refuse is the one that decided, that windows hold every draw, and that a change which is offered helps. */
+ * The verdicts come from the engine itself, so the tests check that it is executed with the right case: the gate shown
+ * as refusing is the gate that decided, the window contains every draw, and an offered change leads to a retry. */
 #define _GNU_SOURCE /* strtok_r, EAI_* */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@
 static struct explain_case situation;
 static struct explain_prediction prediction;
 
-/* A first attempt of a GET under a preset, that ended so. */
+/* Sets up the first attempt of a GET under a preset, with this outcome. */
 static void begin_case(enum bide_preset preset, struct bide_outcome outcome)
 {
     situation = (struct explain_case){.outcome = outcome, .attempt = 1, .request.safety = BIDE_SAFE, .request.seed = 7};
@@ -166,7 +166,7 @@ static void post_answered_503_is_not_repeated_without_key(void **state)
     situation.request.safety = BIDE_KEYED;
     assert_prediction(BIDE_WAIT, BIDE_REASON_SERVER_HINT);
     assert_int_equal(prediction.wait.lo_ns, 30 * S);
-    assert_int_equal(prediction.wait.hi_ns, 33 * S); /* ten per cent upwards */
+    assert_int_equal(prediction.wait.hi_ns, 33 * S); /* jitter adds up to ten per cent */
 }
 
 static void hostile_hints_never_make_a_retry_earlier(void **state)
@@ -263,7 +263,7 @@ static const struct explain_gate *refusing_gate(void)
     const struct explain_gate *found = NULL;
     for (size_t i = 0; i < EXPLAIN_GATES; i++)
         if (gates[i].result == EXPLAIN_REFUSES) {
-            assert_null(found); /* one decides */
+            assert_null(found); /* exactly one gate decides */
             found = &gates[i];
         }
     return found;
@@ -289,7 +289,7 @@ static void refusing_gate_is_the_one_that_decided(void **state)
         explain_dry_run(&prediction, &situation);
         explain_gates(gates, &situation);
         if (!prediction.reached && prediction.verdict.reason != BIDE_REASON_KEY_REQUIRED)
-            continue; /* it was over before */
+            continue; /* the call ended before */
         bool goes_on = prediction.verdict.action == BIDE_WAIT;
         const struct explain_gate *gate = refusing_gate();
         if (goes_on != (gate == NULL) || (gate != NULL && gate->reason != prediction.verdict.reason))
@@ -375,7 +375,7 @@ static void permanent_failure_has_no_helpful_change(void **state)
     assert_changes(0, NULL);
     begin_case(BIDE_PRESET_SERVICE, http_outcome(200));
     assert_changes(0, NULL);
-    begin_case(BIDE_PRESET_SERVICE, http_outcome(409)); /* unless it is an earlier copy of the same that still runs */
+    begin_case(BIDE_PRESET_SERVICE, http_outcome(409)); /* unless an earlier copy of the same request still runs */
     situation.request.safety = BIDE_UNSAFE;
     assert_changes(1, "with an idempotency key it would be retried");
 }
@@ -386,7 +386,7 @@ static void retry_names_its_condition(void **state)
     begin_case(BIDE_PRESET_SERVICE, http_outcome(503));
     situation.request.safety = BIDE_KEYED;
     assert_changes(1, "with no idempotency key it would not be retried");
-    situation.outcome.evidence = BIDE_EVIDENCE_NOT_SENT; /* then anything may be repeated */
+    situation.outcome.evidence = BIDE_EVIDENCE_NOT_SENT; /* then any request may be repeated */
     assert_changes(0, NULL);
 }
 

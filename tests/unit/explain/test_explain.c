@@ -1,6 +1,7 @@
-/* test_explain.c - the numbers of `bide explain`: windows, means, sums, what binds, the rule of a third, and the load.
+/* test_explain.c - the numbers of `bide explain`: windows, means, sums, the binding limit, the rule of a third, the
+ * load.
  *
- * Numbers that others have published are restated here as they come out, also where the published ones were wrong. */
+ * Published numbers are recomputed here, also where the published number was wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +55,7 @@ static void full_jitter_doubles_from_200_ms_with_half_as_mean(void **state)
     assert_window(2, 0, 800 * MS, 400 * MS);
 }
 
-/* 200 ms doubled seven times is 25.6 s: a cap of 30 s is reached by the wait after that, not by this one. */
+/* 200 ms doubled seven times is 25.6 s: the cap of 30 s is reached by the next wait. */
 static void wait_before_attempt_nine_is_25_6_s_and_the_next_is_capped(void **state)
 {
     (void)state;
@@ -75,7 +76,7 @@ static void equal_jitter_waits_at_least_half_with_three_quarters_as_mean(void **
     assert_window(1, 200 * MS, 400 * MS, 300 * MS);
 }
 
-/* Without a cap in sight the mean obeys m' = (base + 3 m) / 2, from the base. */
+/* Below the cap the mean follows m' = (base + 3 m) / 2, starting at the base. */
 static void decorrelated_means_follow_their_recursion_below_the_cap(void **state)
 {
     (void)state;
@@ -91,7 +92,7 @@ static void decorrelated_means_follow_their_recursion_below_the_cap(void **state
     }
 }
 
-/* Nearly all waits are then a thousandth of the longest and less. */
+/* Nearly all waits are then at most a thousandth of the longest. */
 static void decorrelated_means_are_accurate_for_any_cap(void **state)
 {
     (void)state;
@@ -119,7 +120,7 @@ static void layer_that_never_retries_has_one_attempt(void **state)
     assert_true(explain_slo(&schedule, 3 * MS).fits);
 }
 
-/* The mean over many seeds of what the engine really draws. */
+/* Returns the mean over many seeds of the waits that the engine draws. */
 static double mean_of_drawn_waits(const struct bide_policy *policy, uint32_t wait)
 {
     double sum = 0;
@@ -176,7 +177,7 @@ static void every_drawn_wait_lies_in_its_window(void **state)
 
 /* ---- sums ---- */
 
-/* Four attempts of 150 ms and waits of 100, 200 and 400 ms are 1.3 s; 6.6 s would need every wait at its cap. */
+/* Four attempts of 150 ms and waits of 100, 200 and 400 ms are 1.3 s; 6.6 s would need every wait at the cap. */
 static void worst_case_of_paysetu_is_1_3_s(void **state)
 {
     (void)state;
@@ -338,7 +339,7 @@ static void three_attempts_over_three_layers_are_27(void **state)
     assert_true(explain_requests_multiplied(UINT32_MAX, 3) == UINT64_MAX);
 }
 
-/* Requests that reach the bottom when all fail, through real calls that pass the attempt number on. */
+/* Returns the requests at the innermost layer if all fail, by real calls that forward the attempt number. */
 static uint64_t requests_at_the_bottom(const struct bide_policy *policy, uint32_t layers, uint32_t inbound)
 {
     const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT};
@@ -397,7 +398,7 @@ static double mean_attempts(double p, int64_t rate_per_minute_milli)
     return explain_mean_attempts_with_budget(&subject, p);
 }
 
-/* 1 / (1 - r (1 - p)) with r = 0.1: 1.10 at 1 in 10, nothing at total failure. */
+/* 1 / (1 - r (1 - p)) with r = 0.1: 1.10 at p = 0.1, no retries at total failure. */
 static void budget_funded_by_successes_stops_retries_in_an_outage(void **state)
 {
     (void)state;
@@ -414,8 +415,8 @@ static void refill_matters_at_low_rates(void **state)
     (void)state;
     conf_pair_init(&pair, BIDE_PRESET_SERVICE);
     assert_near(mean_attempts(1.0, 60 * 100 * 1000), 1.0 + 1.0 / 6000, 1e-9); /* 100/s: one retry a minute */
-    assert_near(mean_attempts(1.0, 1000), 2.0, 1e-9);                         /* 1/min: each may be retried once */
-    assert_near(mean_attempts(1.0, 100), 4.0, 1e-9);                          /* never more than the attempts */
+    assert_near(mean_attempts(1.0, 1000), 2.0, 1e-9); /* 1/min: each request may be retried once */
+    assert_near(mean_attempts(1.0, 100), 4.0, 1e-9);  /* never more than the attempts of the policy */
 }
 
 static void budget_funded_by_first_attempts_pays_in_an_outage(void **state)
@@ -433,10 +434,10 @@ static void window_and_concurrency_budgets_bound_by_ratio(void **state)
     (void)state;
     conf_pair_init(&pair, BIDE_PRESET_SRE);
     assert_near(mean_attempts(1.0, 0), 1.1, 1e-9);
-    assert_near(mean_attempts(1.0, 4000), 3.0, 1e-9); /* 8 requests in its window of 2 min: below its volume of 10 */
+    assert_near(mean_attempts(1.0, 4000), 3.0, 1e-9); /* 8 requests in the window of 2 min: below the volume of 10 */
     assert_near(mean_attempts(1.0, 5000), 1.1, 1e-9);
     conf_pair_init(&pair, BIDE_PRESET_FINAGLE);
-    assert_near(mean_attempts(1.0, 60 * 100 * 1000), 1.3, 1e-9); /* 20 %, and 10 a second on top, at 100/s */
+    assert_near(mean_attempts(1.0, 60 * 100 * 1000), 1.3, 1e-9); /* 20 %, and a reserve of 10 per second, at 100/s */
     conf_pair_init(&pair, BIDE_PRESET_ENVOY);
     assert_near(mean_attempts(1.0, 0), 1.25, 1e-9);
     conf_pair_init(&pair, BIDE_PRESET_CURL);
@@ -448,7 +449,7 @@ static void window_and_concurrency_budgets_bound_by_ratio(void **state)
     assert_near(mean_attempts(1.0, 0), 4.0, 1e-9);
 }
 
-/* Retries until a target in real use says that its budget is empty. */
+/* Returns the number of retries until a real target refuses because its budget is empty. */
 static int64_t retries_paid_at_once(void)
 {
     const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT};
@@ -524,7 +525,7 @@ static void advice_for_a_minimum_wait_is_equal_jitter(void **state)
     assert_int_equal(advice.pair.policy.jitter, BIDE_JITTER_EQUAL);
     explain_schedule(&schedule, &advice.pair.policy);
     assert_int_equal(schedule.wait[0].window.lo_ns, 500 * MS);
-    advise(100, 60 * S, 0); /* beyond the cap, which moves */
+    advise(100, 60 * S, 0); /* above the cap, which is raised */
     explain_schedule(&schedule, &advice.pair.policy);
     assert_int_equal(schedule.wait[0].window.lo_ns, 60 * S);
 }
@@ -569,7 +570,7 @@ static void herd_arrives_within_the_first_window(void **state)
     advise(1000, 0, 0);
     assert_near(advice.herd_per_second, 5000, 1e-6); /* 1000 in 200 ms */
     assert_int_equal(advice.remarks, 0);
-    advise(1000, 0, 60 * 1000 * 1000); /* 1000/s would need a second */
+    advise(1000, 0, 60 * 1000 * 1000); /* at 1000/s the window must be 1 s wide */
     assert_int_equal(advice.remarks, 1);
 }
 

@@ -1,7 +1,7 @@
-/* test_explain_finding.c - the linter: each finding by one policy that has it and one that has not.
+/* test_finding.c - the linter: for each finding a policy that has it and a policy that does not.
  *
- * A table of changes to a preset: after the first list the finding is made, with that severity; after the second it is
- * not. Every id must occur in the table. */
+ * The rows are changes to a preset: after the first list the check finds it, with that severity; after the second it
+ * does not. Every id must occur in the table. */
 #define _GNU_SOURCE /* strtok_r, EAI_* */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,7 +61,7 @@ static bool key_is_traffic(const char *key)
            strcmp(key, "layers") == 0;
 }
 
-/* "key=value key=value": fields of the policy file, or slo, rate (a second), shared (0 or 1) and layers. */
+/* Applies "key=value key=value": keys of the policy file, or slo, rate (per second), shared (0 or 1) and layers. */
 static void apply_changes(const char *list)
 {
     char copy[256], *rest, *word;
@@ -148,7 +148,7 @@ static const struct row {
     {"needs-sharing", WARNING, "rate=101", "rate=100"},
     {"needs-sharing", WARNING, "rate=101 shared=0", "rate=101 shared=1"},
     {"no-breaker", NOTE, "breaker.kind=off", "breaker.kind=consecutive"},
-    /* 20 votes in 10 s; 4 attempts, of which the budget pays 10 retries */
+    /* 20 votes are needed in 10 s; of the retries of 4 attempts the budget pays 10 */
     {"deaf-breaker", WARNING, "rate=0.5", "rate=1"},
     {"deaf-breaker", WARNING, "rate=0.99", "rate=0.9 budget.refill_per_minute=6/min"},
     {"deaf-breaker", WARNING, "rate=0.9 budget.capacity=10.8", "rate=0.9 budget.capacity=10.9"},
@@ -204,11 +204,12 @@ static void call_presets_have_nothing_worse_than_a_note(void **state)
         check_preset(preset, "");
         if (explain_has_warnings(&findings))
             fail_msg("%s: %s", bide_preset_label(preset), findings.finding[0].text);
-        assert_int_equal(findings.count, 1); /* which of attempts and deadline binds */
+        assert_int_equal(findings.count, 1); /* the note on the binding limit */
     }
 }
 
-/* A command may take any time, and one process is no fleet: the preset is right for it, and so are the findings. */
+/* A command may run for any time, and a single process is no fleet: the preset is right for it, and so are the
+ * findings. */
 static void command_preset_is_warned_about_deadline_and_budget(void **state)
 {
     (void)state;
@@ -223,7 +224,7 @@ static void command_preset_is_warned_about_deadline_and_budget(void **state)
     assert_false(explain_has_warnings(&findings));
 }
 
-/* The keys that the finding names are enough to make a budget of none. */
+/* The keys named by the finding are sufficient to add a budget. */
 static void proposed_budget_is_complete(void **state)
 {
     (void)state;
@@ -258,7 +259,7 @@ static void findings_are_ordered_by_severity(void **state)
         assert_true(findings.finding[i].severity <= findings.finding[i - 1].severity);
 }
 
-/* "key = value" at the beginning of a fix names a key there is. */
+/* "key = value" at the beginning of a fix names an existing key. */
 static void fix_names_existing_keys(void **state)
 {
     (void)state;
