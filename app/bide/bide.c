@@ -191,8 +191,7 @@ static int report_unknown_command(const char *name, bool topics)
     if (suggestion != NULL)
         fprintf(stderr, "bide: %s: there is no program bide-%s; did you mean %s?\n", name, name, suggestion);
     else
-        fprintf(stderr, "bide: %s: there is no program bide-%s; bide help lists the subcommands there are\n", name,
-                name);
+        fprintf(stderr, "bide: %s: there is no program bide-%s; bide help lists the subcommands\n", name, name);
     return CLI_EXIT_BIDE_FAILED;
 }
 
@@ -206,7 +205,7 @@ static int run_builtin(const struct cli_command *command, char **arguments)
         count++;
     original_argv = malloc((count + 1) * sizeof *original_argv);
     if (original_argv == NULL)
-        return cli_fail(command, "no memory");
+        return cli_fail(command, "out of memory");
     memcpy(original_argv, arguments, (count + 1) * sizeof *original_argv);
     int status = cli_main(command, arguments + 1);
     free(original_argv);
@@ -244,8 +243,8 @@ bool cli_fleet_ensure_linked(const struct cli_fleet_context *context)
     cli_fleet_mask_argv(context->fleet);
     if (errno == ENOENT)
         cli_fail(command,
-                 "%s: there is no program " PREFIX "%s here: this bide was built or installed without fleets, "
-                 "which need hiredis and OpenSSL; want one that has it, or --no-fleet",
+                 "%s: there is no program " PREFIX "%s: this bide was built or installed without fleet support "
+                                                   "(hiredis, OpenSSL); install it, or use --no-fleet",
                  source, command->name);
     else
         cli_fail(command, "%s: %s: %s", source, original_argv[0], strerror(errno));
@@ -281,15 +280,13 @@ static void print_help(FILE *out)
             fprintf(out, "  %-12s  %s\n", known_commands[i].name, known_commands[i].summary);
     for (size_t i = 0; i < names->count; i++)
         if (!command_is_known(names->name[i])) {
-            fprintf(out, "%s  %s\n", others ? "" : "\nPrograms bide-NAME of others:\n", names->name[i]);
+            fprintf(out, "%s  %s\n", others ? "" : "\nOther programs bide-NAME:\n", names->name[i]);
             others = true;
         }
     fputs("\nTopics:\n", out);
     for (size_t i = 0; cli_topic(i) != NULL; i++)
         fprintf(out, "  %-12s  %s\n", cli_topic(i)->name, cli_topic(i)->summary);
-    fputs("\nbide help COMMAND and bide COMMAND --help tell its options.\n"
-          "Try bide run -- false, or bide demo.\n",
-          out);
+    fputs("\nbide help COMMAND and bide COMMAND --help list its options.\nTry bide run -- false, or bide demo.\n", out);
 }
 
 /* Prints a topic or the help of a command, or suggests a name. */
@@ -325,7 +322,7 @@ static int report_bad_word(const char *word, const char *want)
 {
     fputs("bide: ", stderr);
     cli_print_sanitized(stderr, word[0] != '\0' ? word : "''");
-    fprintf(stderr, ": want %s\n", want);
+    fprintf(stderr, ": must be %s\n", want);
     print_usage(stderr);
     return CLI_EXIT_BIDE_FAILED;
 }
@@ -340,7 +337,7 @@ static int report_misuse(int count, char **words)
     if (word_is_help(words[1]))
         return report_bad_word(words[count - 1], count > 3 ? "one command or topic" : "a command or a topic");
     if (strcmp(words[1], "--version") == 0)
-        return report_bad_word(words[2], "nothing after --version");
+        return report_bad_word(words[2], "absent (--version takes no argument)");
     return report_bad_word(words[1], "a command, help or --version");
 }
 

@@ -46,7 +46,7 @@ bool cli_fleet_ensure_linked(const struct cli_fleet_context *context)
 bool cli_fleet_open(const struct cli_fleet_context *context, struct bide_target *target, bool shared)
 {
     struct cli_fleet *fleet = context->fleet;
-    struct bide_fleet_problem problem = {.text = "no memory"};
+    struct bide_fleet_problem problem = {.text = "out of memory"};
     if (fleet->url == NULL)
         return true;
     struct cli_fleet_session *session = fleet->session = calloc(1, sizeof *session);
@@ -75,10 +75,10 @@ static void session_explain_refusal(struct cli_fleet_session *session)
         !bide_fleet_get(session->fleet, session->target, &view) || view.failures > 0)
         return;
     if (view.exchanges == 0)
-        snprintf(text, sizeof text, "the fleet's budget: Redis had not answered yet when a retry was refused");
+        snprintf(text, sizeof text, "fleet budget: Redis had not replied yet when a retry was refused");
     else
         snprintf(text, sizeof text,
-                 "the fleet's budget: %.1f tokens were left for about %lu instance%s when Redis was last asked",
+                 "fleet budget: %.1f tokens were left for about %lu member%s at the last reply of Redis",
                  (double)view.fleet_left_milli / 1000, (unsigned long)view.members, view.members == 1 ? "" : "s");
     session_store_message(session, text);
 }

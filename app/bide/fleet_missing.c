@@ -8,7 +8,7 @@ bool cli_fleet_ensure_linked(const struct cli_fleet_context *context)
         return false;
     if (context->fleet->url == NULL)
         return true;
-    cli_fail(context->command, "%s: this bide was built without fleets, for lack of hiredis or OpenSSL; %s",
-             cli_fleet_source(context->fleet), "want one that has them, or --no-fleet");
+    cli_fail(context->command, "%s: this bide was built without fleet support (hiredis, OpenSSL); %s",
+             cli_fleet_source(context->fleet), "install it, or use --no-fleet");
     return false;
 }

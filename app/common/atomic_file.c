@@ -102,7 +102,7 @@ const char *cli_atomic_file_open(struct cli_atomic_file *file, const char *path)
     if (!exists && errno != ENOENT)
         return strerror(errno);
     if (exists && S_ISDIR(existing.st_mode))
-        return "it is a directory";
+        return "Is a directory";
     if (exists && access(path, W_OK) != 0)
         return strerror(errno);
     int fd = exists && !S_ISREG(existing.st_mode) ? open(path, O_WRONLY | O_CLOEXEC)
@@ -127,7 +127,7 @@ const char *cli_atomic_file_commit(struct cli_atomic_file *file)
     if (whole && file->temp_path != NULL)
         whole = rename(file->temp_path, file->path) == 0;
     if (!whole)
-        problem = errno != 0 ? strerror(errno) : "not all could be written";
+        problem = errno != 0 ? strerror(errno) : "not all data could be written";
     if (whole && file->temp_path != NULL) {
         slot_replace(file->temp_path, NULL);
         free(file->temp_path);

@@ -118,7 +118,7 @@ const char *cli_fleet_read_url(void *settings, const char *value)
     if (fleet->disabled)
         return NULL;
     if (!set_url(fleet, value))
-        return "more memory";
+        return "a shorter URL (out of memory)";
     fleet->argument = (char *)(uintptr_t)value; /* argv belongs to the program and is writable */
     url_mask(fleet->argument);
     return NULL;
@@ -166,17 +166,17 @@ bool cli_fleet_resolve_url(const struct cli_fleet_context *context)
     bool is_dash = fleet->url != NULL && strcmp(fleet->url, "-") == 0;
     bool is_set = variable != NULL && variable[0] != '\0';
     if (is_dash && !is_set)
-        return cli_fail(context->command,
-                        "--fleet -: want $" FLEET_VARIABLE " to be set, which says where the fleet is"),
+        return cli_fail(context->command, "--fleet -: $" FLEET_VARIABLE " must be set (it holds the URL of the fleet)"),
                false;
     if (fleet->url != NULL && options != NULL && options->target == NULL)
-        return cli_fail(context->command, "--fleet: want --target NAME as well: a fleet's budget is found by its name"),
+        return cli_fail(context->command,
+                        "--fleet: needs --target NAME (a fleet budget is found by the name of its target)"),
                false;
     bool by_default = fleet->url == NULL && !fleet->disabled && options != NULL && options->target != NULL;
     if (!is_set || !(is_dash || by_default))
         return true;
     fleet->from_environment = true;
-    return set_url(fleet, variable) || (cli_fail(context->command, "no memory"), false);
+    return set_url(fleet, variable) || (cli_fail(context->command, "out of memory"), false);
 }
 
 /* ---- gates ---- */
@@ -197,13 +197,13 @@ bool cli_fleet_apply_gates(const struct cli_fleet_context *context, struct conf_
     conf_field_format(kind, conf_field_find(key, sizeof key - 1), &policy->pair);
     if (handle->target != NULL)
         cli_fail(context->command,
-                 "%s: the shared target %s has budget.kind = %s: want tokens, which a fleet can lend: "
-                 "--preset service would change it; or --no-fleet",
+                 "%s: the shared target %s has budget.kind = %s: must be tokens, the only kind that a fleet leases; "
+                 "use --preset service to change it, or --no-fleet",
                  source, options->target, kind);
     else
         cli_fail(context->command,
-                 "%s: the policy %s has budget.kind = %s: want tokens, which a fleet can lend, as the preset service "
-                 "has; or --no-fleet",
+                 "%s: the policy %s has budget.kind = %s: must be tokens, the only kind that a fleet leases; use the "
+                 "preset service, or --no-fleet",
                  source, policy->name, kind);
     return false;
 }

@@ -39,7 +39,7 @@ __attribute__((format(printf, 2, 0))) static void message_print(const struct cli
     fprintf(stderr, "bide %s: ", command->name);
     if (vasprintf(&text, format, arguments) < 0)
         text = NULL;
-    cli_print_sanitized(stderr, text != NULL ? text : "no memory to say what is wrong");
+    cli_print_sanitized(stderr, text != NULL ? text : "out of memory while formatting a message");
     fputc('\n', stderr);
     free(text);
 }
@@ -76,14 +76,14 @@ bool cli_flush(const struct cli_command *command)
     if (fflush(stdout) == 0 && !ferror(stdout))
         return true;
     if (errno != EPIPE)
-        cli_fail(command, "standard output: %s", errno != 0 ? strerror(errno) : "not all could be written");
+        cli_fail(command, "standard output: %s", errno != 0 ? strerror(errno) : "not all output could be written");
     return false;
 }
 
 /* ---- the table ---- */
 
 static const struct cli_option builtin_options[] = {
-    {.name = "help", .letter = 'h', .help = "show this"},
+    {.name = "help", .letter = 'h', .help = "show this help"},
     {.name = "version", .help = "show the version"},
 };
 
@@ -138,7 +138,7 @@ static void report_unknown_option(struct reader *reader, const char *name, size_
     if (suggestion != NULL)
         cli_fail(reader->command, "--%.*s: no such option; did you mean --%s?", (int)length, name, suggestion);
     else
-        cli_fail(reader->command, "--%.*s: want one of the options of bide %s --help", (int)length, name,
+        cli_fail(reader->command, "--%.*s: no such option; bide %s --help lists the options", (int)length, name,
                  reader->command->name);
 }
 
@@ -151,7 +151,8 @@ static void report_unknown_letter(struct reader *reader, const char *word, char 
     if (long_option != NULL)
         cli_fail(reader->command, "%s: no such option; did you mean --%s?", word, long_option->name);
     else
-        cli_fail(reader->command, "-%c: want one of the options of bide %s --help", letter, reader->command->name);
+        cli_fail(reader->command, "-%c: no such option; bide %s --help lists the options", letter,
+                 reader->command->name);
 }
 
 /* ---- parsing ---- */
@@ -183,14 +184,14 @@ static void option_apply(struct reader *reader, const struct parsed *parsed)
     }
     if (value != NULL && value[0] == '\0' && !parsed->option->may_be_empty) {
         reader->failed = true;
-        cli_fail(reader->command, "%s%s: its value is empty; want %s", parsed->dashes, parsed->name,
+        cli_fail(reader->command, "%s%s: must not be empty; needs a value: %s", parsed->dashes, parsed->name,
                  parsed->option->value);
         return;
     }
     const char *want = parsed->option->read(reader->settings + parsed->group->offset, value);
     reader->failed = want != NULL;
     if (want != NULL)
-        cli_fail(reader->command, "%s%s%s%s: want %s", parsed->dashes, parsed->name, value != NULL ? " " : "",
+        cli_fail(reader->command, "%s%s%s%s: must be %s", parsed->dashes, parsed->name, value != NULL ? " " : "",
                  value != NULL ? value : "", want);
 }
 
@@ -204,7 +205,7 @@ static bool reader_take_value(struct reader *reader, struct parsed *parsed)
         return true;
     }
     reader->failed = true;
-    cli_fail(reader->command, "%s%s: want a value after it: %s", parsed->dashes, parsed->name, parsed->option->value);
+    cli_fail(reader->command, "%s%s: needs a value: %s", parsed->dashes, parsed->name, parsed->option->value);
     return false;
 }
 
@@ -284,7 +285,7 @@ int cli_main(const struct cli_command *command, char **argv)
     int status = CLI_EXIT_BIDE_FAILED;
     reader.settings = calloc(1, command->settings_size + 1);
     if (reader.settings == NULL)
-        return cli_fail(command, "no memory");
+        return cli_fail(command, "out of memory");
     if (command->init != NULL)
         command->init(reader.settings);
     while (*reader.next != NULL && !reader.done && !reader.failed)

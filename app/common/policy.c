@@ -39,7 +39,8 @@ static const char *read_preset(void *settings, const char *value)
     struct cli_policy *options = settings;
     if (bide_preset_by_name(value, strlen(value)) == BIDE_PRESET_COUNT) {
         const char *suggestion = conf_suggest(value, strlen(value), presets);
-        snprintf(want, sizeof want, "%s; bide help presets lists them", suggestion != NULL ? suggestion : "a preset");
+        snprintf(want, sizeof want, "a preset such as %s (bide help presets lists them)",
+                 suggestion != NULL ? suggestion : "a preset");
         return want;
     }
     options->name = value;
@@ -108,7 +109,7 @@ static const char *options_add_set(void *settings, const char *option, const str
     if (want != NULL)
         return want;
     if (options->sets == CLI_SETS_MAX)
-        return "at most 64 of the options that change a policy";
+        return "one of at most 64 options that change a policy";
     options->set[options->sets++] = (struct cli_set){.field = row, .value = value, .option = option};
     return NULL;
 }
@@ -124,11 +125,12 @@ static const char *read_set(void *settings, const char *value)
     if (conf_key_find(&key, value, length))
         return options_add_set(settings, "--set", key_row(&key), value + length + 1);
     if (strncmp(value, "extends=", length + 1) == 0)
-        return "--policy NAME instead: extends is where a policy starts from, not a value of it";
+        return "given as --policy NAME (extends is the base of a policy, not a value)";
     const char *suggestion = conf_key_suggest(value, length);
     if (suggestion == NULL)
-        return "a key of the policy file; bide help policy-file lists them";
-    snprintf(want, sizeof want, "%s: there is no key %.*s", suggestion, (int)(length < 64 ? length : 64), value);
+        return "a key of the policy file (bide help policy-file lists them)";
+    snprintf(want, sizeof want, "a key such as %s (there is no key %.*s)", suggestion, (int)(length < 64 ? length : 64),
+             value);
     return want;
 }
 
@@ -296,7 +298,7 @@ static bool find_default_policy(const struct cli_command *command, const struct 
     if (!found && file != NULL && file != path)
         found = section_copy(&conf, DEFAULT_SECTION, policy);
     if (!found && options->config != NULL) {
-        cli_fail(command, "--config %s: want --policy NAME as well, or a section [%s%s" DEFAULT_SECTION "] in it",
+        cli_fail(command, "--config %s: needs --policy NAME, or a section [%s%s" DEFAULT_SECTION "] in the file",
                  options->config, options->target != NULL ? options->target : "",
                  options->target != NULL ? "] or [" : "");
         ok = false;
@@ -337,13 +339,13 @@ static bool report_problem(const struct cli_command *command, const struct cli_p
     char text[256];
     const struct cli_set *set = problem->field != NULL ? options_last_set(options, problem->field) : NULL;
     if (problem->field == NULL)
-        cli_fail(command, "policy %s: want %s", policy->name, problem->want);
+        cli_fail(command, "policy %s: must be %s", policy->name, problem->want);
     else if (set != NULL && strcmp(set->option, "--set") == 0)
-        cli_fail(command, "--set %s=%s: want %s", set->field->key, set->value, problem->want);
+        cli_fail(command, "--set %s=%s: must be %s", set->field->key, set->value, problem->want);
     else if (set != NULL)
-        cli_fail(command, "%s %s: want %s", set->option, set->value, problem->want);
+        cli_fail(command, "%s %s: must be %s", set->option, set->value, problem->want);
     else
-        cli_fail(command, "%s = %s, of the policy %s, does not go with the options given: want %s", problem->field->key,
+        cli_fail(command, "%s = %s of the policy %s contradicts the options: must be %s", problem->field->key,
                  conf_field_format(text, problem->field, &policy->pair), policy->name, problem->want);
     return false;
 }

@@ -69,7 +69,7 @@ static bool open_or_create(const struct cli_shared_context *context, const struc
 {
     const struct cli_shared *shared = context->shared;
     struct bide_shared_options options = {.directory = shared->directory, .private_instead = !shared->must};
-    struct bide_shared_problem problem = {.text = "no memory"};
+    struct bide_shared_problem problem = {.text = "out of memory"};
     if (bide_shared_open(handle, context->options->target, &policy->pair.target, &options, bide_now(), &problem) !=
         BIDE_OK) {
         cli_fail(context->command, "--target %s cannot be shared: %s", context->options->target, problem.text);
@@ -88,11 +88,11 @@ bool cli_shared_open(const struct cli_shared_context *context, struct conf_polic
     const struct cli_policy *options = context->options;
     *handle = (struct bide_shared){0};
     if (!shared->on && shared->directory != NULL)
-        return cli_fail(context->command, "--shared-dir %s: want --shared as well", shared->directory), false;
+        return cli_fail(context->command, "--shared-dir %s: needs --shared", shared->directory), false;
     if (!shared->on)
         return true;
     if (options->target == NULL)
-        return cli_fail(context->command, "--shared: want --target NAME as well: what is shared is found by its name"),
+        return cli_fail(context->command, "--shared: needs --target NAME (a shared target is found by its name)"),
                false;
     bide_shared_guard();
     if (cli_gates_policy_unnamed(options, policy) && !cli_gates_overridden(options) &&
@@ -101,9 +101,9 @@ bool cli_shared_open(const struct cli_shared_context *context, struct conf_polic
     if (cli_gates_policy_unnamed(options, policy))
         cli_gates_use_service(options, policy);
     if (!config_has_gates(&policy->pair.target) && !context->quiet)
-        cli_report(context->command,
-                   "--shared: the policy %s has neither a budget nor a breaker: only a quiet that the "
-                   "other side asks for is shared",
-                   policy->name);
+        cli_report(
+            context->command,
+            "--shared: the policy %s has neither a budget nor a breaker: only the hold-off of a server is shared",
+            policy->name);
     return open_or_create(context, policy, handle);
 }

@@ -60,14 +60,15 @@ struct conf_policy *conf_add_policy(struct conf *conf, struct bide_text name, un
                                     struct conf_diagnostics *diagnostics)
 {
     if (conf->count == CONF_POLICIES_MAX) {
-        conf_diagnostics_add(diagnostics, line, "more than %u sections: want several files", CONF_POLICIES_MAX);
+        conf_diagnostics_add(diagnostics, line, "more than %u sections: must be split into several files",
+                             CONF_POLICIES_MAX);
         return NULL;
     }
     if ((conf->count & (conf->count - 1)) == 0) { /* 0, 1, 2, 4, ...: the array is full */
         size_t room = conf->count == 0 ? 1 : 2 * conf->count;
         struct conf_policy *grown = realloc(conf->policy, room * sizeof *grown);
         if (grown == NULL) {
-            conf_diagnostics_add(diagnostics, line, "no memory");
+            conf_diagnostics_add(diagnostics, line, "out of memory");
             return NULL;
         }
         conf->policy = grown;
@@ -103,7 +104,7 @@ bool conf_read_text(struct conf *conf, const char *name, struct bide_text text, 
     conf_diagnostics_begin(&diagnostics, errors, name);
     *conf = (struct conf){.count = 0};
     if (text.length > CONF_FILE_MAX)
-        conf_diagnostics_add(&diagnostics, 0, "larger than %u bytes: want a policy file", CONF_FILE_MAX);
+        conf_diagnostics_add(&diagnostics, 0, "larger than %u bytes: must be a policy file", CONF_FILE_MAX);
     else {
         if (text.length >= 3 && memcmp(text.at, "\xef\xbb\xbf", 3) == 0) /* a UTF-8 byte order mark */
             text = (struct bide_text){text.at + 3, text.length - 3};
@@ -243,10 +244,10 @@ static bool name_is_regular_file(struct bide_text name, char path[CONF_PATH_MAX]
     return length > 0 && (unsigned)length < CONF_PATH_MAX && stat(path, &file) == 0 && S_ISREG(file.st_mode);
 }
 
-/* Formats ": want svc.json#NAME, one of: a, b". */
+/* Formats ": must be svc.json#NAME, one of: a, b". */
 static void format_policy_names(const struct conf *conf, const char *file, char *text, size_t size)
 {
-    size_t used = (size_t)snprintf(text, size, ": want %.1000s#NAME", file);
+    size_t used = (size_t)snprintf(text, size, ": must be %.1000s#NAME", file);
     for (size_t i = 0; i < conf->count && used < size; i++) {
         bool fits = used + strlen(conf->policy[i].name) + sizeof ", one of: , ..." <= size;
         used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? ", one of: " : ", ",
@@ -266,7 +267,7 @@ static void report_file_as_name(const char *path, char errors[CONF_ERROR_MAX])
     if (conf_read(&conf, path, errors))
         format_policy_names(&conf, name, rest, sizeof rest);
     else
-        snprintf(rest, sizeof rest, ", but none of policies: %.*s", (int)strcspn(errors, "\n"), errors);
+        snprintf(rest, sizeof rest, ", but not a policy file: %.*s", (int)strcspn(errors, "\n"), errors);
     snprintf(errors, CONF_ERROR_MAX, "%.1000s is a file%s", name, rest);
     conf_free(&conf);
 }
@@ -278,9 +279,9 @@ static void report_not_found(const struct conf *conf, struct search search, stru
     const char *suggestion = search_suggest(conf, search, name);
     size_t used = 0;
     if (search.file != NULL)
-        snprintf(places, sizeof places, "not in %s%s", search.file, search.presets ? ", and no preset" : "");
+        snprintf(places, sizeof places, "not in %s%s", search.file, search.presets ? ", and not a preset" : "");
     else {
-        used = (size_t)snprintf(places, sizeof places, "no preset, and there is no ");
+        used = (size_t)snprintf(places, sizeof places, "not a preset, and there is no ");
         format_search_paths(places + used, sizeof places - used);
     }
     snprintf(errors, CONF_ERROR_MAX, "no policy named %s: %s%s%s%s", conf_printable(name.at, name.length).text, places,
@@ -323,7 +324,7 @@ bool conf_find(struct conf_policy *policy, const char *config, const char *name,
     }
     int length = snprintf(path, sizeof path, "%.*s", (int)(mark - name), name);
     if (length <= 0 || (size_t)length >= sizeof path || mark[1] == '\0') {
-        snprintf(errors, CONF_ERROR_MAX, "no policy named %s: want NAME or FILE#NAME",
+        snprintf(errors, CONF_ERROR_MAX, "no policy named %s: must be NAME or FILE#NAME",
                  conf_printable(name, strlen(name)).text);
         return false;
     }

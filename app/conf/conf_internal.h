@@ -21,7 +21,7 @@ struct conf_policy *conf_add_policy(struct conf *conf, struct bide_text name, un
 
 /* Returns true if the text is a valid policy name. */
 bool conf_name_is_valid(struct bide_text name);
-#define CONF_NAME_WANT "want a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~"
+#define CONF_NAME_WANT "must be a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~"
 
 /* Returns the policy of that name, or NULL. */
 struct conf_policy *conf_policy_by_name(const struct conf *conf, struct bide_text name);

@@ -37,10 +37,10 @@ static void losses_add_rules(struct conf_diagnostics *losses, const struct conf_
     const struct conf_rules *rules = (const void *)((const char *)policy + list->offset);
     char text[CONF_LIST_SIZE];
     if (conf_rules_has_list(rules, false))
-        conf_diagnostics_add(losses, 0, "%s = %.200s cannot be said", list->retry,
+        conf_diagnostics_add(losses, 0, "%s = %.200s cannot be expressed", list->retry,
                              conf_rules_format(text, list, rules, false));
     if (conf_rules_has_list(rules, true))
-        conf_diagnostics_add(losses, 0, "%s = %.200s cannot be said", list->permanent,
+        conf_diagnostics_add(losses, 0, "%s = %.200s cannot be expressed", list->permanent,
                              conf_rules_format(text, list, rules, true));
 }
 
@@ -48,7 +48,7 @@ static void losses_add_repeat_gate(struct conf_diagnostics *losses, const struct
                                    enum bide_preset own)
 {
     if (policy->preset != own && policy->pair.policy.attempts_max > 1)
-        conf_diagnostics_add(losses, 0, "it does not ask whether a request may be repeated: leave out what is unsafe");
+        conf_diagnostics_add(losses, 0, "there is no idempotency gate: leave unsafe requests out");
 }
 
 /* ---- gRPC ---- */
@@ -192,7 +192,7 @@ static void envoy_append_codes(char *text, size_t size, const struct conf_policy
         if (token != NULL)
             snprintf(text + used, size - used, ",%s", token);
         else
-            conf_diagnostics_add(losses, 0, "retry_grpc = %s cannot be said", conf_grpc_name(code));
+            conf_diagnostics_add(losses, 0, "retry_grpc = %s cannot be expressed", conf_grpc_name(code));
     }
 }
 
@@ -225,7 +225,7 @@ static json_t *envoy_retries(const struct conf_policy *policy, struct bide_polic
     json_object_set_new(retries, "rate_limited_retry_back_off",
                         json_pack("{s:[{s:s, s:s}], s:o}", "reset_headers", "name", "Retry-After", "format", "SECONDS",
                                   "max_interval", json_seconds(exported->hint_max_ns)));
-    conf_diagnostics_add(losses, 0, "a Retry-After that is a date is not read");
+    conf_diagnostics_add(losses, 0, "a Retry-After with a date is not supported");
     return retries;
 }
 

@@ -673,6 +673,7 @@ bool conf_pair_check(const struct conf_pair *pair, struct conf_problem *problem)
     if (problem->field != NULL)
         sentence_translate(&sentence, problem->field, pair, engine_problem.want);
     else
-        snprintf(problem->want, sizeof problem->want, "%s to be %s", engine_problem.field, engine_problem.want);
+        snprintf(problem->want, sizeof problem->want, "a policy whose %s is %s", engine_problem.field,
+                 engine_problem.want);
     return false;
 }

@@ -49,10 +49,10 @@ static void node_report(const struct node *node, const char *member, const char 
     const char *point = node->path[0] != '\0' ? "." : "";
     char *text = value == NULL ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
     if (value == NULL)
-        conf_diagnostics_add(node->diagnostics, node_line(node, NULL), "%s%s%s is missing: want %s", node->path, point,
-                             member, want);
+        conf_diagnostics_add(node->diagnostics, node_line(node, NULL), "%s%s%s is missing: must be %s", node->path,
+                             point, member, want);
     else
-        conf_diagnostics_add(node->diagnostics, node_line(node, member), "%s%s%s = %s: want %s", node->path, point,
+        conf_diagnostics_add(node->diagnostics, node_line(node, member), "%s%s%s = %s: must be %s", node->path, point,
                              member, text != NULL ? conf_printable(text, strlen(text)).text : "?", want);
     free(text);
 }
@@ -193,7 +193,7 @@ static void multiplier_read(const struct node *node, struct bide_policy *policy)
     if (!parse_thousandths(value, &milli) || json_number_value(value) <= 0)
         node_report(node, "backoffMultiplier", "a number above 0");
     else if (json_number_value(value) < 1)
-        node_report(node, "backoffMultiplier", "1 or more: waits that shrink are not for bide");
+        node_report(node, "backoffMultiplier", "1 or more (shrinking waits are not supported)");
     else if (!thousandths_are_exact(value, milli))
         node_report(node, "backoffMultiplier", "three decimals at most");
     else if (milli == 1000)
@@ -226,7 +226,7 @@ static void hedging_policy_read(const struct node *node, struct conf_policy *pol
     p->hedges_max = p->attempts_max - 1;
     p->hedge_delay_ns = 0;
     if (p->hedges_max > BIDE_HEDGES_MAX) {
-        node_report(node, "maxAttempts", "4 or less: bide sends at most 3 hedges");
+        node_report(node, "maxAttempts", "4 or less (bide sends at most 3 hedges)");
         p->hedges_max = BIDE_HEDGES_MAX;
     }
     if (json_object_get(node->object, "hedgingDelay") != NULL)
@@ -282,7 +282,7 @@ static void method_read(const struct node *node, struct conf_policy *policy)
         node_read_duration(node, "timeout", 1, &policy->pair.policy.deadline_ns);
     if (retry && hedge)
         conf_diagnostics_add(node->diagnostics, node_line(node, NULL),
-                             "%s: want retryPolicy or hedgingPolicy, not both", node->path);
+                             "%s: must have retryPolicy or hedgingPolicy, not both", node->path);
     if (retry)
         retry_policy_read(&retries, policy);
     if (hedge)
@@ -290,7 +290,7 @@ static void method_read(const struct node *node, struct conf_policy *policy)
     if (!retry && !hedge)
         policy->pair.policy.attempts_max = 1;
     if (diagnostics == node->diagnostics->count && !conf_pair_check(&policy->pair, &problem))
-        conf_diagnostics_add(node->diagnostics, node_line(node, NULL), "%s%s: want %s", node->path,
+        conf_diagnostics_add(node->diagnostics, node_line(node, NULL), "%s%s: must be %s", node->path,
                              field_source(problem.field), problem.want);
 }
 
@@ -304,13 +304,13 @@ static bool node_policy_name(const struct node *node, char name[NAME_ROOM])
     const char *first = json_string_value(service), *second = json_string_value(method);
     node_check_members(node, name_members, true);
     if ((service != NULL && first == NULL) || (method != NULL && second == NULL))
-        return conf_diagnostics_add(node->diagnostics, node_line(node, NULL), "%s: want strings as service and method",
+        return conf_diagnostics_add(node->diagnostics, node_line(node, NULL), "%s: service and method must be strings",
                                     node->path);
     first = first == NULL ? "" : first;
     second = second == NULL ? "" : second;
     if (first[0] == '\0' && second[0] != '\0')
-        return conf_diagnostics_add(node->diagnostics, node_line(node, NULL), "%s: want a service beside the method",
-                                    node->path);
+        return conf_diagnostics_add(node->diagnostics, node_line(node, NULL),
+                                    "%s: must have a service beside the method", node->path);
     snprintf(name, NAME_ROOM, "%s%s%s", first[0] != '\0' ? first : "*", second[0] != '\0' ? "/" : "", second);
     if (!conf_name_is_valid((struct bide_text){name, strlen(name)}))
         return conf_diagnostics_add(node->diagnostics, node_line(node, NULL), "%s: " CONF_NAME_WANT, node->path);
@@ -323,14 +323,14 @@ static bool node_add_policy(struct conf *conf, const struct node *node, const st
     char name[NAME_ROOM];
     if (!json_is_object(node->object)) {
         conf_diagnostics_add(node->diagnostics, node_line(node, NULL),
-                             "%s: want an object such as {\"service\": \"echo.Echo\"}", node->path);
+                             "%s: must be an object such as {\"service\": \"echo.Echo\"}", node->path);
         return true;
     }
     if (!node_policy_name(node, name))
         return true;
     struct bide_text text = {name, strlen(name)};
     if (conf_policy_by_name(conf, text) != NULL) {
-        conf_diagnostics_add(node->diagnostics, node_line(node, NULL), "%s: %s is there already: want each name once",
+        conf_diagnostics_add(node->diagnostics, node_line(node, NULL), "%s: %s is a duplicate: names must be unique",
                              node->path, name);
         return true;
     }
@@ -371,7 +371,7 @@ static void config_read(struct conf *conf, const struct node *config)
     if (methods == NULL && json_object_get(config->object, "retryThrottling") == NULL &&
         config->diagnostics->count == 0)
         conf_diagnostics_add(config->diagnostics, node_line(config, NULL),
-                             "want a gRPC service config with methodConfig");
+                             "must be a gRPC service config with methodConfig");
     throttling_read(config, &base.pair.target.budget);
     if (methods != NULL && !json_is_array(methods))
         node_report(config, "methodConfig", "an array");
@@ -381,7 +381,7 @@ static void config_read(struct conf *conf, const struct node *config)
         struct conf_policy policy = base;
         snprintf(node.path, sizeof node.path, "methodConfig[%zu]", i);
         if (!json_is_object(node.object)) {
-            conf_diagnostics_add(config->diagnostics, node_line(&node, NULL), "%s: want an object", node.path);
+            conf_diagnostics_add(config->diagnostics, node_line(&node, NULL), "%s: must be an object", node.path);
             continue;
         }
         method_read(&node, &policy);

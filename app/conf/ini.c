@@ -60,10 +60,10 @@ static void report_value(struct file *file, unsigned line, size_t section, const
 {
     bool quoted = value[0] == '"' || value[0] == '\'';
     if (value[0] == '\0')
-        conf_diagnostics_add(file->diagnostics, line, "[%s] %s has no value: want %s", section_name(file, section), key,
-                             want);
+        conf_diagnostics_add(file->diagnostics, line, "[%s] %s has no value: must be %s", section_name(file, section),
+                             key, want);
     else
-        conf_diagnostics_add(file->diagnostics, line, "[%s] %s = %s: want %s%s", section_name(file, section), key,
+        conf_diagnostics_add(file->diagnostics, line, "[%s] %s = %s: must be %s%s", section_name(file, section), key,
                              conf_printable(value, strlen(value)).text, want, quoted ? ", without quotes" : "");
 }
 
@@ -78,13 +78,13 @@ static void report_unknown_key(struct file *file, const char *key, const char *v
                          section_name(file, file->sections - 1), conf_printable(key, length).text,
                          conf_printable(value, strlen(value)).text, suggestion != NULL ? "; did you mean " : "",
                          suggestion != NULL ? suggestion : "", suggestion != NULL ? "?" : "",
-                         counts_retries ? " It counts the first try too" : "");
+                         counts_retries ? " It counts the first attempt, too" : "");
 }
 
 static void file_out_of_memory(struct file *file)
 {
     if (!file->failed)
-        conf_diagnostics_add(file->diagnostics, file->line, "no memory");
+        conf_diagnostics_add(file->diagnostics, file->line, "out of memory");
     file->failed = true;
 }
 
@@ -101,9 +101,8 @@ static void file_begin_section(struct file *file, struct bide_text name)
     }
     file->section = grown;
     if (duplicate != NULL)
-        conf_diagnostics_add(file->diagnostics, file->line,
-                             "[%s] is there already, in line %u: want one section of each name", duplicate->name,
-                             duplicate->line);
+        conf_diagnostics_add(file->diagnostics, file->line, "[%s] duplicates line %u: section names must be unique",
+                             duplicate->name, duplicate->line);
     if (conf_add_policy(file->conf, name, file->line, file->diagnostics) == NULL) {
         file->failed = true;
         return;
@@ -115,7 +114,7 @@ static void section_set_extends(struct file *file, const char *value)
 {
     struct section *section = &file->section[file->sections - 1];
     if (section->extends != NULL) {
-        conf_diagnostics_add(file->diagnostics, file->line, "[%s] extends = %s: said already, in line %u",
+        conf_diagnostics_add(file->diagnostics, file->line, "[%s] extends = %s: duplicates line %u",
                              section_name(file, file->sections - 1), conf_printable(value, strlen(value)).text,
                              section->extends_line);
         return;
@@ -184,14 +183,14 @@ static int on_key_value(void *context, const char *section, const char *key, con
     }
     file->may_continue = false;
     if (file->sections == 0)
-        conf_diagnostics_add(file->diagnostics, file->line, "%s = %s: want a [section] above it",
+        conf_diagnostics_add(file->diagnostics, file->line, "%s = %s: must follow a [section]",
                              conf_printable(key, strlen(key)).text, conf_printable(value, strlen(value)).text);
     else if (strcmp(key, "extends") == 0)
         section_set_extends(file, value);
     else if (!conf_key_find(&entry.key, key, strlen(key)))
         report_unknown_key(file, key, value);
     else if ((duplicate = section_find_key(file, &entry)) != NULL)
-        conf_diagnostics_add(file->diagnostics, file->line, "[%s] %s = %s: said already, in line %u",
+        conf_diagnostics_add(file->diagnostics, file->line, "[%s] %s = %s: duplicates line %u",
                              section_name(file, file->sections - 1), key, conf_printable(value, strlen(value)).text,
                              duplicate->line);
     else
@@ -237,7 +236,7 @@ static void file_parse_heading(struct file *file, struct bide_text text)
     struct bide_text name = line_content((struct bide_text){text.at + 1, text.length - 1});
     file->may_continue = false;
     if (name.length == 0 || name.at[name.length - 1] != ']')
-        conf_diagnostics_add(file->diagnostics, file->line, "%s: want [name] and nothing behind it",
+        conf_diagnostics_add(file->diagnostics, file->line, "%s: must be [name] and nothing after it",
                              conf_printable(text.at, text.length).text);
     else {
         name.length--;
@@ -261,18 +260,18 @@ static bool line_is_for_inih(struct file *file, struct bide_text line, struct bi
     if (text.length == 0)
         return false;
     if (memchr(line.at, '\0', line.length) != NULL)
-        return conf_diagnostics_add(file->diagnostics, file->line, "a NUL byte: want text");
+        return conf_diagnostics_add(file->diagnostics, file->line, "contains a NUL byte: must be text");
     if (text.at[0] == '[') {
         file_parse_heading(file, text);
         return false;
     }
     file->continues = !key && text.at > line.at && file->may_continue;
     if (!key && !file->continues)
-        return conf_diagnostics_add(file->diagnostics, file->line, "%s: want key = value",
+        return conf_diagnostics_add(file->diagnostics, file->line, "%s: must be key = value",
                                     conf_printable(text.at, text.length).text);
     if (text.length + 3 > room)
         return conf_diagnostics_add(file->diagnostics, file->line,
-                                    "%s: longer than %zu bytes; a list may go on in an indented line",
+                                    "%s: longer than %zu bytes (a list may continue in an indented line)",
                                     conf_printable(text.at, text.length).text, room - 3);
     return true;
 }
@@ -326,9 +325,9 @@ static void section_check(struct file *file, size_t i, const struct conf_pair *b
         unsigned line = problem.field == NULL ? 0 : section_field_line(file, i, problem.field);
         file->section[i].incomplete = true;
         if (problem.field == NULL)
-            conf_diagnostics_add(file->diagnostics, policy->line, "[%s]: want %s", policy->name, problem.want);
+            conf_diagnostics_add(file->diagnostics, policy->line, "[%s]: must be %s", policy->name, problem.want);
         else
-            conf_diagnostics_add(file->diagnostics, line > 0 ? line : policy->line, "[%s] %s = %s%s: want %s",
+            conf_diagnostics_add(file->diagnostics, line > 0 ? line : policy->line, "[%s] %s = %s%s: must be %s",
                                  policy->name, problem.field->key, conf_field_format(text, problem.field, &pair),
                                  line > 0 ? "" : ", inherited", problem.want);
         if (problem.field == NULL || conf_field_equal(problem.field, &pair, before))
@@ -361,7 +360,7 @@ static void section_extend(struct file *file, size_t i, size_t j)
     const struct conf_policy *base = &file->conf->policy[j];
     if (file->section[j].section_state == SECTION_RESOLVING) {
         conf_diagnostics_add(file->diagnostics, file->section[i].extends_line,
-                             "[%s] extends = %s: goes round in a circle", policy->name, base->name);
+                             "[%s] extends = %s: must not be circular", policy->name, base->name);
         file->section[i].incomplete = true;
         return;
     }
@@ -393,7 +392,7 @@ static void section_start(struct file *file, size_t i)
         section->incomplete = true;
         if (named != NULL)
             conf_diagnostics_add(file->diagnostics, section->extends_line,
-                                 "[%s] extends = %s: want another section, or a preset", named->name, named->name);
+                                 "[%s] extends = %s: must be another section or a preset", named->name, named->name);
         else
             report_unknown_base(file, i, name);
     }

@@ -111,7 +111,7 @@ static bool parse_span(const struct conf_list *list, const char *text, size_t le
     return dash == NULL || parse_number(list, dash + 1, length - first - 1, &span->last);
 }
 
-static const char *const too_many = "fewer numbers: there is room for 64 rules";
+static const char *const too_many = "fewer numbers (at most 64 rules)";
 
 /* Parses one trimmed item of a list and adds its rules. */
 static const char *rules_read_item(struct conf_rules *rules, const struct conf_list *list, struct conf_span allowed,

@@ -59,7 +59,7 @@ teardown() { bide_teardown; }
     [[ $stderr == *"did you mean exit-codes?" ]]
     apart bide zzzzzzzz
     [ "$status" -eq 125 ]
-    [[ $stderr == *"bide help lists the subcommands there are" ]]
+    [[ $stderr == *"bide help lists the subcommands" ]]
 }
 
 @test "a program bide-NAME in PATH is a subcommand, and listed apart" {
@@ -70,7 +70,7 @@ teardown() { bide_teardown; }
     apart bide mine a 'b c'
     [ "$status" -eq 7 ]
     [ "$output" = "mine: a b c" ]
-    bide help | grep -A1 'of others' | grep -qx '  mine'
+    bide help | grep -A1 'Other programs' | grep -qx '  mine'
 }
 
 @test "a foreign program cannot take the place of what is inside" {
@@ -86,20 +86,20 @@ teardown() { bide_teardown; }
     for name in ../bide-chaos /bin/sh 'a b' -x --bogus ''; do
         apart bide "$name"
         [ "$status" -eq 125 ]
-        [[ $stderr == "bide: ${name:-"''"}: want a command, help or --version"*"usage: bide"* ]]
+        [[ $stderr == "bide: ${name:-"''"}: must be a command, help or --version"*"usage: bide"* ]]
     done
 }
 
 @test "what cannot be made sense of is named" {
     apart -125 bide help run chaos
-    [[ $stderr == "bide: chaos: want one command or topic"* ]]
+    [[ $stderr == "bide: chaos: must be one command or topic"* ]]
     apart -125 bide help 'a b'
-    [[ $stderr == "bide: a b: want a command or a topic"* ]]
+    [[ $stderr == "bide: a b: must be a command or a topic"* ]]
     apart -125 bide --version 2
-    [[ $stderr == "bide: 2: want nothing after --version"* ]]
+    [[ $stderr == "bide: 2: must be absent (--version takes no argument)"* ]]
     [ "$(bide help help)" = "$(bide help)" ]
     apart -125 bide run --preset servce -- true
-    [ "$stderr" = "bide run: --preset servce: want service; bide help presets lists them" ]
+    [ "$stderr" = "bide run: --preset servce: must be a preset such as service (bide help presets lists them)" ]
 }
 
 @test "what was typed reaches the terminal as text only" {
@@ -114,7 +114,7 @@ teardown() { bide_teardown; }
         [[ $output != *$'\x9b'* ]]
     done
     apart -125 bide explain --slo café
-    [[ $stderr == *"--slo café: want"* ]]
+    [[ $stderr == *"--slo café: must be"* ]]
 }
 
 @test "help that cannot be written is an error" {
@@ -138,10 +138,10 @@ teardown() { bide_teardown; }
 @test "a bad value says what would be right" {
     apart bide run --attempts 0 -- true
     [ "$status" -eq 125 ]
-    [[ $stderr == "bide run: --attempts 0: want 1 or more"* ]]
+    [[ $stderr == "bide run: --attempts 0: must be 1 or more"* ]]
     apart bide run --base 200ms --cap 100ms -- true
     [ "$status" -eq 125 ]
-    [ "$stderr" = "bide run: --cap 100ms: want base (200ms) or more" ]
+    [ "$stderr" = "bide run: --cap 100ms: must be base (200ms) or more" ]
 }
 
 @test "the policies there are: sections of bide.conf first, then presets" {

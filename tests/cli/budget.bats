@@ -109,13 +109,13 @@ json() { bide budget show payments --json | jq -r "$1"; }
 @test "--shared wants --target" {
     apart bide run --shared -- true
     [ "$status" -eq 125 ]
-    [[ $stderr == *"--shared: want --target NAME as well"* ]]
+    [[ $stderr == *"--shared: needs --target NAME"* ]]
     apart bide fetch --shared http://127.0.0.1:1/
     [ "$status" -eq 125 ]
-    [[ $stderr == *"--shared: want --target NAME as well"* ]]
+    [[ $stderr == *"--shared: needs --target NAME"* ]]
     apart bide run --shared-dir x --target y -- true
     [ "$status" -eq 125 ]
-    [[ $stderr == *"want --shared as well"* ]]
+    [[ $stderr == *"needs --shared"* ]]
 }
 
 @test "without a policy a new target has the gates of the preset service, and one that is there keeps its own" {

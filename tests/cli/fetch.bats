@@ -410,11 +410,11 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     printf '%s\n' "$U" nonsense > list
     apart fetch --urls list
     [ "$status" -eq 125 ]
-    [[ $stderr == *"--urls list: want in line 2 a URL such as https://host/path" ]]
+    [[ $stderr == *"--urls list: must be in line 2 a URL such as https://host/path" ]]
     printf 'A: b\nX: a\0b\n' > fields
     apart fetch -H @fields "$U"
     [ "$status" -eq 125 ]
-    [[ $stderr == *"want in line 2 up to 8190 bytes, none of them NUL" ]]
+    [[ $stderr == *"must be in line 2 up to 8190 bytes, none of them NUL" ]]
     apart fetch -G -d 'a b' "$U"
     [ "$status" -eq 125 ]
     run -125 bash -c "echo x | timeout 20 bide fetch -T - -H 'X: $(printf '%09000d' 0)' $U"
@@ -431,7 +431,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     for option in --cacert --cert --key; do
         apart fetch "$option" nosuch.pem "$U"
         [ "$status" -eq 125 ]
-        [ "$stderr" = "bide fetch: $option nosuch.pem: want a file that can be read (No such file or directory)" ]
+        [ "$stderr" = "bide fetch: $option nosuch.pem: must be a file that can be read (No such file or directory)" ]
         apart fetch "$option" . "$U"
         [ "$status" -eq 125 ]
         [[ $stderr == *"(Is a directory)" ]]

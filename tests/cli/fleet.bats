@@ -175,8 +175,8 @@ ENDLESS=(--attempts 1000 --set budget.capacity=1000 --set budget.refill_per_minu
     redis_start
     fill 0
     run -1 in_fleet --attempts 2 -- ./slow
-    [[ $output == *"the fleet's budget: "*"tokens were left for about 1 instance"* ||
-        $output == *"the fleet's budget: Redis had not answered yet"* ]]
+    [[ $output == *"fleet budget: "*"tokens were left for about 1 member"* ||
+        $output == *"fleet budget: Redis had not replied yet"* ]]
 }
 
 @test "a target of the host leases once for all its processes, and never more than there is" {
@@ -290,27 +290,27 @@ has_leased() { bide budget show db --json | jq -e ".budget.left >= $1" > /dev/nu
 @test "a fleet wants a name" {
     apart bide run --fleet "$NOBODY" -- true
     [ "$status" -eq 125 ]
-    [ "$stderr" = "bide run: --fleet: want --target NAME as well: a fleet's budget is found by its name" ]
+    [ "$stderr" = "bide run: --fleet: needs --target NAME (a fleet budget is found by the name of its target)" ]
     apart bide run --target db --fleet - -- true
     [ "$status" -eq 125 ]
-    [[ $stderr == "bide run: --fleet -: want \$BIDE_FLEET to be set"* ]]
+    [[ $stderr == "bide run: --fleet -: \$BIDE_FLEET must be set"* ]]
 }
 
 @test "a budget that cannot be leased is an error that says what is right; following it works" {
     apart bide run --target db --fleet "$NOBODY" --set budget.kind=window -- true
     [ "$status" -eq 125 ]
-    [[ $stderr == "bide run: --fleet: the policy command has budget.kind = window: want tokens, "* ]]
-    [[ $stderr == *", as the preset service has; or --no-fleet" ]]
+    [[ $stderr == "bide run: --fleet: the policy command has budget.kind = window: must be tokens, "* ]]
+    [[ $stderr == *"; use the preset service, or --no-fleet" ]]
     apart bide run --target db --fleet "$NOBODY" --preset command -- true
     [ "$status" -eq 125 ]
-    [[ $stderr == *"the policy command has budget.kind = none: want tokens"* ]]
+    [[ $stderr == *"the policy command has budget.kind = none: must be tokens"* ]]
     bide run --target db --fleet "$NOBODY" --preset service -q -- true
     bide run --target db --fleet "$NOBODY" --preset command --no-fleet -- true
     bide run --target other --shared --set budget.kind=window -- true
     apart bide run --target other --shared --fleet "$NOBODY" -- true
     [ "$status" -eq 125 ]
-    [[ $stderr == *"the shared target other has budget.kind = window: want tokens, "* ]]
-    [[ $stderr == *": --preset service would change it; or --no-fleet" ]]
+    [[ $stderr == *"the shared target other has budget.kind = window: must be tokens, "* ]]
+    [[ $stderr == *"; use --preset service to change it, or --no-fleet" ]]
     bide run --target other --shared --fleet "$NOBODY" --preset service -q -- true
     bide run --target other --shared --fleet "$NOBODY" -q -- true
 }
@@ -419,12 +419,12 @@ END
     cp "$BIDE_BUILD/bide" bin/
     apart env PATH=/usr/bin:/bin bin/bide run --target db --fleet 'redis://:hunter2@host' -- true
     [ "$status" -eq 125 ]
-    [[ $stderr == "bide run: --fleet: there is no program bide-run here: "*"hiredis"*"--no-fleet" ]]
+    [[ $stderr == "bide run: --fleet: there is no program bide-run: "*"hiredis"*"--no-fleet" ]]
     run -0 env PATH=/usr/bin:/bin bin/bide run --target db -- echo ran
     [ "$output" = ran ]
     apart env PATH=/usr/bin:/bin bin/bide budget show db --fleet "$NOBODY"
     [ "$status" -eq 125 ]
-    [[ $stderr == "bide budget: --fleet: there is no program bide-budget here: "* ]]
+    [[ $stderr == "bide budget: --fleet: there is no program bide-budget: "* ]]
 }
 
 # ---- bide budget show --fleet ----

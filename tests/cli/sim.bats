@@ -221,7 +221,7 @@ teardown() { bide_teardown; }
     [ "$output" = "bide sim: --svg no/such/directory/x.svg: No such file or directory" ]
     run bide sim shop.ini --html .
     [ "$status" -eq 125 ]
-    [[ $output == *"--html .: it is a directory"* ]]
+    [[ $output == *"--html .: Is a directory"* ]]
 }
 
 @test "a full disk is an error that names the file, on stdout too" {

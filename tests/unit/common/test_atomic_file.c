@@ -148,7 +148,7 @@ static void open_reports_paths_that_cannot_be_written(void **state)
 {
     struct cli_atomic_file file;
     mkdir("d", 0700);
-    assert_string_equal(cli_atomic_file_open(&file, "d"), "it is a directory");
+    assert_string_equal(cli_atomic_file_open(&file, "d"), "Is a directory");
     assert_non_null(strstr(cli_atomic_file_open(&file, "no/such/x"), "No such file"));
     assert_null(file.file);
 }

@@ -231,8 +231,8 @@ static void empty_value_needs_permission_of_the_table(void **state)
     assert_string_equal(settings_seen.text, "");
     assert_int_equal(RUN_WORDS("--text="), 7);
     assert_string_equal(settings_seen.text, "");
-    assert_refused(RUN_WORDS("--attempts="), "--attempts: its value is empty; want N");
-    assert_refused(RUN_WORDS("-n", ""), "-n: its value is empty; want N");
+    assert_refused(RUN_WORDS("--attempts="), "--attempts: must not be empty; needs a value: N");
+    assert_refused(RUN_WORDS("-n", ""), "-n: must not be empty; needs a value: N");
 }
 
 /* ---- refusing ---- */
@@ -243,8 +243,8 @@ static void misspelt_option_suggests_the_nearest(void **state)
     assert_refused(RUN_WORDS("--attemps", "3"), "--attemps: no such option; did you mean --attempts?");
     assert_refused(RUN_WORDS("--attemps=3"), "--attemps: no such option; did you mean --attempts?");
     assert_refused(RUN_WORDS("-attempts", "3"), "-attempts: no such option; did you mean --attempts?");
-    assert_refused(RUN_WORDS("--frobnicate"), "--frobnicate: want one of the options of bide try --help");
-    assert_refused(RUN_WORDS("-qx"), "-x: want one of the options of bide try --help");
+    assert_refused(RUN_WORDS("--frobnicate"), "--frobnicate: no such option; bide try --help lists the options");
+    assert_refused(RUN_WORDS("-qx"), "-x: no such option; bide try --help lists the options");
 }
 
 static void abbreviated_options_are_rejected(void **state)
@@ -258,16 +258,16 @@ static void abbreviated_options_are_rejected(void **state)
 static void invalid_value_is_reported_with_the_valid_form(void **state)
 {
     (void)state;
-    assert_refused(RUN_WORDS("--attempts", "x"), "--attempts x: want 1 or more");
-    assert_refused(RUN_WORDS("--attempts=x"), "--attempts x: want 1 or more");
-    assert_refused(RUN_WORDS("-nx"), "-n x: want 1 or more");
+    assert_refused(RUN_WORDS("--attempts", "x"), "--attempts x: must be 1 or more");
+    assert_refused(RUN_WORDS("--attempts=x"), "--attempts x: must be 1 or more");
+    assert_refused(RUN_WORDS("-nx"), "-n x: must be 1 or more");
 }
 
 static void missing_and_superfluous_values_are_reported(void **state)
 {
     (void)state;
-    assert_refused(RUN_WORDS("--attempts"), "--attempts: want a value after it: N");
-    assert_refused(RUN_WORDS("-qn"), "-n: want a value after it: N");
+    assert_refused(RUN_WORDS("--attempts"), "--attempts: needs a value: N");
+    assert_refused(RUN_WORDS("-qn"), "-n: needs a value: N");
     assert_refused(RUN_WORDS("--quiet=yes"), "--quiet=yes: --quiet takes no value");
 }
 
@@ -300,7 +300,7 @@ static void help_aligns_options_and_ends_with_examples(void **state)
     assert_int_equal(RUN_WORDS("--help"), 0);
     assert_non_null(strstr(out_text, "\n  -q, --quiet       say nothing\n"));
     assert_non_null(strstr(out_text, "\n  -t, --text TEXT   any text\n"));
-    assert_non_null(strstr(out_text, "\n  -h, --help        show this\n"));
+    assert_non_null(strstr(out_text, "\n  -h, --help        show this help\n"));
     assert_non_null(strstr(out_text, "\nNumbers:\n  -n, --attempts N  how many, told"));
     assert_non_null(strstr(out_text, "\n                    "));
     assert_non_null(

@@ -131,7 +131,8 @@ static void section_takes_precedence_over_preset_of_same_name(void **state)
     assert_int_not_equal(resolved.pair.policy.attempts_max, 9);
     assert_int_equal(RUN_WORDS("--preset", "payment", "--policy", "service"), 0);
     assert_int_equal(resolved.pair.policy.attempts_max, 9);
-    assert_refused(RUN_WORDS("--preset", "servce"), "--preset servce: want service; bide help presets lists them");
+    assert_refused(RUN_WORDS("--preset", "servce"),
+                   "--preset servce: must be a preset such as service (bide help presets lists them)");
 }
 
 static void target_uses_the_section_of_its_name(void **state)
@@ -184,9 +185,9 @@ static void config_file_must_contain_an_applicable_section(void **state)
     assert_int_equal(RUN_WORDS("--config", "other.conf", "--target", "a"), 0);
     assert_int_equal(resolved.pair.policy.attempts_max, 7);
     assert_refused(RUN_WORDS("--config", "other.conf"),
-                   "--config other.conf: want --policy NAME as well, or a section [default] in it");
+                   "--config other.conf: needs --policy NAME, or a section [default] in the file");
     assert_refused(RUN_WORDS("--config", "other.conf", "--target", "b"),
-                   "--config other.conf: want --policy NAME as well, or a section [b] or [default] in it");
+                   "--config other.conf: needs --policy NAME, or a section [b] or [default] in the file");
     write_file("other.conf", "[default]\nattempts = 8\n");
     assert_int_equal(RUN_WORDS("--config", "other.conf"), 0);
     assert_int_equal(resolved.pair.policy.attempts_max, 8);
@@ -267,8 +268,9 @@ static void set_replaces_a_list_of_the_policy(void **state)
     assert_int_equal(kind_of(&resolved.grpc, bide_classify_grpc, 14), BIDE_KIND_PERMANENT);
     assert_string_equal(options.set[0].field->key, "retry_exit");
     assert_refused(RUN_WORDS("--set", "retry_exit=900"),
-                   "--set retry_exit=900: want exit codes and ranges from 1 to 255 such as 1, 75, 100-110, or none");
-    assert_refused(RUN_WORDS("--set", "retry_exi=9"), "--set retry_exi=9: want retry_exit: there is no key retry_exi");
+                   "--set retry_exit=900: must be exit codes and ranges from 1 to 255 such as 1, 75, 100-110, or none");
+    assert_refused(RUN_WORDS("--set", "retry_exi=9"),
+                   "--set retry_exi=9: must be a key such as retry_exit (there is no key retry_exi)");
 }
 
 static void every_key_but_extends_can_be_set(void **state)
@@ -288,8 +290,7 @@ static void every_key_but_extends_can_be_set(void **state)
         assert_int_equal(RUN_WORDS("--set", word), 0);
     }
     assert_refused(RUN_WORDS("--set", "extends=sre"),
-                   "--set extends=sre: want --policy NAME instead: extends is where a "
-                   "policy starts from, not a value of it");
+                   "--set extends=sre: must be given as --policy NAME (extends is the base of a policy, not a value)");
 }
 
 static void last_option_for_a_key_wins(void **state)
@@ -304,32 +305,32 @@ static void last_option_for_a_key_wins(void **state)
 static void malformed_value_is_reported_with_the_valid_form(void **state)
 {
     (void)state;
-    assert_refused(RUN_WORDS("--base", "5"), "--base 5: want a duration such as 200ms");
-    assert_refused(RUN_WORDS("--deadline", "5"), "--deadline 5: want a duration such as 200ms, or never");
+    assert_refused(RUN_WORDS("--base", "5"), "--base 5: must be a duration such as 200ms");
+    assert_refused(RUN_WORDS("--deadline", "5"), "--deadline 5: must be a duration such as 200ms, or never");
     assert_refused(RUN_WORDS("--attempts", "99999999999999999999"),
-                   "--attempts 99999999999999999999: want 4294967295 at most");
+                   "--attempts 99999999999999999999: must be 4294967295 at most");
     assert_int_equal(RUN_WORDS("--jitter", "ful"), CLI_EXIT_BIDE_FAILED);
-    assert_non_null(strstr(message, "--jitter ful: want "));
+    assert_non_null(strstr(message, "--jitter ful: must be "));
     assert_int_equal(RUN_WORDS("--attempts", "0"), CLI_EXIT_BIDE_FAILED);
-    assert_non_null(strstr(message, "--attempts 0: want 1 or more"));
-    assert_refused(RUN_WORDS("--set", "attempts"), "--set attempts: want KEY=VALUE, such as budget.capacity=20");
-    assert_refused(RUN_WORDS("--set", "attemps=3"), "--set attemps=3: want attempts: there is no key attemps");
+    assert_non_null(strstr(message, "--attempts 0: must be 1 or more"));
+    assert_refused(RUN_WORDS("--set", "attempts"), "--set attempts: must be KEY=VALUE, such as budget.capacity=20");
+    assert_refused(RUN_WORDS("--set", "attemps=3"),
+                   "--set attemps=3: must be a key such as attempts (there is no key attemps)");
     assert_refused(RUN_WORDS("--set", "qqqqqqqq=3"),
-                   "--set qqqqqqqq=3: want a key of the policy file; bide help policy-file lists them");
+                   "--set qqqqqqqq=3: must be a key of the policy file (bide help policy-file lists them)");
 }
 
 static void contradicting_values_name_the_option(void **state)
 {
     (void)state;
     assert_refused(RUN_WORDS("--preset", "service", "--base", "200ms", "--cap", "100ms"),
-                   "--cap 100ms: want base (200ms) or more");
+                   "--cap 100ms: must be base (200ms) or more");
     assert_refused(RUN_WORDS("--preset", "service", "--set", "base=200ms", "--set", "cap=100ms"),
-                   "--set cap=100ms: want base (200ms) or more");
+                   "--set cap=100ms: must be base (200ms) or more");
     assert_refused(RUN_WORDS("--preset", "service", "--set", "cap=9s", "--cap=1ms"),
-                   "--cap 1ms: want base (200ms) or more");
+                   "--cap 1ms: must be base (200ms) or more");
     assert_int_equal(RUN_WORDS("--preset", "service", "--base", "1h"), CLI_EXIT_BIDE_FAILED);
-    assert_non_null(
-        strstr(message, "of the policy service, does not go with the options given: want base (1h) or more"));
+    assert_non_null(strstr(message, "of the policy service contradicts the options: must be base (1h) or more"));
 }
 
 static void seed_is_any_64_bit_number(void **state)
@@ -340,7 +341,7 @@ static void seed_is_any_64_bit_number(void **state)
     assert_int_equal(RUN_WORDS("--seed", "0"), 0);
     assert_true(options.has_seed && options.seed == 0);
     assert_refused(RUN_WORDS("--seed", "18446744073709551616"),
-                   "--seed 18446744073709551616: want a number from 0 to 18446744073709551615");
+                   "--seed 18446744073709551616: must be a number from 0 to 18446744073709551615");
     assert_int_equal(RUN_WORDS("--seed", "-1"), CLI_EXIT_BIDE_FAILED);
     assert_int_equal(RUN_WORDS("--seed", " 1"), CLI_EXIT_BIDE_FAILED);
 }

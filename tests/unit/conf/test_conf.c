@@ -86,7 +86,7 @@ static void comment_begins_at_line_start_or_after_blank(void **state)
     assert_reads("; one\n  # two\n\n[a]   # three\n  attempts = 3 ; four\n\tbase =\t1s\t#five\n;six");
     assert_int_equal(policy_of("a")->pair.policy.attempts_max, 3);
     assert_int_equal(policy_of("a")->pair.policy.base_ns, BIDE_S);
-    assert_errors("[a]\nbase = 1s#five", "f:2: [a] base = 1s#five: want a duration such as 200ms");
+    assert_errors("[a]\nbase = 1s#five", "f:2: [a] base = 1s#five: must be a duration such as 200ms");
 }
 
 static void windows_line_ends_and_byte_order_mark_are_accepted(void **state)
@@ -111,12 +111,11 @@ static void list_continues_in_an_indented_line(void **state)
 
 static void only_lists_continue_in_the_next_line(void **state)
 {
-    assert_errors("[a]\nbase = 1s\n   2s\n", "f:3: 2s: want key = value");
-    assert_errors("[a]\nretry_status = 503\n[b]\n   429\n", "f:4: 429: want key = value");
-    assert_errors(
-        "[a]\nretry_status = 503,\n429\n",
-        "f:2: [a] retry_status = 503,: want HTTP statuses and ranges from 100 to 599 such as 429, 500-504, or "
-        "none\nf:3: 429: want key = value");
+    assert_errors("[a]\nbase = 1s\n   2s\n", "f:3: 2s: must be key = value");
+    assert_errors("[a]\nretry_status = 503\n[b]\n   429\n", "f:4: 429: must be key = value");
+    assert_errors("[a]\nretry_status = 503,\n429\n",
+                  "f:2: [a] retry_status = 503,: must be HTTP statuses and ranges from 100 to 599 such as 429, "
+                  "500-504, or none\nf:3: 429: must be key = value");
 }
 
 static void empty_file_has_no_policies(void **state)
@@ -142,41 +141,41 @@ static void unknown_key_suggests_the_nearest(void **state)
 static void retries_key_suggests_attempts_and_explains_the_difference(void **state)
 {
     assert_errors("[p]\nretries = 3\n",
-                  "f:2: [p] retries = 3: no such key; did you mean attempts? It counts the first try too");
+                  "f:2: [p] retries = 3: no such key; did you mean attempts? It counts the first attempt, too");
     assert_errors("[p]\nmax_attempts = 3\n", "f:2: [p] max_attempts = 3: no such key; did you mean attempts?");
 }
 
 static void invalid_value_is_reported_with_the_valid_form(void **state)
 {
-    assert_errors("[p]\nbase = 200\n", "f:2: [p] base = 200: want a duration such as 200ms");
-    assert_errors("[p]\nbase =\n", "f:2: [p] base has no value: want a duration such as 200ms");
+    assert_errors("[p]\nbase = 200\n", "f:2: [p] base = 200: must be a duration such as 200ms");
+    assert_errors("[p]\nbase =\n", "f:2: [p] base has no value: must be a duration such as 200ms");
     assert_errors("[p]\nbase = \"200ms\"\n",
-                  "f:2: [p] base = \"200ms\": want a duration such as 200ms, without quotes");
-    assert_errors("[p]\nattempts = '3'\n", "f:2: [p] attempts = '3': want a whole number such as 3, without quotes");
-    assert_errors("[p]\nbase = # nothing\n", "f:2: [p] base has no value: want a duration such as 200ms");
+                  "f:2: [p] base = \"200ms\": must be a duration such as 200ms, without quotes");
+    assert_errors("[p]\nattempts = '3'\n", "f:2: [p] attempts = '3': must be a whole number such as 3, without quotes");
+    assert_errors("[p]\nbase = # nothing\n", "f:2: [p] base has no value: must be a duration such as 200ms");
 }
 
 static void line_that_is_neither_key_nor_section_is_reported(void **state)
 {
-    assert_errors("[p]\nattempts 3\n", "f:2: attempts 3: want key = value");
-    assert_errors("[p\nattempts = 3\n", "f:1: [p: want [name] and nothing behind it");
-    assert_errors("[p] q\n", "f:1: [p] q: want [name] and nothing behind it");
-    assert_errors("[]\n", "f:1: []: want a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~");
-    assert_errors("[a b]\n", "f:1: [a b]: want a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~");
-    assert_errors("= 3\n[p]\n= 3", "f:1:  = 3: want a [section] above it\nf:3: [p]  = 3: no such key");
+    assert_errors("[p]\nattempts 3\n", "f:2: attempts 3: must be key = value");
+    assert_errors("[p\nattempts = 3\n", "f:1: [p: must be [name] and nothing after it");
+    assert_errors("[p] q\n", "f:1: [p] q: must be [name] and nothing after it");
+    assert_errors("[]\n", "f:1: []: must be a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~");
+    assert_errors("[a b]\n", "f:1: [a b]: must be a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~");
+    assert_errors("= 3\n[p]\n= 3", "f:1:  = 3: must follow a [section]\nf:3: [p]  = 3: no such key");
 }
 
 static void key_outside_of_a_section_is_reported(void **state)
 {
-    assert_errors("attempts = 3\n[p]\n", "f:1: attempts = 3: want a [section] above it");
+    assert_errors("attempts = 3\n[p]\n", "f:1: attempts = 3: must follow a [section]");
 }
 
 static void duplicates_are_reported_with_both_lines(void **state)
 {
-    assert_errors("[p]\nbase = 1s\n\nbase = 1s\n", "f:4: [p] base = 1s: said already, in line 2");
-    assert_errors("[p]\nextends = service\nextends = payment\n", "f:3: [p] extends = payment: said already, in line 2");
-    assert_errors("[p]\nretry_exit = 1\nretry_exit = 2\n", "f:3: [p] retry_exit = 2: said already, in line 2");
-    assert_errors("[p]\n[q]\n[p]\n", "f:3: [p] is there already, in line 1: want one section of each name");
+    assert_errors("[p]\nbase = 1s\n\nbase = 1s\n", "f:4: [p] base = 1s: duplicates line 2");
+    assert_errors("[p]\nextends = service\nextends = payment\n", "f:3: [p] extends = payment: duplicates line 2");
+    assert_errors("[p]\nretry_exit = 1\nretry_exit = 2\n", "f:3: [p] retry_exit = 2: duplicates line 2");
+    assert_errors("[p]\n[q]\n[p]\n", "f:3: [p] duplicates line 1: section names must be unique");
 }
 
 static void unknown_base_of_extends_is_reported(void **state)
@@ -187,42 +186,40 @@ static void unknown_base_of_extends_is_reported(void **state)
                   "f:2: [p] extends = searhc: no such section or preset; did you mean search?");
     assert_errors("[p]\nextends = zzzzzzzzz\n", "f:2: [p] extends = zzzzzzzzz: no such section or preset");
     assert_errors("[p]\nextends =\n", "f:2: [p] extends = : no such section or preset");
-    assert_errors("[p]\nextends = p\n", "f:2: [p] extends = p: want another section, or a preset");
+    assert_errors("[p]\nextends = p\n", "f:2: [p] extends = p: must be another section or a preset");
 }
 
 static void circular_extends_is_reported_once(void **state)
 {
     assert_errors("[a]\nextends = b\n[b]\nextends = c\n[c]\nextends = a\n[d]\nextends = a\n",
-                  "f:6: [c] extends = a: goes round in a circle");
+                  "f:6: [c] extends = a: must not be circular");
 }
 
 static void contradiction_is_reported_at_the_key_to_change(void **state)
 {
-    assert_errors("[p]\ncap = 100ms\n", "f:2: [p] cap = 100ms: want base (200ms) or more");
-    assert_errors("[p]\nbase = 60s\n", "f:1: [p] cap = 30s, inherited: want base (1m) or more");
+    assert_errors("[p]\ncap = 100ms\n", "f:2: [p] cap = 100ms: must be base (200ms) or more");
+    assert_errors("[p]\nbase = 60s\n", "f:1: [p] cap = 30s, inherited: must be base (1m) or more");
 }
 
 static void mistakes_are_reported_in_line_order(void **state)
 {
     assert_errors("[p]\nattempts = 0\nhint_jitter = 2000%\nno = 1\nbudget.ratio = 200%\nbreaker.probes = 9\n",
-                  "f:2: [p] attempts = 0: want 1 or more (1 means no retry)\n"
-                  "f:3: [p] hint_jitter = 2000%: want 0% to 1000%\n"
-                  "f:4: [p] no = 1: no such key\n"
-                  "f:5: [p] budget.ratio = 200%: want 0% to 100% (one retry for each request)\n"
-                  "f:6: [p] breaker.probes = 9: want 1 to 8");
+                  "f:2: [p] attempts = 0: must be 1 or more (1 means no retry)\nf:3: [p] hint_jitter = 2000%: must be "
+                  "0% to 1000%\nf:4: [p] no = 1: no such key\nf:5: [p] budget.ratio = 200%: must be 0% to 100% (one "
+                  "retry for each request)\nf:6: [p] breaker.probes = 9: must be 1 to 8");
 }
 
 static void section_is_not_blamed_for_mistakes_of_its_base(void **state)
 {
     assert_errors("[p]\ncap = 100ms\n[q]\nextends = p\nattempts = 2\n[r]\nextends = q\ncap = 100ms",
-                  "f:2: [p] cap = 100ms: want base (200ms) or more");
+                  "f:2: [p] cap = 100ms: must be base (200ms) or more");
 }
 
 static void nul_byte_is_reported(void **state)
 {
     static const char text[] = "[p]\nattempts = 3\0\nbase\0 = 1s\n";
     assert_false(read_bytes(text, sizeof text - 1));
-    assert_string_equal(errors, "f:2: a NUL byte: want text\nf:3: a NUL byte: want text");
+    assert_string_equal(errors, "f:2: contains a NUL byte: must be text\nf:3: contains a NUL byte: must be text");
 }
 
 static void control_characters_are_not_repeated_in_messages(void **state)
@@ -262,7 +259,7 @@ static void number_of_sections_is_limited(void **state)
     for (int i = 0; i < 10000; i++)
         at += sprintf(at, "[s%d]\n", i);
     assert_false(read_bytes(text, (size_t)(at - text)));
-    assert_string_equal(errors, "f:1025: more than 1024 sections: want several files");
+    assert_string_equal(errors, "f:1025: more than 1024 sections: must be split into several files");
     free(text);
 }
 

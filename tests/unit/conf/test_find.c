@@ -77,9 +77,9 @@ static void only_the_first_existing_file_is_read(void **state)
     write_file("home/.config/bide/bide.conf", "[p]\n");
     write_file("bide.conf", "[prices]\n");
     assert_false(finds(NULL, "p"));
-    assert_string_equal(errors, "no policy named p: not in bide.conf, and no preset");
+    assert_string_equal(errors, "no policy named p: not in bide.conf, and not a preset");
     assert_false(finds(NULL, "price"));
-    assert_string_equal(errors, "no policy named price: not in bide.conf, and no preset; did you mean prices?");
+    assert_string_equal(errors, "no policy named price: not in bide.conf, and not a preset; did you mean prices?");
 }
 
 static void file_given_as_policy_name_lists_its_policies(void **state)
@@ -87,16 +87,16 @@ static void file_given_as_policy_name_lists_its_policies(void **state)
     write_file("bide.conf", "[p]\n[other.conf]\nattempts = 7\n");
     write_file("other.conf", "[a]\n[b]\n");
     assert_false(finds(NULL, "bide.conf"));
-    assert_string_equal(errors, "bide.conf is a file: want bide.conf#NAME, one of: p, other.conf");
+    assert_string_equal(errors, "bide.conf is a file: must be bide.conf#NAME, one of: p, other.conf");
     assert_true(finds(NULL, "other.conf")); /* a section of that name takes precedence */
     assert_false(finds("other.conf", "other.conf"));
-    assert_string_equal(errors, "other.conf is a file: want other.conf#NAME, one of: a, b");
+    assert_string_equal(errors, "other.conf is a file: must be other.conf#NAME, one of: a, b");
     write_file("other.conf", "[a]\nx = 1\ny = 2\n");
     write_file("bide.conf", "[p]\n");
     assert_false(finds(NULL, "other.conf"));
-    assert_string_equal(errors, "other.conf is a file, but none of policies: other.conf:2: [a] x = 1: no such key");
+    assert_string_equal(errors, "other.conf is a file, but not a policy file: other.conf:2: [a] x = 1: no such key");
     assert_false(finds(NULL, "home"));
-    assert_string_equal(errors, "no policy named home: not in bide.conf, and no preset");
+    assert_string_equal(errors, "no policy named home: not in bide.conf, and not a preset");
 }
 
 static void long_list_of_policies_is_truncated(void **state)
@@ -185,9 +185,9 @@ static void file_and_policy_can_be_named_together(void **state)
 static void incomplete_file_and_name_is_rejected(void **state)
 {
     assert_false(finds(NULL, "#p"));
-    assert_string_equal(errors, "no policy named #p: want NAME or FILE#NAME");
+    assert_string_equal(errors, "no policy named #p: must be NAME or FILE#NAME");
     assert_false(finds(NULL, "bide.conf#"));
-    assert_string_equal(errors, "no policy named bide.conf#: want NAME or FILE#NAME");
+    assert_string_equal(errors, "no policy named bide.conf#: must be NAME or FILE#NAME");
     assert_false(finds(NULL, ""));
 }
 
@@ -198,7 +198,7 @@ static void unknown_name_is_reported_with_suggestion_and_search_paths(void **sta
     if (access("/etc/bide/bide.conf", F_OK) == 0)
         return;
     snprintf(expected, sizeof expected,
-             "no policy named interactiv: no preset, and there is no bide.conf, %s/home/.config/bide/bide.conf or "
+             "no policy named interactiv: not a preset, and there is no bide.conf, %s/home/.config/bide/bide.conf or "
              "/etc/bide/bide.conf; did you mean interactive?",
              base);
     assert_string_equal(errors, expected);
@@ -235,7 +235,7 @@ static void control_characters_of_a_path_are_not_repeated(void **state)
 {
     write_file("a\033[31mb.conf", "[p]\nbase = x\n");
     assert_false(finds("a\033[31mb.conf", "p"));
-    assert_string_equal(errors, "a?[31mb.conf:2: [p] base = x: want a duration such as 200ms");
+    assert_string_equal(errors, "a?[31mb.conf:2: [p] base = x: must be a duration such as 200ms");
     assert_false(finds("no\033[31m.conf", "p"));
     assert_string_equal(errors, "no?[31m.conf: cannot be read: No such file or directory");
 }
@@ -253,11 +253,11 @@ static void permission_error_is_reported(void **state)
 static void endless_file_is_reported_after_the_size_limit(void **state)
 {
     assert_false(finds("/dev/zero", "p"));
-    assert_string_equal(errors, "/dev/zero: larger than 1048576 bytes: want a policy file");
+    assert_string_equal(errors, "/dev/zero: larger than 1048576 bytes: must be a policy file");
     write_file("huge.conf", "[p]\n");
     assert_int_equal(truncate("huge.conf", INT64_C(1) << 30), 0); /* a sparse file */
     assert_false(finds("huge.conf", "p"));
-    assert_string_equal(errors, "huge.conf: larger than 1048576 bytes: want a policy file");
+    assert_string_equal(errors, "huge.conf: larger than 1048576 bytes: must be a policy file");
 }
 
 static void overlong_path_is_cut_at_the_front(void **state)

@@ -60,9 +60,9 @@ static void per_attempt_receive_timeout_becomes_attempt_timeout(void **state)
 {
     assert_reads(config_with_method("\"retryPolicy\":{" RETRIES ",\"perAttemptRecvTimeout\":\"0.5s\"}"));
     assert_int_equal(default_policy()->attempt_timeout_ns, 500 * BIDE_MS);
-    assert_rejected(config_with_method("\"retryPolicy\":{" RETRIES ",\"perAttemptRecvTimeout\":\"0s\"}"),
-                    "f:1: methodConfig[0].retryPolicy.perAttemptRecvTimeout = \"0s\": want a duration above 0 such as "
-                    "\"0.1s\"");
+    assert_rejected(
+        config_with_method("\"retryPolicy\":{" RETRIES ",\"perAttemptRecvTimeout\":\"0s\"}"),
+        "f:1: methodConfig[0].retryPolicy.perAttemptRecvTimeout = \"0s\": must be a duration above 0 such as \"0.1s\"");
 }
 
 static void every_member_of_a_retry_policy_is_mapped(void **state)
@@ -89,13 +89,13 @@ static void attempts_are_above_one_and_capped_at_five(void **state)
     assert_reads(config_with_retry_member("maxAttempts", "9"));
     assert_int_equal(default_policy()->attempts_max, 5);
     assert_rejected(config_with_retry_member("maxAttempts", "1"),
-                    "f:1: methodConfig[0].retryPolicy.maxAttempts = 1: want an integer above 1");
+                    "f:1: methodConfig[0].retryPolicy.maxAttempts = 1: must be an integer above 1");
     assert_rejected(config_with_retry_member("maxAttempts", "2.5"),
-                    "f:1: methodConfig[0].retryPolicy.maxAttempts = 2.5: want an integer above 1");
+                    "f:1: methodConfig[0].retryPolicy.maxAttempts = 2.5: must be an integer above 1");
     assert_rejected(config_with_retry_member("maxAttempts", "\"4\""),
-                    "f:1: methodConfig[0].retryPolicy.maxAttempts = \"4\": want an integer above 1");
+                    "f:1: methodConfig[0].retryPolicy.maxAttempts = \"4\": must be an integer above 1");
     assert_rejected(config_with_retry_member("maxAttempts", NULL),
-                    "f:1: methodConfig[0].retryPolicy.maxAttempts is missing: want an integer above 1");
+                    "f:1: methodConfig[0].retryPolicy.maxAttempts is missing: must be an integer above 1");
 }
 
 static void backoff_is_a_duration_above_zero(void **state)
@@ -105,7 +105,7 @@ static void backoff_is_a_duration_above_zero(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char expected[256];
         snprintf(expected, sizeof expected,
-                 "f:1: methodConfig[0].retryPolicy.initialBackoff = %s: want a duration above 0 such as \"0.1s\"",
+                 "f:1: methodConfig[0].retryPolicy.initialBackoff = %s: must be a duration above 0 such as \"0.1s\"",
                  bad[i]);
         assert_rejected(config_with_retry_member("initialBackoff", bad[i]), expected);
     }
@@ -116,7 +116,7 @@ static void backoff_is_a_duration_above_zero(void **state)
 static void backoff_beyond_the_longest_wait_is_rejected(void **state)
 {
     assert_rejected(config_with_retry_member("maxBackoff", "\"9000000000s\""),
-                    "f:1: methodConfig[0].retryPolicy.maxBackoff: want more than 0, at most about 31 years");
+                    "f:1: methodConfig[0].retryPolicy.maxBackoff: must be more than 0, at most about 31 years");
 }
 
 static void max_backoff_below_initial_backoff_is_the_only_wait(void **state)
@@ -133,21 +133,20 @@ static void multiplier_of_one_is_fixed_backoff_and_less_is_rejected(void **state
     assert_reads(config_with_retry_member("backoffMultiplier", "1.0"));
     assert_int_equal(default_policy()->backoff, BIDE_BACKOFF_FIXED);
     assert_rejected(config_with_retry_member("backoffMultiplier", "0.5"),
-                    "f:1: methodConfig[0].retryPolicy.backoffMultiplier = 0.5: want "
-                    "1 or more: waits that shrink are not for bide");
+                    "f:1: methodConfig[0].retryPolicy.backoffMultiplier = 0.5: must be 1 or more (shrinking waits are "
+                    "not supported)");
     assert_rejected(config_with_retry_member("backoffMultiplier", "0"),
-                    "f:1: methodConfig[0].retryPolicy.backoffMultiplier = 0: want a number above 0");
+                    "f:1: methodConfig[0].retryPolicy.backoffMultiplier = 0: must be a number above 0");
     assert_rejected(config_with_retry_member("backoffMultiplier", "-2"),
-                    "f:1: methodConfig[0].retryPolicy.backoffMultiplier = -2: want a number above 0");
+                    "f:1: methodConfig[0].retryPolicy.backoffMultiplier = -2: must be a number above 0");
     assert_rejected(config_with_retry_member("backoffMultiplier", "\"2\""),
-                    "f:1: methodConfig[0].retryPolicy.backoffMultiplier = \"2\": want a number above 0");
+                    "f:1: methodConfig[0].retryPolicy.backoffMultiplier = \"2\": must be a number above 0");
     assert_rejected(
         config_with_retry_member("backoffMultiplier", "1.2345"),
-        "f:1: methodConfig[0].retryPolicy.backoffMultiplier = 1.2344999999999999: want three decimals at most");
-    assert_rejected(
-        config_with_retry_member("backoffMultiplier", "2000"),
-        "f:1: methodConfig[0].retryPolicy.backoffMultiplier: want 1.001x to 1000x (2x doubles; for a constant "
-        "wait use backoff = fixed)");
+        "f:1: methodConfig[0].retryPolicy.backoffMultiplier = 1.2344999999999999: must be three decimals at most");
+    assert_rejected(config_with_retry_member("backoffMultiplier", "2000"),
+                    "f:1: methodConfig[0].retryPolicy.backoffMultiplier: must be 1.001x to 1000x (2x doubles; for a "
+                    "constant wait use backoff = fixed)");
 }
 
 static void retryable_codes_are_names_or_numbers_and_not_empty(void **state)
@@ -156,7 +155,7 @@ static void retryable_codes_are_names_or_numbers_and_not_empty(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char expected[256];
         snprintf(expected, sizeof expected,
-                 "f:1: methodConfig[0].retryPolicy.retryableStatusCodes = %s: want status codes such as "
+                 "f:1: methodConfig[0].retryPolicy.retryableStatusCodes = %s: must be status codes such as "
                  "[\"UNAVAILABLE\"] or [14]",
                  bad[i]);
         assert_rejected(config_with_retry_member("retryableStatusCodes", bad[i]), expected);
@@ -175,7 +174,7 @@ static void without_retry_policy_there_is_one_attempt(void **state)
 static void retry_and_hedging_policy_together_are_rejected(void **state)
 {
     assert_rejected(config_with_method("\"retryPolicy\":{" RETRIES "},\"hedgingPolicy\":{\"maxAttempts\":3}"),
-                    "f:1: methodConfig[0]: want retryPolicy or hedgingPolicy, not both");
+                    "f:1: methodConfig[0]: must have retryPolicy or hedgingPolicy, not both");
 }
 
 /* ---- hedging ---- */
@@ -202,8 +201,9 @@ static void without_hedging_delay_hedges_start_at_once(void **state)
 
 static void too_many_hedges_are_rejected(void **state)
 {
-    assert_rejected(config_with_method("\"hedgingPolicy\":{\"maxAttempts\":5}"),
-                    "f:1: methodConfig[0].hedgingPolicy.maxAttempts = 5: want 4 or less: bide sends at most 3 hedges");
+    assert_rejected(
+        config_with_method("\"hedgingPolicy\":{\"maxAttempts\":5}"),
+        "f:1: methodConfig[0].hedgingPolicy.maxAttempts = 5: must be 4 or less (bide sends at most 3 hedges)");
 }
 
 /* ---- throttling ---- */
@@ -273,17 +273,17 @@ static void entry_becomes_one_policy_per_name(void **state)
 static void invalid_name_is_rejected(void **state)
 {
     assert_rejected("{\"methodConfig\":[{\"name\":[{\"method\":\"M\"}]}]}",
-                    "f:1: methodConfig[0].name[0]: want a service beside the method");
+                    "f:1: methodConfig[0].name[0]: must have a service beside the method");
     assert_rejected("{\"methodConfig\":[{\"name\":[{\"service\":1}]}]}",
-                    "f:1: methodConfig[0].name[0]: want strings as service and method");
+                    "f:1: methodConfig[0].name[0]: service and method must be strings");
     assert_rejected("{\"methodConfig\":[{\"name\":[3]}]}",
-                    "f:1: methodConfig[0].name[0]: want an object such as {\"service\": \"echo.Echo\"}");
-    assert_rejected("{\"methodConfig\":[{\"name\":{}}]}", "f:1: methodConfig[0].name = {}: want an array");
+                    "f:1: methodConfig[0].name[0]: must be an object such as {\"service\": \"echo.Echo\"}");
+    assert_rejected("{\"methodConfig\":[{\"name\":{}}]}", "f:1: methodConfig[0].name = {}: must be an array");
     assert_rejected(
         "{\"methodConfig\":[{\"name\":[{\"service\":\"a b\"}]}]}",
-        "f:1: methodConfig[0].name[0]: want a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~");
+        "f:1: methodConfig[0].name[0]: must be a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~");
     assert_rejected("{\"methodConfig\":[{\"name\":[{},{}]}]}",
-                    "f:1: methodConfig[0].name[1]: * is there already: want each name once");
+                    "f:1: methodConfig[0].name[1]: * is a duplicate: names must be unique");
 }
 
 /* ---- the file ---- */
@@ -300,9 +300,9 @@ static void unrelated_members_are_skipped(void **state)
 
 static void json_that_is_no_service_config_is_rejected(void **state)
 {
-    assert_errors("{}", "f:1: want a gRPC service config with methodConfig");
+    assert_errors("{}", "f:1: must be a gRPC service config with methodConfig");
     assert_errors("{\"name\":\"service\",\"policy\":{\"attempts\":\"3\"}}",
-                  "f:1: want a gRPC service config with methodConfig");
+                  "f:1: must be a gRPC service config with methodConfig");
     assert_errors("{\"methodConfg\":[]}", "f:1: methodConfg: no such member; did you mean methodConfig?");
 }
 
@@ -329,10 +329,11 @@ static void malformed_json_is_reported_with_line_and_column(void **state)
 
 static void entries_of_the_wrong_type_are_rejected(void **state)
 {
-    assert_rejected("{\"methodConfig\":{}}", "f:1: methodConfig = {}: want an array");
-    assert_rejected("{\"methodConfig\":[1]}", "f:1: methodConfig[0]: want an object");
-    assert_rejected(config_with_method("\"retryPolicy\":[]"), "f:1: methodConfig[0].retryPolicy = []: want an object");
-    assert_rejected("{\"retryThrottling\":null}", "f:1: retryThrottling = null: want an object");
+    assert_rejected("{\"methodConfig\":{}}", "f:1: methodConfig = {}: must be an array");
+    assert_rejected("{\"methodConfig\":[1]}", "f:1: methodConfig[0]: must be an object");
+    assert_rejected(config_with_method("\"retryPolicy\":[]"),
+                    "f:1: methodConfig[0].retryPolicy = []: must be an object");
+    assert_rejected("{\"retryThrottling\":null}", "f:1: retryThrottling = null: must be an object");
 }
 
 static void excessive_nesting_is_rejected(void **state)
@@ -358,12 +359,11 @@ static void mistakes_are_reported_with_their_lines(void **state)
                                "        \"retryableStatusCodes\": [14],\n"
                                "        \"maxAtempts\": 3 } } ],\n"
                                "  \"retryThrottling\": 7 }\n";
-    assert_errors(text, "f:4: methodConfig[0].name[1]: want a service beside the method\n"
-                        "f:6: methodConfig[1].retryPolicy.maxAttempts is missing: want an integer above 1\n"
-                        "f:8: methodConfig[1].retryPolicy.backoffMultiplier = 0.5: want 1 or more: waits that shrink "
-                        "are not for bide\n"
-                        "f:10: methodConfig[1].retryPolicy.maxAtempts: no such member; did you mean maxAttempts?\n"
-                        "f:11: retryThrottling = 7: want an object");
+    assert_errors(text, "f:4: methodConfig[0].name[1]: must have a service beside the method\nf:6: "
+                        "methodConfig[1].retryPolicy.maxAttempts is missing: must be an integer above 1\nf:8: "
+                        "methodConfig[1].retryPolicy.backoffMultiplier = 0.5: must be 1 or more (shrinking waits are "
+                        "not supported)\nf:10: methodConfig[1].retryPolicy.maxAtempts: no such member; did you mean "
+                        "maxAttempts?\nf:11: retryThrottling = 7: must be an object");
     assert_reads("{\n\"methodConfig\":\n[{\"name\":\n[{\"service\":\"s\"}]}]}");
     assert_int_equal(policy_of("s")->line, 4);
 }

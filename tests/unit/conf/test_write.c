@@ -249,7 +249,7 @@ static void losses_of_the_grpc_format_are_reported(void **state)
     assert_true(losses_contain("grpc: jitter = full becomes proportional"));
     assert_true(losses_contain("grpc: breaker.kind = time_window becomes off"));
     assert_true(losses_contain("grpc: budget.cost = 1 becomes 0"));
-    assert_true(losses_contain("grpc: retry_status = 429 cannot be said"));
+    assert_true(losses_contain("grpc: retry_status = 429 cannot be expressed"));
     assert_null(strstr(losses, "breaker.ratio")); /* it is lost together with the breaker */
     assert_null(strstr(losses, "jitter_lo"));
 }
@@ -299,8 +299,8 @@ static void envoy_format_uses_envoy_fields(void **state)
     json_t *budget = json_at(json, "cluster/circuit_breakers/thresholds/0/retry_budget");
     assert_true(json_number_value(json_at(budget, "budget_percent/value")) == 12.5);
     assert_int_equal(json_integer_value(json_at(budget, "min_retry_concurrency")), 3);
-    assert_string_equal(losses, "envoy: retry_grpc = ABORTED cannot be said\n"
-                                "envoy: a Retry-After that is a date is not read");
+    assert_string_equal(
+        losses, "envoy: retry_grpc = ABORTED cannot be expressed\nenvoy: a Retry-After with a date is not supported");
     json_decref(json);
     free(text);
 }
@@ -317,8 +317,8 @@ static void losses_of_the_envoy_format_are_reported(void **state)
     assert_true(losses_contain("envoy: hint_max = never becomes 5m"));
     assert_true(losses_contain("envoy: budget.kind = tokens becomes concurrency"));
     assert_true(losses_contain("envoy: breaker.kind = time_window becomes off"));
-    assert_true(losses_contain("envoy: retry_exit = 75 cannot be said"));
-    assert_true(losses_contain("envoy: it does not ask whether a request may be repeated: leave out what is unsafe"));
+    assert_true(losses_contain("envoy: retry_exit = 75 cannot be expressed"));
+    assert_true(losses_contain("envoy: there is no idempotency gate: leave unsafe requests out"));
 }
 
 static void missing_limits_are_written_explicitly(void **state)
