@@ -244,7 +244,7 @@ bool cli_fleet_ensure_linked(const struct cli_fleet_context *context)
     if (errno == ENOENT)
         cli_fail(command,
                  "%s: there is no program " PREFIX "%s: this bide was built or installed without fleet support "
-                                                   "(hiredis, OpenSSL); install it, or use --no-fleet",
+                 "(hiredis, OpenSSL); install it, or use --no-fleet",
                  source, command->name);
     else
         cli_fail(command, "%s: %s: %s", source, original_argv[0], strerror(errno));

@@ -7,11 +7,11 @@
 
 #include "options.h"
 
-#define CLI_RUN_SUMMARY     "run a command, and again if it fails"
-#define CLI_FETCH_SUMMARY   "make HTTP requests that survive bad weather"
-#define CLI_BUDGET_SUMMARY  "look into the targets that processes share, and change them"
-#define CLI_EXPLAIN_SUMMARY "show what a policy does, and what is wrong with it"
-#define CLI_SIM_SUMMARY     "see what a policy does to a server, on a virtual clock"
+#define CLI_RUN_SUMMARY     "run a command, and retry it if it fails"
+#define CLI_FETCH_SUMMARY   "make HTTP requests with retries"
+#define CLI_BUDGET_SUMMARY  "show and change the targets that processes share"
+#define CLI_EXPLAIN_SUMMARY "report on a policy, or predict the verdict for an outcome"
+#define CLI_SIM_SUMMARY     "simulate clients and servers under a policy, on a virtual clock"
 #define CLI_DEMO_SUMMARY    "watch an outage with naive retries and with bide"
 #define CLI_CHAOS_SUMMARY   "an HTTP server that fails on purpose"
 

@@ -136,21 +136,20 @@ static const char *read_no_fleet(void *settings, const char *value)
 const struct cli_option cli_fleet_options[CLI_FLEET_COUNT] = {
     {.name = "fleet",
      .value = "URL",
-     .help = "lease the target's retries from the budget of a fleet, in Redis; default $BIDE_FLEET",
+     .help = "lease the retries of the target from a fleet budget in Redis; default $BIDE_FLEET",
      .read = cli_fleet_read_url,
      .details =
-         "`redis://[user:password@]host[:6379][/db][?option=value&...]`, `rediss://` for TLS, or "
-         "`unix:///path?...`. Wants `--target NAME`: whoever says that name shares the budget. Options of the URL: "
-         "capacity (100) and per_minute (60) of the fleet's bucket, prefix, timeout, open, user, password_file, "
-         "ca_file, cert_file, key_file. Nothing waits for Redis; if it cannot be reached, a line says so, and "
-         "retries go on at refill_per_minute of the target's own budget. With `--shared` one process leases for all "
-         "of the host. The budget must be of tokens; if no policy is named, it is that of the preset service. "
-         "`-` is $BIDE_FLEET, which must then be set.\n\n"
-         "An argument can be seen by others until it is overwritten, which is the first thing done with it. "
-         "`$BIDE_FLEET` cannot be seen, nor can a `password_file`. The command that is run finds `$BIDE_FLEET` "
-         "without a password.",
+         "`redis://[user:password@]host[:6379][/db][?option=value&...]`, `rediss://` for TLS, or `unix:///path?...`. "
+         "Needs `--target NAME`: all processes with that name share the budget. Options of the URL: capacity (100) and "
+         "per_minute (60) of the fleet's bucket, prefix, timeout, open, user, password_file, ca_file, cert_file, "
+         "key_file. No call waits for Redis. If Redis cannot be reached, a message says so, and retries continue at "
+         "refill_per_minute of the target's own budget. With `--shared` one process leases for all processes of the "
+         "host. The budget must be of kind tokens; without a policy it is that of the preset service. `-` stands for "
+         "$BIDE_FLEET, which must then be set.\n\nOther users can see an argument until it is overwritten, which "
+         "happens as soon as it is parsed. They cannot see `$BIDE_FLEET` or a `password_file`. The command that is run "
+         "gets `$BIDE_FLEET` without the password.",
      .may_be_empty = true},
-    {.name = "no-fleet", .help = "no fleet, whatever $BIDE_FLEET says", .read = read_no_fleet},
+    {.name = "no-fleet", .help = "no fleet, even if $BIDE_FLEET is set", .read = read_no_fleet},
 };
 
 const char *cli_fleet_source(const struct cli_fleet *fleet)

@@ -154,68 +154,71 @@ static const char *const jitters[] = {"full", "equal", "decorrelated", "none", N
 const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
     {.name = "policy",
      .value = "NAME",
-     .help = "start from this policy: a section of bide.conf, a preset, or FILE#NAME",
+     .help = "use this policy: a section of bide.conf, a preset, or FILE#NAME",
      .read = read_policy,
      .completion = CLI_COMPLETE_POLICY,
-     .details = "`bide help policies` lists the names there are. A section goes before a preset of the same name."},
+     .details = "`bide help policies` lists the names. A section takes precedence over a preset of the same name."},
     {.name = "preset",
      .value = "NAME",
-     .help = "start from this preset, whatever a file says",
+     .help = "use this preset, even if a file has a section of its name",
      .read = read_preset,
      .choices = presets,
-     .details = "`bide help presets` lists them. Of --policy and --preset the later one counts."},
+     .details = "`bide help presets` lists them. The last of --policy and --preset applies."},
     {.name = "config",
      .value = "FILE",
      .help = "read policies from this file instead of bide.conf",
      .read = read_config,
      .completion = CLI_COMPLETE_FILE,
-     .details = "Without --policy, its section named as --target holds, else its section [default]. A file that has "
-                "neither is an error: nobody names a file to have it ignored. `-` reads standard input."},
+     .details = "Without --policy, its section with the name of --target applies, else its section [default]. A file "
+                "with neither is an error, because it would have no effect. `-` reads standard input."},
     {.name = "target",
      .value = "NAME",
-     .help = "what is called: its section of bide.conf is the policy",
+     .help = "name of the dependency; its section of bide.conf is the policy",
      .read = read_target,
-     .details =
-         "A target need not have a section; a name that is nearly one is an error. Its budget and breaker are those "
-         "of this process: all calls of one `bide` share them, two only with the --shared of run and fetch.",
+     .details = "A target need not have a section; a name that resembles that of a section is an error. The calls of "
+                "one `bide` process share its budget and breaker; several processes share them only with --shared of "
+                "run and fetch.",
      .completion = CLI_COMPLETE_POLICY},
-    {.name = "attempts", .value = "N", .help = "how many, the first included; 1 means no retry", .read = read_attempts},
+    {.name = "attempts",
+     .value = "N",
+     .help = "number of attempts, including the first; 1 means no retry",
+     .read = read_attempts},
     {.name = "base",
      .value = "DURATION",
-     .help = "the longest first wait, which then doubles: 200ms, 1.5s, 2m",
+     .help = "longest wait before the first retry, doubled for each further retry: 200ms, 1.5s, 2m",
      .read = read_base},
     {.name = "cap",
      .value = "DURATION",
-     .help = "no wait is longer, unless the other side asks for it",
+     .help = "longest wait, unless the server requests a longer one",
      .read = read_cap},
     {.name = "jitter",
      .value = "KIND",
      .help = "how a wait is drawn: full, equal, decorrelated or none",
      .read = read_jitter,
      .choices = jitters,
-     .details = "full: from 0 to the longest; equal: from half of it; decorrelated: from base to three times the wait "
-                "before; none: always the longest, in step with everybody else who failed at that moment. Those that "
-                "only policy files need (decorrelated_aws, proportional, additive) are taken as well."},
+     .details = "full: between 0 and the longest wait; equal: between half of it and all of it; decorrelated: between "
+                "base and three times the previous wait; none: always the longest, so that clients that failed "
+                "together retry together. The kinds that only policy files need (decorrelated_aws, proportional, "
+                "additive) are accepted as well."},
     {.name = "deadline",
      .value = "DURATION",
-     .help = "for everything together, waits included; never: none",
+     .help = "time limit of the call with all attempts and waits; never: no limit",
      .read = read_deadline},
     {.name = "attempt-timeout",
      .value = "DURATION",
-     .help = "for each attempt; never: none but the deadline",
+     .help = "time limit of each attempt; never: only the deadline",
      .read = read_attempt_timeout},
     {.name = "seed",
      .value = "N",
-     .help = "draw the same waits again",
+     .help = "seed of the random waits, to repeat them",
      .read = read_seed,
-     .details = "Without it a seed is drawn for each call, so that clients that failed together come back apart."},
+     .details = "Without it each call draws a seed, so that clients that failed together retry at different times."},
     {.name = "set",
      .value = "KEY=VALUE",
-     .help = "change any key of the policy; may be repeated",
+     .help = "set a key of the policy; may be repeated",
      .read = read_set,
-     .details =
-         "`bide help policy-file` lists the keys, and so does bide.conf(5). A list, such as retry_exit=1,75, takes "
-         "the place of the policy's."},
+     .details = "`bide help policy-file` and bide.conf(5) list the keys. A list, such as retry_exit=1,75, replaces the "
+                "list of the policy."},
 };
 
 /* ---- resolving ---- */

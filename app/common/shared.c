@@ -30,16 +30,15 @@ static const char *read_directory(void *settings, const char *value)
 
 const struct cli_option cli_shared_options[CLI_SHARED_COUNT] = {
     {.name = "shared",
-     .help = "share the target's budget, breaker and quiet with all processes of this user on this host",
+     .help = "share the target's budget, breaker and hold-off with all processes of this user on this host",
      .read = read_shared,
-     .details =
-         "Wants `--target NAME`. If no policy is named, a target that is there keeps the gates it has, and a new one "
-         "gets the budget and the breaker of the preset service. If it cannot be shared, a line says why and this "
-         "process has its own. `bide budget` looks inside."},
-    {.name = "must-share", .help = "the same, but a target that cannot be shared is an error", .read = read_must_share},
+     .details = "Needs `--target NAME`. Without a policy, an existing target keeps its gates, and a new target gets "
+                "the budget and the breaker of the preset service. If the target cannot be shared, a message says why, "
+                "and this process uses a private target. `bide budget` shows shared targets."},
+    {.name = "must-share", .help = "like --shared, but fail if the target cannot be shared", .read = read_must_share},
     {.name = "shared-dir",
      .value = "DIRECTORY",
-     .help = "where shared targets are; default $BIDE_SHARED_DIR, $XDG_RUNTIME_DIR/bide or /dev/shm/bide-UID",
+     .help = "directory of the shared targets; default $BIDE_SHARED_DIR, $XDG_RUNTIME_DIR/bide or /dev/shm/bide-UID",
      .read = read_directory,
      .completion = CLI_COMPLETE_DIRECTORY},
 };
