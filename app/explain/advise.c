@@ -56,11 +56,11 @@ static void advise_by_clients(struct explain_advice *a, uint64_t clients)
     a->pair.policy.jitter = BIDE_JITTER_FULL;
     a->pair.policy.backoff = BIDE_BACKOFF_EXPONENTIAL;
     if (clients == 0) {
-        advice_add_step(a, question, "not said (--clients): full jitter");
+        advice_add_step(a, question, "unknown (--clients): full jitter");
     } else if (clients < FEW_CLIENTS) {
         advice_add_step(a, question, "%llu, few: exponential backoff, jitter optional", n);
-        advice_add_remark(
-            a, "The tree lets few clients do without jitter. bide keeps it: it costs nothing, and few become many.");
+        advice_add_remark(a, "The decision tree makes jitter optional for few clients. bide keeps it: it costs "
+                             "nothing, and few become many.");
     } else if (clients <= MANY_CLIENTS) {
         advice_add_step(a, question, "%llu, many: full jitter", n);
     } else {
@@ -77,13 +77,13 @@ static void advise_by_min_wait(struct explain_advice *a, int64_t least_ns)
     struct bide_policy *p = &a->pair.policy;
     char text[CONF_VALUE_SIZE];
     if (least_ns == 0) {
-        advice_add_step(a, "a guaranteed least wait?", "no: full jitter");
+        advice_add_step(a, "a guaranteed minimum wait?", "no: full jitter");
         return;
     }
     p->jitter = BIDE_JITTER_EQUAL;
     p->base_ns = core_max(p->base_ns, core_product(least_ns, 2));
     p->cap_ns = core_max(p->cap_ns, p->base_ns);
-    advice_add_step(a, "a guaranteed least wait?", "%s: equal jitter, base twice that",
+    advice_add_step(a, "a guaranteed minimum wait?", "%s: equal jitter, base twice that",
                     conf_duration_format(text, least_ns));
     advice_add_remark(a, "floor = %s with full jitter guarantees the same and keeps later windows wider.", text);
 }
@@ -102,7 +102,7 @@ static void advise_by_deadline(struct explain_advice *a)
     if (background) {
         p->attempts_max = (uint32_t)core_min(p->attempts_max, BACKGROUND_MOST);
         advice_add_step(a, question, "yes, deadline %s: %s", text,
-                        p->jitter == BIDE_JITTER_EQUAL ? "equal jitter stays, for the least wait"
+                        p->jitter == BIDE_JITTER_EQUAL ? "equal jitter stays, for the minimum wait"
                                                        : "decorrelated jitter");
         return;
     }
@@ -126,11 +126,10 @@ static void measure_herd(struct explain_advice *a, const struct explain_subject 
         return;
     double want = (double)subject->clients / rate * (double)BIDE_S;
     int64_t want_ns = want < (double)BIDE_DURATION_MAX ? (int64_t)want : BIDE_DURATION_MAX;
-    advice_add_remark(
-        a,
-        "Retries of all clients stay below %g/s if the first window is %s wide or more: no kind of jitter makes "
-        "up for width.",
-        rate, conf_duration_format_short(text, want_ns));
+    advice_add_remark(a,
+                      "The retries of all clients stay below %g/s if the first window is at least %s wide: no kind of "
+                      "jitter replaces width.",
+                      rate, conf_duration_format_short(text, want_ns));
 }
 
 /* ---- entry point ---- */
@@ -138,8 +137,8 @@ static void measure_herd(struct explain_advice *a, const struct explain_subject 
 void explain_advise(struct explain_advice *a, const struct explain_subject *subject)
 {
     *a = (struct explain_advice){.pair = *subject->pair};
-    advice_add_step(a, "may the failure go away?", "the engine asks it of each (see the classes above)");
-    advice_add_step(a, "is the request safe to repeat?", "likewise: unsafe ones need an idempotency key");
+    advice_add_step(a, "may the failure go away?", "decided by the engine for each failure (see the classes above)");
+    advice_add_step(a, "is the request safe to repeat?", "likewise: unsafe requests need an idempotency key");
     advise_by_clients(a, subject->clients);
     advise_by_min_wait(a, subject->min_wait_ns);
     advise_by_deadline(a);

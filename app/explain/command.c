@@ -67,7 +67,7 @@ static const char *read_min_wait(void *settings, const char *value)
 {
     int64_t *ns = &settings_subject(settings)->min_wait_ns;
     const char *want = read_time(value, ns);
-    return want == NULL && *ns > BIDE_DURATION_MAX / 2 ? "at most some 15 years" : want;
+    return want == NULL && *ns > BIDE_DURATION_MAX / 2 ? "at most about 15 years" : want;
 }
 
 static const char *read_rate(void *settings, const char *value)
@@ -200,90 +200,87 @@ static const char *read_elapsed(void *settings, const char *value)
 static const struct cli_option own_options[] = {
     {.name = "slo",
      .value = "DURATION",
-     .help = "say if retries fit: within a third of this",
+     .help = "check that retries fit into a third of this time",
      .read = read_slo,
-     .details = "What a user may wait in all. Waits and repeated attempts, at their longest, may take a third of it; "
-                "the first attempt and everybody else on the way have the rest."},
+     .details = "The time that a user may wait in total. Waits and repeated attempts may take at most a third of it in "
+                "the worst case; the rest is for the first attempt and the other services on the path."},
     {.name = "rate",
      .value = "RATE",
-     .help = "requests of one process to the target: 200, 0.5/s, 30/min",
+     .help = "request rate of a process to the target: 200, 0.5/s, 30/min",
      .read = read_rate,
-     .details =
-         "Makes findings possible that depend on it: a budget that can never bind, a breaker that can never open."},
+     .details = "Enables findings that depend on the rate: a budget that never binds, a breaker that never opens."},
     {.name = "shared",
-     .help = "the processes of a host share the target, and --rate is that of all of them",
+     .help = "the processes of a host share the target; --rate is their total rate",
      .read = read_shared,
-     .details = "As `bide run --shared`, `bide fetch --shared` and programs that call `bide_shared_open` do."},
-    {.name = "layers", .value = "N", .help = "as many layers retry, one calling the next", .read = read_layers},
+     .details = "As with `bide run --shared`, `bide fetch --shared` and programs that call `bide_shared_open`."},
+    {.name = "layers", .value = "N", .help = "number of layers that retry, each calling the next", .read = read_layers},
     {.name = "clients",
      .value = "N",
-     .help = "advise for so many clients that may fail at one moment",
+     .help = "give advice for this number of clients that may fail at once",
      .read = read_clients},
     {.name = "min-wait",
      .value = "DURATION",
-     .help = "advise for retries that may never come sooner",
+     .help = "give advice for a minimum wait before a retry",
      .read = read_min_wait},
     {.name = "strict",
-     .help = "exit 1 if there is a warning or an error, or if --format loses something",
+     .help = "exit with 1 if there is a warning or an error, or if --format loses a setting",
      .read = set_strict},
     {.name = "format",
      .value = "FORMAT",
      .help = "write the policy as ini, json, grpc or envoy instead",
      .read = read_format,
      .choices = formats,
-     .details = "What the format cannot say is told on stderr."},
-    {.name = "list", .help = "list the policies of the file, and the presets", .read = set_list},
+     .details = "Settings that the format cannot express are reported on stderr."},
+    {.name = "list", .help = "list the policies of the file and the presets", .read = set_list},
     {.name = "json", .help = "one JSON object instead of text", .read = set_json},
 };
 
 static const struct cli_option outcome_options[] = {
-    {.name = "method", .value = "METHOD", .help = "of the request; default GET", .read = read_method},
+    {.name = "method", .value = "METHOD", .help = "method of the request; default GET", .read = read_method},
     {.name = "key", .help = "the request carries an idempotency key", .read = set_key},
     {.name = "retry-after",
      .value = "VALUE",
-     .help = "what the server asked for: seconds, or a date",
+     .help = "the server's Retry-After: seconds, or a date",
      .read = read_retry_after,
-     .details =
-         "Read as the real thing is: what is malformed is as absent, and a number that is too long for any clock "
-         "saturates.",
+     .details = "Parsed like the header field of a response: a malformed value is ignored, and a number that is too "
+                "large saturates.",
      .may_be_empty = true},
     {.name = "date",
      .value = "DATE",
-     .help = "the answer's own Date, by which a date in --retry-after counts",
+     .help = "Date of the response, the reference for a date in --retry-after",
      .read = read_date},
-    {.name = "attempt", .value = "N", .help = "which attempt ended so; default 1", .read = read_attempt},
+    {.name = "attempt",
+     .value = "N",
+     .help = "number of the attempt that ended with the outcome; default 1",
+     .read = read_attempt},
     {.name = "elapsed",
      .value = "DURATION",
-     .help = "since the call began; default: what the waits before took",
+     .help = "time since the call began; default: the sum of the earlier waits",
      .read = read_elapsed},
     {.name = "evidence",
      .value = "WORD",
-     .help = "how far the request got, if known better",
+     .help = "how far the request got, if more is known than the outcome tells",
      .read = read_evidence,
      .choices = explain_evidence_words,
      .details = "unknown, not_sent, refused, answered or body_delivered."},
-    {.name = "inbound",
-     .value = "N",
-     .help = "the request we serve is itself attempt N of a caller",
-     .read = read_inbound},
+    {.name = "inbound", .value = "N", .help = "this process serves attempt N of its own caller", .read = read_inbound},
 };
 
 static const struct cli_group groups[] = {
     {NULL, own_options, sizeof own_options / sizeof *own_options, 0},
     CLI_POLICY_GROUP(struct settings, options),
-    {"One outcome", outcome_options, sizeof outcome_options / sizeof *outcome_options, 0},
+    {"Prediction", outcome_options, sizeof outcome_options / sizeof *outcome_options, 0},
 };
 
 static const struct cli_section sections[] = {
     {.title = "Outcomes",
-     .text =
-         "An HTTP status (`503`), `grpc UNAVAILABLE` or `grpc:14`, `exit 75` or `exit:75`, the name of an errno or "
-         "resolver error (`ECONNRESET`, `EAI_AGAIN`), `timeout`, `refused`, `reset`, `unreachable`, `dns`, "
-         "`nxdomain`, or a kind: `transient`, `throttled`, `conflict`, `permanent`, `cancelled`. A policy of such a "
-         "name is meant by --policy."},
+     .text = "An HTTP status (`503`), `grpc UNAVAILABLE` or `grpc:14`, `exit 75` or `exit:75`, the name of an errno or "
+             "resolver error (`ECONNRESET`, `EAI_AGAIN`), `timeout`, `refused`, `reset`, `unreachable`, `dns`, "
+             "`nxdomain`, or a kind: `transient`, `throttled`, `conflict`, `permanent`, `cancelled`. Use --policy for "
+             "a policy with such a name."},
     {.title = "Exit status",
-     .text = "0. With --strict 1, if there is a finding worse than a note, or if --format loses something. 125 if a "
-             "policy or an option is wrong."},
+     .text = "0; with --strict 1 if there is a finding above a note, or if --format loses a setting; 125 if a policy "
+             "or an option is invalid."},
     {.title = "Examples",
      .text = "  bide explain\n"
              "  bide explain payments --slo 2s --rate 200 --strict\n"
@@ -306,11 +303,10 @@ const struct cli_command cli_explain = {
     .name = "explain",
     .summary = CLI_EXPLAIN_SUMMARY,
     .synopsis = "[options] [POLICY|FILE#NAME] [OUTCOME]",
-    .about = "Shows what a policy comes to: when attempts happen, how long a call may take, what it does to a server "
-             "that is down, what becomes of each kind of failure, and what is questionable about it. Without a policy "
-             "it is the default, `service`.\n\n"
-             "With an outcome, such as `503` or `timeout`, it says what the engine would do with it and why, gate by "
-             "gate, and what would change the answer.",
+    .about = "Reports on a policy: the schedule of attempts, the longest duration of a call, the load on a server that "
+             "is down, which failures are retried, and findings of a linter. The default policy is `service`.\n\nWith "
+             "an outcome, such as `503` or `timeout`, it predicts the verdict of the engine and its reason, gate by "
+             "gate, and names changes that would lead to a retry.",
     .groups = groups,
     .group_count = sizeof groups / sizeof *groups,
     .sections = sections,
@@ -332,7 +328,7 @@ static struct explain_screen detect_screen(FILE *out)
 static int finish_output(bool written, int status)
 {
     if (!written)
-        return cli_fail(&cli_explain, "cannot be written as JSON: no memory, or a name that is not UTF-8");
+        return cli_fail(&cli_explain, "cannot be written as JSON: out of memory, or a name that is not UTF-8");
     return cli_flush(&cli_explain) ? status : CLI_EXIT_BIDE_FAILED;
 }
 
@@ -342,7 +338,7 @@ static int print_report(const struct settings *s, const struct conf_policy *poli
     struct explain_report *report = calloc(1, sizeof *report);
     bool written = true;
     if (report == NULL)
-        return cli_fail(&cli_explain, "no memory");
+        return cli_fail(&cli_explain, "out of memory");
     report->policy = policy;
     report->subject = s->subject;
     report->has_advice = s->subject.clients > 0 || s->subject.min_wait_ns > 0;
@@ -383,7 +379,7 @@ static int print_prediction(const struct settings *s, const struct conf_policy *
     struct explain_case *c = &verdict.situation;
     bool written = true;
     if (s->attempt > policy->pair.policy.attempts_max)
-        return cli_fail(&cli_explain, "--attempt %u: want 1 to %u, the attempts of %s", s->attempt,
+        return cli_fail(&cli_explain, "--attempt %u: must be 1 to %u, the attempts of %s", s->attempt,
                         policy->pair.policy.attempts_max, policy->name);
     c->pair = policy->pair;
     c->request = (struct bide_request){.safety = safety_of(s, outcome_name), .seed = s->options.seed};
@@ -411,7 +407,7 @@ static int print_converted(const struct settings *s, const struct conf_policy *p
         format++;
     char *text = conf_write(policy, format, losses);
     if (text == NULL)
-        return cli_fail(&cli_explain, "no memory");
+        return cli_fail(&cli_explain, "out of memory");
     fputs(text, stdout);
     free(text);
     cli_report_lines(&cli_explain, losses);
@@ -456,7 +452,7 @@ static const char *parse_operands(struct operands *sorted, char **words, const c
         if (*want != NULL)
             return *words;
         bool second = used > 0 ? sorted->has_outcome : sorted->policy != NULL;
-        *want = "one policy and one outcome";
+        *want = "one policy and one outcome at most";
         if (second)
             return *words;
         if (used > 0)
@@ -474,21 +470,19 @@ static const char *parse_operands(struct operands *sorted, char **words, const c
 static const char *find_conflict(const struct settings *s, const struct operands *o)
 {
     if (s->format != NULL && s->json)
-        return "--json does not go with --format: want --format json";
+        return "--json excludes --format: use --format json";
     if (s->has_outcome_option && !o->has_outcome)
-        return "--method, --key, --retry-after and the like speak of one outcome: want one, such as 503";
+        return "--method, --key, --retry-after and the like need an outcome, such as 503";
     if (o->has_outcome && (s->format != NULL || s->list))
-        return "an outcome does not go with --format or --list";
+        return "an outcome excludes --format and --list";
     if (s->has_report_option && (o->has_outcome || s->format != NULL || s->list))
-        return "--slo, --rate, --shared, --layers, --clients and --min-wait speak of a whole policy: want no outcome, "
-               "no "
-               "--format and no --list";
+        return "--slo, --rate, --shared, --layers, --clients and --min-wait exclude an outcome, --format and --list";
     if (s->strict && (o->has_outcome || s->list))
-        return "--strict asks for findings: want a policy, without an outcome or --list";
+        return "--strict excludes an outcome and --list";
     if (o->policy != NULL && s->list)
-        return "--list takes no policy: want --config FILE --list for those of another file";
+        return "--list takes no policy: use --config FILE --list for another file";
     if (o->policy != NULL && s->options.name != NULL)
-        return "the policy is named twice: want --policy NAME, --preset NAME or the bare name";
+        return "the policy is named twice: use --policy NAME, --preset NAME or the bare name";
     return NULL;
 }
 
@@ -499,7 +493,7 @@ static int run(void *settings, char **words)
     struct conf_policy policy;
     const char *want, *unexpected = parse_operands(&sorted, words, &want);
     if (unexpected != NULL)
-        return cli_fail(&cli_explain, "%s: want %s", unexpected, want);
+        return cli_fail(&cli_explain, "%s: must be %s", unexpected, want);
     if ((want = find_conflict(s, &sorted)) != NULL)
         return cli_fail(&cli_explain, "%s", want);
     if (s->list)

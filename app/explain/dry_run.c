@@ -156,20 +156,20 @@ static const struct gate_question {
     uint32_t gate; /* enum bide_gate; 0: cannot observe */
     uint64_t reasons;
 } gate_questions[EXPLAIN_GATES] = {
-    {"key", "has it a key, if one is demanded?", restore_key, BIDE_GATE_KEY, BIT(KEY_REQUIRED)},
-    {"kind", "may it go away by trying again?", restore_kind, 0, BIT(PERMANENT) | BIT(CANCELLED) | BIT(SUCCEEDED)},
-    {"delivered", "has the caller seen none of an answer?", restore_evidence, 0, BIT(BODY_DELIVERED)},
+    {"key", "does it have a key, if required?", restore_key, BIDE_GATE_KEY, BIT(KEY_REQUIRED)},
+    {"kind", "can the failure go away by itself?", restore_kind, 0, BIT(PERMANENT) | BIT(CANCELLED) | BIT(SUCCEEDED)},
+    {"delivered", "has the caller seen no response data?", restore_evidence, 0, BIT(BODY_DELIVERED)},
     {"attempts", "is there an attempt left?", restore_attempts, 0, BIT(ATTEMPTS_SPENT)},
     {"deadline", "is there time left?", restore_deadline, 0, BIT(DEADLINE)},
     {"layer", "is this the layer that retries?", restore_nothing, BIDE_GATE_LAYER, BIT(INNER_LAYER)},
-    {"repeat", "is it safe to repeat?", restore_nothing, BIDE_GATE_REPEAT, BIT(NOT_REPEATABLE)},
-    {"body", "can its body be sent again?", restore_body, 0, BIT(BODY_SPENT)},
-    {"hint", "does the server allow it in time?", restore_nothing, BIDE_GATE_HINT,
+    {"repeat", "is the request safe to repeat?", restore_nothing, BIDE_GATE_REPEAT, BIT(NOT_REPEATABLE)},
+    {"body", "can the body be sent again?", restore_body, 0, BIT(BODY_SPENT)},
+    {"hint", "does the server's hint allow a retry?", restore_nothing, BIDE_GATE_HINT,
      BIT(SERVER_STOP) | BIT(HINT_TOO_LONG) | BIT(HINT_MISSING)},
     {"wait", "does the wait end before the deadline?", restore_deadline, 0, BIT(DEADLINE_NEAR)},
-    {"breaker", "is the target believed to be up?", restore_nothing, BIDE_GATE_BREAKER,
+    {"breaker", "does the circuit breaker allow it?", restore_nothing, BIDE_GATE_BREAKER,
      BIT(BREAKER_OPEN) | BIT(BREAKER_PROBING) | BIT(BREAKER_RAMPING)},
-    {"budget", "can the target afford a retry?", restore_nothing, BIDE_GATE_BUDGET, BIT(BUDGET_EMPTY)},
+    {"budget", "does the retry budget pay for it?", restore_nothing, BIDE_GATE_BUDGET, BIT(BUDGET_EMPTY)},
 };
 
 static void gate_run_alone(struct explain_gate *gate, const struct gate_question *q, const struct explain_case *s)

@@ -84,7 +84,7 @@ static int check_invalid(const struct check_input *v)
     bool wrong = bide_policy_check(v->p, &problem) != BIDE_OK || bide_target_config_check(v->t, &problem) != BIDE_OK;
     if (!wrong || v->p->cap_ns < v->p->base_ns)
         return NONE;
-    finding_set_text(v->f, "%s is %lld, which the engine refuses", problem.field, (long long)problem.value);
+    finding_set_text(v->f, "%s is %lld, which the engine rejects", problem.field, (long long)problem.value);
     finding_set_fix(v->f, "%s", problem.want);
     return EXPLAIN_ERROR;
 }
@@ -96,7 +96,7 @@ static int check_no_retry(const struct check_input *v)
     bool one = v->p->attempts_max == 1;
     if (policy_retries(v))
         return NONE;
-    finding_set_text(v->f, "nothing is ever retried: %s", one ? "there is one attempt" : "layer is never");
+    finding_set_text(v->f, "nothing is retried: %s", one ? "there is only one attempt" : "the layer rule is never");
     finding_set_fix(v->f, "%s", one ? "attempts = 3 or more" : "layer = outermost");
     return EXPLAIN_NOTE;
 }
@@ -107,7 +107,7 @@ static int check_many_attempts(const struct check_input *v)
         return NONE;
     finding_set_text(v->f, "%u attempts: in an outage each caller sends %u times its load", v->p->attempts_max,
                      v->p->attempts_max);
-    finding_set_fix(v->f, "attempts = 3 to %u; what must not be lost belongs into a queue", ATTEMPTS_MANY);
+    finding_set_fix(v->f, "attempts = 3 to %u; put work that must not be lost into a queue", ATTEMPTS_MANY);
     return EXPLAIN_WARNING;
 }
 
@@ -117,9 +117,9 @@ static int check_no_wait(const struct check_input *v)
     if (!policy_retries(v))
         return NONE;
     if (v->p->backoff == BIDE_BACKOFF_NONE)
-        finding_set_text(v->f, "retries follow at once, without any wait");
+        finding_set_text(v->f, "retries start at once, without a wait");
     else if (v->p->base_ns < BASE_SHORT_NS)
-        finding_set_text(v->f, "the base of %s is no wait for a server in trouble", format_time(&base, v->p->base_ns));
+        finding_set_text(v->f, "the base of %s is too short to relieve a server", format_time(&base, v->p->base_ns));
     else
         return NONE;
     finding_set_fix(v->f, "backoff = exponential with a base of 100ms to 1s");
@@ -137,7 +137,7 @@ static int check_no_growth(const struct check_input *v)
     bool own = v->p->jitter == BIDE_JITTER_DECORRELATED || v->p->jitter == BIDE_JITTER_DECORRELATED_AWS;
     if (!fixed && (own || (!linear && !slow)))
         return NONE;
-    finding_set_text(v->f, "the wait %s: an outage that lasts is asked as often as a blip",
+    finding_set_text(v->f, "the wait %s: a long outage gets as many requests per second as a short one",
                      fixed ? "does not grow" : "grows slowly");
     finding_set_fix(v->f, "backoff = exponential, multiplier = 2x, and a cap above the base");
     return fixed ? EXPLAIN_WARNING : EXPLAIN_NOTE;
@@ -147,7 +147,7 @@ static int check_no_jitter(const struct check_input *v)
 {
     if (!policy_retries(v) || v->p->jitter != BIDE_JITTER_NONE || v->p->backoff == BIDE_BACKOFF_NONE)
         return NONE;
-    finding_set_text(v->f, "no jitter: callers that fail together come back together, every time");
+    finding_set_text(v->f, "no jitter: callers that fail together retry together, every time (thundering herd)");
     finding_set_fix(v->f, "jitter = full");
     return EXPLAIN_WARNING;
 }
@@ -157,9 +157,9 @@ static int check_lumped_jitter(const struct check_input *v)
     struct time_text cap;
     if (!policy_retries(v) || v->p->jitter != BIDE_JITTER_DECORRELATED_AWS)
         return NONE;
-    finding_set_text(v->f, "decorrelated_aws cuts what it drew: many waits are exactly the cap of %s",
+    finding_set_text(v->f, "decorrelated_aws caps the drawn value: many waits are exactly the cap of %s",
                      format_time(&cap, v->p->cap_ns));
-    finding_set_fix(v->f, "jitter = decorrelated, which cuts the window instead");
+    finding_set_fix(v->f, "jitter = decorrelated, which caps the window instead");
     return EXPLAIN_NOTE;
 }
 
@@ -168,9 +168,9 @@ static int check_jitter_past_cap(const struct check_input *v)
     struct time_text cap;
     if (!v->p->jitter_past_cap || v->p->jitter != BIDE_JITTER_PROPORTIONAL || v->p->jitter_hi_permille <= 1000)
         return NONE;
-    finding_set_text(v->f, "jitter may pass the cap of %s by %u.%u %%", format_time(&cap, v->p->cap_ns),
+    finding_set_text(v->f, "jitter may exceed the cap of %s by %u.%u %%", format_time(&cap, v->p->cap_ns),
                      (v->p->jitter_hi_permille - 1000) / 10, v->p->jitter_hi_permille % 10);
-    finding_set_fix(v->f, "jitter_hi = 100%% and jitter_past_cap = no, unless it must be as gRPC");
+    finding_set_fix(v->f, "jitter_hi = 100%% and jitter_past_cap = no, unless it must equal gRPC");
     return EXPLAIN_NOTE;
 }
 
@@ -179,7 +179,7 @@ static int check_long_cap(const struct check_input *v)
     struct time_text cap;
     if (!policy_retries(v) || v->p->cap_ns <= CAP_LONG_NS)
         return NONE;
-    finding_set_text(v->f, "the cap of %s is beyond what anybody waits for", format_time(&cap, v->p->cap_ns));
+    finding_set_text(v->f, "the cap of %s is longer than callers wait", format_time(&cap, v->p->cap_ns));
     finding_set_fix(v->f, "cap = 30s to 120s");
     return EXPLAIN_WARNING;
 }
@@ -194,9 +194,9 @@ static int check_no_deadline(const struct check_input *v)
     if (v->schedule->worst_without_deadline_ns == BIDE_NEVER)
         finding_set_text(v->f, "no deadline: nothing ends a call whose attempt hangs");
     else
-        finding_set_text(v->f, "no deadline: a call may take %s, and longer if a server asks for time",
+        finding_set_text(v->f, "no deadline: a call may take %s, and longer if a server sends hints",
                          format_time(&worst, v->schedule->worst_without_deadline_ns));
-    finding_set_fix(v->f, "deadline = the time after which nobody wants the answer");
+    finding_set_fix(v->f, "deadline = the time after which the result is useless");
     return EXPLAIN_WARNING;
 }
 
@@ -206,7 +206,7 @@ static int check_no_attempt_timeout(const struct check_input *v)
         return NONE;
     finding_set_text(v->f, "no attempt timeout: a first attempt that hangs leaves no %s for a second",
                      v->p->deadline_ns == BIDE_NEVER ? "chance" : "time");
-    finding_set_fix(v->f, "attempt_timeout = a little above the slowest good answer");
+    finding_set_fix(v->f, "attempt_timeout = a little above the slowest normal response");
     return EXPLAIN_WARNING;
 }
 
@@ -215,8 +215,9 @@ static int check_deadline_below_timeout(const struct check_input *v)
     struct time_text deadline, timeout;
     if (!policy_retries(v) || v->p->attempt_timeout_ns == BIDE_NEVER || v->p->attempt_timeout_ns < v->p->deadline_ns)
         return NONE;
-    finding_set_text(v->f, "the deadline of %s is no longer than one attempt of %s: after a slow one none follows",
-                     format_time(&deadline, v->p->deadline_ns), format_time(&timeout, v->p->attempt_timeout_ns));
+    finding_set_text(
+        v->f, "the deadline of %s does not exceed the attempt timeout of %s: after a slow attempt there is no retry",
+        format_time(&deadline, v->p->deadline_ns), format_time(&timeout, v->p->attempt_timeout_ns));
     finding_set_fix(v->f, "attempt_timeout well below the deadline");
     return EXPLAIN_WARNING;
 }
@@ -234,7 +235,7 @@ static int check_deadline_below_backoff(const struct check_input *v)
         return NONE;
     finding_set_text(v->f, "the deadline of %s is shorter than one backoff of %s%s",
                      format_time(&deadline, v->p->deadline_ns), format_time(&wait, longest_ns),
-                     never ? ": no retry can ever start" : "");
+                     never ? ": no retry can start" : "");
     finding_set_fix(v->f, "a longer deadline, or a smaller base or cap");
     return never ? EXPLAIN_ERROR : EXPLAIN_WARNING;
 }
@@ -255,10 +256,10 @@ static int check_binds_first(const struct check_input *v)
             v->f, "attempts bind if they fail quickly; if they time out, the deadline does, after attempt %u of %u",
             s->attempts_worst_case, s->attempts);
     else if (s->worst_without_deadline_ns > s->deadline_ns)
-        finding_set_text(v->f, "attempts bind first: all %u start, the last with %s left at the worst", s->attempts,
-                         format_time(&left, s->deadline_ns - s->wait[s->waits - 1].latest_ns));
+        finding_set_text(v->f, "attempts bind first: in the worst case all %u start, the last with %s left",
+                         s->attempts, format_time(&left, s->deadline_ns - s->wait[s->waits - 1].latest_ns));
     else
-        finding_set_text(v->f, "attempts bind first: all %u end %s before the deadline at the worst", s->attempts,
+        finding_set_text(v->f, "attempts bind first: in the worst case all %u end %s before the deadline", s->attempts,
                          format_time(&left, s->deadline_ns - s->worst_without_deadline_ns));
     return EXPLAIN_NOTE;
 }
@@ -272,14 +273,14 @@ static int slo(const struct check_input *v)
     if (slo.fits)
         return NONE;
     if (slo.retries_ns == BIDE_NEVER)
-        finding_set_text(v->f, "retries have no limit in time: a third of an SLO of %s is %s",
+        finding_set_text(v->f, "retries have no time limit: a third of an SLO of %s is %s",
                          format_time(&all, v->subject->slo_ns), format_time(&third, slo.third_ns));
     else
         finding_set_text(v->f, "retries take up to %s; a third of an SLO of %s is %s",
                          format_time(&retries_take, slo.retries_ns), format_time(&all, v->subject->slo_ns),
                          format_time(&third, slo.third_ns));
     if (v->p->attempt_timeout_ns == BIDE_NEVER)
-        finding_set_fix(v->f, "an attempt_timeout, so that attempts end");
+        finding_set_fix(v->f, "set attempt_timeout, so that attempts end");
     else
         finding_set_fix(v->f, "attempts = %u%s", slo.attempts_that_fit,
                         slo.attempts_that_fit == 1 ? ", no retry, or shorter attempts" : "");
@@ -292,7 +293,7 @@ static int check_hints_ignored(const struct check_input *v)
 {
     if (!policy_retries(v) || v->p->hint_rule != BIDE_HINT_RULE_IGNORE)
         return NONE;
-    finding_set_text(v->f, "Retry-After and the like are not heard: a server that asks for time gets none");
+    finding_set_text(v->f, "Retry-After and other hints are ignored: a server cannot ask for a pause");
     finding_set_fix(v->f, "hint_rule = floor");
     return EXPLAIN_WARNING;
 }
@@ -303,8 +304,9 @@ static int check_hints_without_jitter(const struct check_input *v)
     bool exact = v->p->hint_rule == BIDE_HINT_RULE_EXACT || v->p->hint_rule == BIDE_HINT_RULE_PUSHBACK;
     if (!policy_retries(v) || !exact)
         return NONE;
-    finding_set_text(v->f, "a hint is kept to the nanosecond: all who were told the same instant return at it");
-    finding_set_fix(v->f, "hint_rule = floor, which spreads upwards");
+    finding_set_text(v->f,
+                     "hints get no jitter: callers with the same hint retry at the same instant (thundering herd)");
+    finding_set_fix(v->f, "hint_rule = floor, which adds jitter");
     return EXPLAIN_NOTE;
 }
 
@@ -315,7 +317,7 @@ static int check_hint_beyond_deadline(const struct check_input *v)
     bool heard = v->p->hint_rule != BIDE_HINT_RULE_IGNORE && v->p->hint_long != BIDE_HINT_LONG_GIVE_UP;
     if (!policy_retries(v) || !heard || v->p->deadline_ns == BIDE_NEVER || v->p->hint_max_ns < v->p->deadline_ns)
         return NONE;
-    finding_set_text(v->f, "hint_max of %s is beyond the deadline of %s: what hint_long says is never reached",
+    finding_set_text(v->f, "hint_max of %s exceeds the deadline of %s: hint_long never applies",
                      format_time(&most, v->p->hint_max_ns), format_time(&deadline, v->p->deadline_ns));
     finding_set_fix(v->f, "hint_max below the deadline");
     return EXPLAIN_NOTE;
@@ -328,17 +330,16 @@ static int check_unsafe_repeat(const struct check_input *v)
     if (!policy_retries(v))
         return NONE;
     if (v->p->observe & BIDE_GATE_REPEAT) {
-        finding_set_text(v->f, "the repeat gate only observes: a POST that may have run is sent again");
+        finding_set_text(v->f, "the repeat gate only observes: a POST that may have run is repeated");
         finding_set_fix(v->f, "take repeat out of observe, and send an idempotency key");
         return EXPLAIN_WARNING;
     }
     if (v->t->trust == 0)
         return NONE;
-    finding_set_text(v->f,
-                     "an unsafe request is repeated when the server answers %s%s%s: right only if it never ran then",
+    finding_set_text(v->f, "an unsafe request is repeated after %s%s%s: correct only if the server never executed it",
                      v->t->trust & BIDE_TRUST_THROTTLED ? "429" : "", v->t->trust == 3 ? " or " : "",
                      v->t->trust & BIDE_TRUST_UNAVAILABLE ? "503" : "");
-    finding_set_fix(v->f, "trust = none, unless the server's documentation says so");
+    finding_set_fix(v->f, "trust = none, unless the server's documentation guarantees that");
     return EXPLAIN_NOTE;
 }
 
@@ -353,8 +354,8 @@ static int check_observing(const struct check_input *v)
         if (gates & 1u << i)
             length += snprintf(list + length, sizeof list - (size_t)length, "%s%s", length > 0 ? ", " : "",
                                bide_gate_label((enum bide_gate)(1u << i)));
-    finding_set_text(v->f, "only observed, so it refuses nothing: %s", list);
-    finding_set_fix(v->f, "observe = none, once the counters look right");
+    finding_set_text(v->f, "gates in observe mode, which refuse nothing: %s", list);
+    finding_set_fix(v->f, "observe = none, once the counters are as expected");
     return EXPLAIN_NOTE;
 }
 
@@ -375,9 +376,8 @@ static int check_budget_without_tokens(const struct check_input *v)
 {
     if (!policy_retries(v) || v->t->budget.kind != BIDE_BUDGET_TOKENS || v->t->budget.capacity_milli > 0)
         return NONE;
-    finding_set_text(v->f, "the budget holds no tokens: of %u attempts only the first is ever made",
-                     v->p->attempts_max);
-    finding_set_fix(v->f, "budget.capacity = 10, or attempts = 1 if that is meant");
+    finding_set_text(v->f, "the budget holds no tokens: only the first of %u attempts is made", v->p->attempts_max);
+    finding_set_fix(v->f, "budget.capacity = 10, or attempts = 1 if that is intended");
     return EXPLAIN_WARNING;
 }
 
@@ -395,7 +395,7 @@ static int check_loose_tokens(const struct check_input *v)
     const struct bide_budget_config *b = &v->t->budget;
     double rate = explain_rate(v->subject), most = v->p->attempts_max - 1.0;
     if (b->cost_failure_milli == 0 && b->earn_first_milli >= most * b->cost_milli) {
-        finding_set_text(v->f, "the budget never binds: each first attempt earns what all its retries cost");
+        finding_set_text(v->f, "the budget never binds: each first attempt earns the cost of all its retries");
         finding_set_fix(v->f, "budget.earn_first = 0, and earn by success");
         return EXPLAIN_WARNING;
     }
@@ -403,7 +403,8 @@ static int check_loose_tokens(const struct check_input *v)
     if (seconds >= 0 && seconds <= FILL_LONG_S)
         return NONE;
     if (seconds < 0)
-        finding_set_text(v->f, "the budget never binds at %g requests/s: it earns faster than they can retry", rate);
+        finding_set_text(v->f, "the budget never binds at %g requests/s: its income exceeds the cost of all retries",
+                         rate);
     else
         finding_set_text(v->f, "at %g requests/s the budget binds after %.0f s of total failure", rate, seconds);
     finding_set_fix(v->f, "a smaller budget.capacity%s", seconds < 0 ? " and budget.refill_per_minute" : "");
@@ -416,9 +417,10 @@ static int check_loose_window(const struct check_input *v)
     double rate = explain_rate(v->subject), most = v->p->attempts_max - 1.0;
     double requests = rate * (double)b->window_ns / (double)BIDE_S;
     if (b->ratio_ppm / 1e6 >= most)
-        finding_set_text(v->f, "the budget never binds: it allows as many retries as there can be");
+        finding_set_text(v->f, "the budget never binds: it allows every possible retry");
     else if (rate > 0 && requests < b->min_volume)
-        finding_set_text(v->f, "the budget never binds at %g requests/s: its window sees %.1f, and counts from %u",
+        finding_set_text(v->f,
+                         "the budget never binds at %g requests/s: its window has %.1f requests and min_volume is %u",
                          rate, requests, b->min_volume);
     else if (rate > 0 && requests * b->ratio_ppm / 1e6 + b->reserve >= requests * most)
         finding_set_text(v->f, "the budget never binds at %g requests/s: its reserve of %u pays for all retries", rate,
@@ -449,7 +451,7 @@ static int check_budget_earns_in_outage(const struct check_input *v)
 {
     if (!policy_retries(v) || v->t->budget.kind != BIDE_BUDGET_TOKENS || v->t->budget.earn_first_milli == 0)
         return NONE;
-    finding_set_text(v->f, "first attempts fund the budget, in an outage too: an overloaded server may never recover");
+    finding_set_text(v->f, "first attempts earn tokens even in an outage: an overloaded server may never recover");
     finding_set_fix(v->f, "budget.earn_first = 0, and earn by success");
     return EXPLAIN_NOTE;
 }
@@ -460,11 +462,9 @@ static int check_needs_sharing(const struct check_input *v)
     double rate = explain_rate(v->subject);
     if (!policy_retries(v) || rate <= RATE_SHARED || v->subject->shared)
         return NONE;
-    finding_set_text(
-        v->f, "%g requests/s: a budget that is not shared is of one process, so n processes spend n of them", rate);
-    finding_set_fix(
-        v->f, "bide run --shared, bide fetch --shared or bide_shared_open, one budget for a host (say --shared here "
-              "then); for several hosts, divide the capacity by their number");
+    finding_set_text(v->f, "%g requests/s: each process has its own budget, so n processes spend n budgets", rate);
+    finding_set_fix(v->f, "bide run --shared, bide fetch --shared or bide_shared_open, for one budget per host (and "
+                          "--shared here); for several hosts use a fleet, or divide the capacity by their number");
     return EXPLAIN_WARNING;
 }
 
@@ -474,7 +474,7 @@ static int check_no_breaker(const struct check_input *v)
 {
     if (v->t->breaker.kind != BIDE_BREAKER_OFF)
         return NONE;
-    finding_set_text(v->f, "no breaker: first attempts go on however long the outage lasts");
+    finding_set_text(v->f, "no circuit breaker: first attempts continue throughout an outage");
     finding_set_fix(v->f, "breaker.kind = time_window");
     return EXPLAIN_NOTE;
 }
@@ -511,7 +511,7 @@ static int check_breaker_never_opens(const struct check_input *v)
     struct time_text window;
     finding_set_text(
         v->f,
-        "the breaker never opens at %g requests/s: at most %.1f votes in %s, %.1f of them retries, and it wants %u",
+        "the breaker never opens at %g requests/s: at most %.1f votes in %s, %.1f of them retries, and it needs %u",
         explain_rate(v->subject), firsts + again, format_time(&window, b->window_ns), again, b->min_volume);
     finding_set_fix(v->f, "a smaller breaker.min_volume, a longer breaker.window, or breaker.kind = consecutive");
     return EXPLAIN_WARNING;
@@ -535,8 +535,8 @@ static int check_layers_multiply(const struct check_input *v)
     uint32_t layers = v->subject->layers;
     if (!policy_retries(v) || layers < 2 || v->p->layer != BIDE_LAYER_ANY)
         return NONE;
-    finding_set_text(v->f, "every one of %u layers retries: %llu requests at the bottom for one at the top", layers,
-                     (unsigned long long)explain_requests_multiplied(v->p->attempts_max, layers));
+    finding_set_text(v->f, "each of %u layers retries: %llu requests at the innermost layer for each request of a user",
+                     layers, (unsigned long long)explain_requests_multiplied(v->p->attempts_max, layers));
     finding_set_fix(v->f, "layer = outermost: at most %llu",
                     1 + (unsigned long long)layers * (unsigned long long)(v->p->attempts_max - 1));
     return EXPLAIN_WARNING;
@@ -565,7 +565,7 @@ static const struct check {
     {"no-wait", check_no_wait},
     {"no-growth", check_no_growth},
     {"no-jitter", check_no_jitter},
-    {"lumped-jitter", check_lumped_jitter},
+    {"jitter-piles-up-at-cap", check_lumped_jitter},
     {"jitter-past-cap", check_jitter_past_cap},
     {"long-cap", check_long_cap},
     {"no-deadline", check_no_deadline},
@@ -574,20 +574,20 @@ static const struct check {
     {"deadline-below-backoff", check_deadline_below_backoff},
     {"slo", slo},
     {"hints-ignored", check_hints_ignored},
-    {"hints-in-step", check_hints_without_jitter},
+    {"hints-without-jitter", check_hints_without_jitter},
     {"hint-beyond-deadline", check_hint_beyond_deadline},
     {"unsafe-repeat", check_unsafe_repeat},
     {"observing", check_observing},
     {"no-budget", check_no_budget},
-    {"budget-of-nothing", check_budget_without_tokens},
-    {"loose-budget", check_budget_never_binds},
-    {"funded-by-first", check_budget_earns_in_outage},
+    {"budget-without-tokens", check_budget_without_tokens},
+    {"budget-never-binds", check_budget_never_binds},
+    {"budget-earns-in-outage", check_budget_earns_in_outage},
     {"needs-sharing", check_needs_sharing},
     {"no-breaker", check_no_breaker},
-    {"deaf-breaker", check_breaker_never_opens},
-    {"stubborn-breaker", check_breaker_needs_all_failures},
-    {"every-layer", check_layers_multiply},
-    {"free-hedges", check_hedges_without_budget},
+    {"breaker-never-opens", check_breaker_never_opens},
+    {"breaker-needs-all-failures", check_breaker_needs_all_failures},
+    {"layers-multiply", check_layers_multiply},
+    {"hedges-without-budget", check_hedges_without_budget},
     {"binds-first", check_binds_first},
 };
 #define CHECKS (sizeof checks / sizeof *checks)

@@ -86,11 +86,11 @@ static json_t *schedule_of(const struct explain_report *r)
     static const char *const binds[] = {"attempts", "either", "deadline"};
     const struct explain_schedule *s = &r->schedule;
     return json_pack("{s:o, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:s, s:o}", "waits", waits_of(s), "more_waits",
-                     (json_int_t)s->unlisted, "rough", s->underestimates, "waits_mean_ns",
+                     (json_int_t)s->unlisted, "sums_too_small", s->underestimates, "waits_mean_ns",
                      time_or_null(s->waits_mean_ns), "waits_worst_ns", time_or_null(s->waits_worst_ns), "worst_ns",
                      time_or_null(s->worst_ns), "worst_without_deadline_ns", time_or_null(s->worst_without_deadline_ns),
-                     "mean_if_slow_ns", time_or_null(s->slow_mean_ns), "attempts_surely",
-                     (json_int_t)s->attempts_worst_case, "attempts_at_best", (json_int_t)s->attempts_best_case,
+                     "mean_if_slow_ns", time_or_null(s->slow_mean_ns), "attempts_worst_case",
+                     (json_int_t)s->attempts_worst_case, "attempts_best_case", (json_int_t)s->attempts_best_case,
                      "binds_first", binds[explain_binds(s)], "slo", slo_of(r));
 }
 
@@ -195,8 +195,8 @@ static json_t *gates_of(const struct explain_verdict *v)
     for (size_t i = 0; i < EXPLAIN_GATES; i++) {
         const struct explain_gate *g = &v->gates[i];
         json_t *reason = g->result == EXPLAIN_PASSES ? json_null() : json_string(bide_reason_label(g->reason));
-        json_array_append_new(gates, json_pack("{s:s, s:s, s:s, s:o}", "gate", g->name, "asks", g->question, "said",
-                                               result_names[g->result], "reason", reason));
+        json_array_append_new(gates, json_pack("{s:s, s:s, s:s, s:o}", "gate", g->name, "question", g->question,
+                                               "result", result_names[g->result], "reason", reason));
     }
     return gates;
 }

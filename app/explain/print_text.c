@@ -184,7 +184,7 @@ static void print_slo(const struct explain_screen *s, const struct explain_repor
     struct explain_slo slo = explain_slo(&r->schedule, r->subject.slo_ns);
     snprintf(label, sizeof label, "SLO %s", format_time(&slo_text, r->subject.slo_ns));
     if (slo.retries_ns == BIDE_NEVER)
-        snprintf(text, sizeof text, "does not fit: retries have no limit in time; a third is %s",
+        snprintf(text, sizeof text, "does not fit: retries have no time limit; a third is %s",
                  format_time(&third, slo.third_ns));
     else if (slo.fits)
         snprintf(text, sizeof text, "fits: retries take up to %s, a third is %s, %s to spare",
@@ -216,16 +216,16 @@ static void print_totals(const struct explain_screen *s, const struct explain_re
     char text[256];
     fputc('\n', s->out);
     if (schedule->waits_worst_ns == BIDE_NEVER)
-        snprintf(text, sizeof text, "up to 292 years and more");
+        snprintf(text, sizeof text, "more than 292 years");
     else
         snprintf(text, sizeof text, "%s on average, %s at most%s", format_time(&mean, schedule->waits_mean_ns),
                  format_time(&worst, schedule->waits_worst_ns),
-                 schedule->underestimates ? ", or more: the last ones still grow" : "");
+                 schedule->underestimates ? ", or more: the last waits still grow" : "");
     print_labelled(s, "waits", text);
     if (schedule->worst_ns == BIDE_NEVER)
         snprintf(text, sizeof text, "%s",
                  schedule->timeout_ns == BIDE_NEVER ? "no limit: attempts have no timeout, and there is no deadline"
-                                                    : "up to 292 years and more");
+                                                    : "more than 292 years");
     else if (schedule->slow_mean_ns == schedule->deadline_ns)
         snprintf(text, sizeof text, "at most %s, the deadline, and about that on average, if every attempt times out",
                  format_time(&worst, schedule->deadline_ns));
@@ -257,7 +257,7 @@ static void format_budget(char *text, size_t size, const struct explain_report *
     const struct conf_pair *pair = &r->policy->pair;
     char a[256], b[256], c[256];
     if (pair->target.observe & BIDE_GATE_BUDGET)
-        snprintf(text, size, "only observed: it refuses nothing");
+        snprintf(text, size, "observe mode: refuses nothing");
     else if (pair->target.budget.kind == BIDE_BUDGET_TOKENS)
         snprintf(text, size, "%lld retries at once from a full bucket of %s; %s earned by a success, %s by time",
                  (long long)r->amplification.burst, field_text(a, pair, "budget.capacity"),
@@ -277,7 +277,7 @@ static void format_breaker(char *text, size_t size, const struct conf_pair *pair
     char a[256], b[256], c[256];
     const struct bide_target_config *t = &pair->target;
     if (t->observe & BIDE_GATE_BREAKER)
-        snprintf(text, size, "only observed: it refuses nothing");
+        snprintf(text, size, "observe mode: refuses nothing");
     else if (t->breaker.kind == BIDE_BREAKER_BY_TIME)
         snprintf(text, size, "opens when %s of at least %s attempts fail in %s", field_text(a, pair, "breaker.ratio"),
                  field_text(b, pair, "breaker.min_volume"), field_text(c, pair, "breaker.window"));
@@ -302,8 +302,8 @@ static void print_load(const struct explain_screen *s, const struct explain_repo
         layers_plain[i] = a->load[i].layers_plain;
         layers_budgeted[i] = a->load[i].layers_budgeted;
     }
-    print_heading(s, "requests at the server for each one made");
-    fprintf(s->out, "  %-34s %9u%% %9u%% %9u%%\n", "when so many attempts fail", a->load[0].fail_permille / 10,
+    print_heading(s, "requests at the server per request of a user");
+    fprintf(s->out, "  %-34s %9u%% %9u%% %9u%%\n", "share of attempts that fail", a->load[0].fail_permille / 10,
             a->load[1].fail_permille / 10, a->load[2].fail_permille / 10);
     print_load_row(s, "attempts alone", plain);
     print_load_row(s, "with the budget, in the long run", budgeted);
@@ -366,7 +366,7 @@ static void print_classes(const struct explain_screen *s, const struct explain_r
     print_heading(s, "is a failure retried?");
     fprintf(s->out, "  %-30s unsafe, if it was\n", "");
     fprintf(s->out, "  %-18s %-5s %-5s %-6s %-4s %-8s  %s\n", "failure", "safe", "keyed", "unsent", "sent", "answered",
-            "wait; why not");
+            "wait; reason if not");
     for (size_t i = 0; i < EXPLAIN_CLASSES; i++) {
         const struct explain_class *c = &r->classes[i];
         fprintf(s->out, "  %-18s %-5s %-5s %-6s %-4s %-8s  ", c->name, retried_word(&c->cell[0], 3),
@@ -458,7 +458,7 @@ static const char *const safeties[] = {
 static const char *format_hint(struct time_text *w, int64_t ns)
 {
     if (ns == 0)
-        return "no wait, or for one that is over: our own holds";
+        return "no wait, or one in the past: the backoff of the policy applies";
     return ns > BIDE_DURATION_MAX ? "more than 31 years" : format_time(w, ns);
 }
 
@@ -474,12 +474,12 @@ static void print_situation(const struct explain_screen *s, const struct explain
     fprintf(s->out, " (%s), attempt %u of %u after %s, policy %s\n", safeties[v->situation.request.safety],
             v->situation.attempt, v->situation.pair.policy.attempts_max,
             format_time(&elapsed, v->prediction.elapsed_ns), v->policy->name);
-    size_t length = (size_t)snprintf(text, sizeof text, "is %s, reach %s", bide_kind_label(o->kind),
+    size_t length = (size_t)snprintf(text, sizeof text, "is %s, evidence %s", bide_kind_label(o->kind),
                                      bide_evidence_label(o->evidence));
     if (v->hint != NULL && o->hint.kind == BIDE_HINT_NONE)
-        snprintf(text + length, sizeof text - length, "; Retry-After: %s is malformed, which is as absent", said.text);
+        snprintf(text + length, sizeof text - length, "; Retry-After: %s is malformed and ignored", said.text);
     else if (v->hint != NULL)
-        snprintf(text + length, sizeof text - length, "; Retry-After: %s asks for %s", said.text,
+        snprintf(text + length, sizeof text - length, "; Retry-After: %s requests %s", said.text,
                  format_hint(&hint, o->hint.wait_ns));
     print_wrapped(s, 0, text);
     fputc('\n', s->out);
@@ -492,7 +492,7 @@ static void print_prediction(const struct explain_screen *s, const struct explai
     struct time_text window, drawn;
     char action_text[128], text[256];
     if (!v->prediction.reached)
-        fprintf(s->out, "The call does not get that far: it is over %s.\n",
+        fprintf(s->out, "The call does not get that far: it ends %s.\n",
                 said->attempt == 0 ? "before anything is sent" : "earlier");
     if (retried && v->sampled)
         snprintf(action_text, sizeof action_text,
@@ -511,7 +511,7 @@ static void print_prediction(const struct explain_screen *s, const struct explai
 
 static void print_gate(const struct explain_screen *s, const struct explain_gate *g)
 {
-    static const char *const time_text[] = {"passes", "refuses", "would too", "only observes"};
+    static const char *const time_text[] = {"passes", "refuses", "would refuse", "only observes"};
     static const enum colour colours[] = {PLAIN, RED, DIM, YELLOW};
     fprintf(s->out, "  %-10s %-39s %s%s%s", g->name, g->question, screen_colour(s, colours[g->result]),
             time_text[g->result], screen_colour(s, PLAIN));

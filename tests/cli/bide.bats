@@ -1,17 +1,17 @@
-# The command as a whole: how it finds subcommands, its help and topics, its policies, what it says of mistakes.
+# The command as a whole: finding subcommands, help and topics, policies, error messages.
 load helpers
 
 setup() { bide_setup; }
 teardown() { bide_teardown; }
 
-@test "without arguments the help goes to stderr, and the status is 125" {
+@test "without arguments help goes to stderr and the status is 125" {
     apart bide
     [ "$status" -eq 125 ]
     [ -z "$output" ]
     [[ $stderr == "usage: bide COMMAND"* ]]
 }
 
-@test "help lists every command with what it does, and every topic" {
+@test "help lists every command and every topic" {
     apart bide help
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]
@@ -27,7 +27,7 @@ teardown() { bide_teardown; }
     [ "$(bide -h)" = "$output" ]
 }
 
-@test "no topic and no help is wider than a terminal" {
+@test "no topic and no help text is wider than a terminal" {
     for name in exit-codes policy-file presets policies units hints environment reasons; do
         bide help $name
     done > all
@@ -36,13 +36,13 @@ teardown() { bide_teardown; }
     [ -z "$output" ]
 }
 
-@test "help of a subcommand is its --help, inside and outside" {
+@test "help NAME equals NAME --help, built in or not" {
     [ "$(bide help run)" = "$(bide run --help)" ]
     [ "$(bide help chaos)" = "$(bide-chaos --help)" ]
     [ "$(bide chaos -h)" = "$(bide-chaos --help)" ]
 }
 
-@test "every subcommand tells the same version" {
+@test "every subcommand prints the same version" {
     version=$(bide --version)
     [[ $version == "bide "[0-9]*.*.* ]]
     for name in run budget explain fetch demo chaos; do
@@ -50,7 +50,7 @@ teardown() { bide_teardown; }
     done
 }
 
-@test "a misspelt subcommand is told with the one that was meant" {
+@test "a misspelt subcommand is reported with a suggestion" {
     apart bide rnu -- true
     [ "$status" -eq 125 ]
     [ "$stderr" = "bide: rnu: there is no program bide-rnu; did you mean run?" ]
@@ -62,7 +62,7 @@ teardown() { bide_teardown; }
     [[ $stderr == *"bide help lists the subcommands" ]]
 }
 
-@test "a program bide-NAME in PATH is a subcommand, and listed apart" {
+@test "a program bide-NAME in PATH is a subcommand and listed separately" {
     mkdir bin
     printf '#!/bin/sh\necho "mine: $*"\nexit 7\n' > bin/bide-mine
     chmod +x bin/bide-mine
@@ -73,7 +73,7 @@ teardown() { bide_teardown; }
     bide help | grep -A1 'Other programs' | grep -qx '  mine'
 }
 
-@test "a foreign program cannot take the place of what is inside" {
+@test "a program in PATH cannot replace a built-in command" {
     mkdir bin
     printf '#!/bin/sh\necho intruder\n' > bin/bide-run
     chmod +x bin/bide-run
@@ -82,7 +82,7 @@ teardown() { bide_teardown; }
     [ "$output" = ours ]
 }
 
-@test "a name cannot lead out of a directory" {
+@test "a subcommand name cannot contain a path" {
     for name in ../bide-chaos /bin/sh 'a b' -x --bogus ''; do
         apart bide "$name"
         [ "$status" -eq 125 ]
@@ -90,7 +90,7 @@ teardown() { bide_teardown; }
     done
 }
 
-@test "what cannot be made sense of is named" {
+@test "an invalid word is named in the message" {
     apart -125 bide help run chaos
     [[ $stderr == "bide: chaos: must be one command or topic"* ]]
     apart -125 bide help 'a b'
@@ -102,7 +102,7 @@ teardown() { bide_teardown; }
     [ "$stderr" = "bide run: --preset servce: must be a preset such as service (bide help presets lists them)" ]
 }
 
-@test "what was typed reaches the terminal as text only" {
+@test "control characters of arguments do not reach the terminal" {
     local evil=$'\e]0;owned\a\n\x9b31m'
     for words in "$evil" "help|$evil" "explain|--$evil" "explain|-$evil" "explain|$evil" "explain|--slo|$evil" \
         "explain|--set|$evil=1" "explain|--config|$evil" "explain|$evil#a" "run|--$evil" "run|--jitter|$evil"; do
@@ -117,7 +117,7 @@ teardown() { bide_teardown; }
     [[ $stderr == *"--slo café: must be"* ]]
 }
 
-@test "help that cannot be written is an error" {
+@test "a write error of help is reported" {
     for words in 'help' 'help reasons' 'run --help' '--version'; do
         # shellcheck disable=SC2086
         run sh -c 'bide "$@" > /dev/full' sh $words
@@ -126,7 +126,7 @@ teardown() { bide_teardown; }
     done
 }
 
-@test "wrong options name the nearest, on every subcommand" {
+@test "a misspelt option is reported with a suggestion by every subcommand" {
     for name in run explain fetch demo; do
         apart bide $name --attemps 3
         [ "$status" -eq 125 ]
@@ -135,7 +135,7 @@ teardown() { bide_teardown; }
     done
 }
 
-@test "a bad value says what would be right" {
+@test "an invalid value is reported with the valid form" {
     apart bide run --attempts 0 -- true
     [ "$status" -eq 125 ]
     [[ $stderr == "bide run: --attempts 0: must be 1 or more"* ]]
@@ -144,7 +144,7 @@ teardown() { bide_teardown; }
     [ "$stderr" = "bide run: --cap 100ms: must be base (200ms) or more" ]
 }
 
-@test "the policies there are: sections of bide.conf first, then presets" {
+@test "help policies lists sections of bide.conf first, then presets" {
     [ "$(bide help policies | head -n 1)" = service ]
     printf '[payments]\nattempts = 2\n' > bide.conf
     [ "$(bide help policies | head -n 2)" = $'payments\nservice' ]
@@ -152,7 +152,7 @@ teardown() { bide_teardown; }
     [ "$(bide help policies | head -n 1)" = service ]
 }
 
-@test "a bide.conf with mistakes is no matter to those who ask for no policy" {
+@test "a bide.conf with mistakes matters only if a policy is requested" {
     printf 'nonsense\n' > bide.conf
     run bide run -- true
     [ "$status" -eq 0 ]
@@ -162,7 +162,7 @@ teardown() { bide_teardown; }
     [[ $stderr == "bide run: "*"bide.conf:1: "* ]]
 }
 
-@test "files are looked for in the documented places, in order" {
+@test "files are searched in the documented order" {
     failing 99
     printf '[p]\nattempts = 3\nbase = 1ms\ncap = 1ms\n' > "$XDG_CONFIG_HOME/bide/bide.conf"
     run bide run --policy p -- ./failing
@@ -180,7 +180,7 @@ teardown() { bide_teardown; }
     [ "$(ran)" -eq 3 ]
 }
 
-@test "a terminal gets colour unless NO_COLOR says otherwise" {
+@test "a terminal gets colour unless NO_COLOR is set" {
     script -qec 'TERM=xterm bide run --help' /dev/null < /dev/null > coloured
     grep -q $'\033\\[1m' coloured
     script -qec 'TERM=xterm NO_COLOR=1 bide run --help' /dev/null < /dev/null > plain
@@ -198,14 +198,14 @@ teardown() { bide_teardown; }
 
 # ---- options of the policy ----
 
-@test "--set takes lists, and the exit codes in them are retried" {
+@test "--set accepts lists, and the listed exit codes are retried" {
     run -9 --separate-stderr bide run --set retry_exit=9 --attempts 2 --base 1ms -- sh -c 'exit 9'
     [[ $stderr == *"after 2 attempts"* ]]
     run -8 --separate-stderr bide run --set retry_exit=9 --attempts 2 --base 1ms -- sh -c 'exit 8'
     [[ $stderr == *"after 1 attempt "* ]]
 }
 
-@test "a target that is nearly a section is not run with another policy" {
+@test "a target that resembles a section is rejected" {
     printf '[payments]\nattempts = 2\n' > bide.conf
     run -125 --separate-stderr bide run --target paymets -- touch made
     [ "$stderr" = "bide run: --target paymets: bide.conf has no such section; did you mean payments?" ]

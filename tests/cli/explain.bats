@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
-# `bide explain` as people type it: a policy as a whole, one outcome, other formats, lists, and mistakes.
+# `bide explain`: reports on a policy, predictions for an outcome, other formats, lists, and errors.
 
 load helpers
 setup() { bide_setup; }
 teardown() { bide_teardown; }
 
-# A bide.conf in the working directory.
+# Writes a bide.conf into the working directory.
 write_conf() {
     cat > bide.conf << 'END'
 [payments]
@@ -18,23 +18,23 @@ attempts = 9
 END
 }
 
-# True if no line is wider than 80 characters, and none ends in a blank.
+# Succeeds if no line is wider than 80 characters and no line ends in a blank.
 fits() {
     run -0 awk 'length($0) > 80 || / $/ { print; bad = 1 } END { exit bad }' <<< "$1"
 }
 
 # ---- a policy ----
 
-@test "without anything it explains the default, and finds nothing to complain about" {
+@test "without arguments the default policy is explained, without a warning" {
     apart -0 bide explain --strict
     [[ $output == *"service  service to service; the default"* ]]
     [[ $output == *"4  0..800ms            400ms      31.4s"* ]]
     [[ $output == *"at most 41.4s"* ]]
-    [[ $output == *"attempts bind first: all 4 end 18.6s before the deadline"* ]]
+    [[ $output == *"attempts bind first: in the worst case all 4 end 18.6s before the"* ]]
     [ -z "$stderr" ]
 }
 
-@test "a preset, a section, a file's section and --policy all name a policy" {
+@test "a preset, a section, a section of a file and --policy all name a policy" {
     write_conf
     run -0 bide explain --preset background
     [[ $output == *"6 attempts, exponential backoff, decorrelated jitter, base 1s, cap 2m"* ]]
@@ -49,19 +49,19 @@ fits() {
     [[ $output == *"as gRPC"* ]]
 }
 
-@test "options change the policy that is named" {
+@test "options change the named policy" {
     run -0 bide explain --attempts 2 --base 1s --jitter equal
     [[ $output == *"2  500ms..1s"* ]]
     run -0 bide explain --set budget.kind=none
     [[ $output == *"[no-budget]"* ]]
 }
 
-@test "the worst case that was published as 6.6 s is 1.3 s" {
+@test "the worst case published as 6.6 s is 1.3 s" {
     run -0 bide explain paysetu
     [[ $output == *"at most 1.3s"* ]]
 }
 
-@test "an SLO fits or does not, and by how much" {
+@test "the SLO line says by how much retries fit or not" {
     run -0 bide explain paysetu --slo 2s
     [[ $output == *"does not fit: retries take up to 1.15s, a third is 667ms, 483ms"* ]]
     run -0 bide explain paysetu --slo 6s
@@ -71,20 +71,20 @@ fits() {
 @test "layers multiply, unless the rule is outermost" {
     run -0 bide explain --attempts 3 --layers 3
     [[ $output == *"3 layers, each with all attempts         1.11       2.00      27.00"* ]]
-    [[ $output != *every-layer* ]]
+    [[ $output != *layers-multiply* ]]
     run -0 bide explain --attempts 3 --layers 3 --set layer=any
-    [[ $output == *"27 requests at the bottom for one at"*"[every-layer]"*"at most 7"* ]]
+    [[ $output == *"27 requests at the innermost layer"*"[layers-multiply]"*"at most 7"* ]]
 }
 
-@test "a rate shows a breaker that cannot open and a budget that cannot bind" {
+@test "a rate reveals a breaker that never opens and a budget that never binds" {
     run -1 bide explain --rate 6/min --strict
-    [[ $output == *deaf-breaker* ]]
+    [[ $output == *breaker-never-opens* ]]
     run -1 bide explain --rate 0.5/s --strict # the budget pays for 10 retries
-    [[ $output == *"at most 15.0 votes in 10s"*deaf-breaker* ]]
+    [[ $output == *"at most 15.0 votes in 10s"*breaker-never-opens* ]]
     run -0 bide explain --rate 1/s --strict
-    [[ $output != *deaf-breaker* ]]
+    [[ $output != *breaker-never-opens* ]]
     run -1 bide explain finagle --rate 1 --strict
-    [[ $output == *loose-budget* ]]
+    [[ $output == *budget-never-binds* ]]
     run -1 bide explain --rate 200 --strict
     [[ $output == *needs-sharing* ]]
     [[ $output == *bide_shared_open* ]]
@@ -94,7 +94,7 @@ fits() {
     [[ $output == *"0.0167/s in the long run, when all of 200 requests/s fail"* ]]
 }
 
-@test "--strict exits 1 for a warning and 0 for notes" {
+@test "--strict exits with 1 for a warning and 0 for notes" {
     write_conf
     run -1 bide explain storm --strict
     [[ $output == *no-jitter*many-attempts* || $output == *many-attempts*no-jitter* ]]
@@ -104,7 +104,7 @@ fits() {
     run -0 bide explain finagle --strict
 }
 
-@test "clients and a least wait walk the tree to advice" {
+@test "--clients and --min-wait give advice" {
     run -0 bide explain curl --clients 5000 --min-wait 1s
     [[ $output == *"5000, very many: full jitter, token bucket,"* ]]
     [[ $output == *"1s: equal jitter, base twice that"* ]]
@@ -114,7 +114,7 @@ fits() {
     [[ $output == *"nothing to change"* ]]
 }
 
-@test "a seed shows one sequence, the same every time" {
+@test "a seed shows the same sequence every time" {
     run -0 bide explain --seed 7
     local first=$output
     [[ $output == *"seed 7 "* ]]
@@ -124,7 +124,7 @@ fits() {
     [ "$output" != "$first" ]
 }
 
-@test "everything fits into 80 columns" {
+@test "all output fits into 80 columns" {
     local name
     for name in $(bide explain --list --json | jq -r '.[].name'); do
         run -0 env LC_ALL=C bide explain --preset "$name" --slo 2s --layers 3 --rate 200 --clients 5000 --min-wait 1s --seed 1
@@ -135,7 +135,7 @@ fits() {
     fits "$output"
 }
 
-@test "without UTF-8 there is nothing but ASCII" {
+@test "without UTF-8 the output is ASCII" {
     run -0 env LC_ALL=C bide explain --set budget.kind=none
     [ -z "$(tr -d '\n -~' <<< "$output")" ]
     [[ $output == *"-> budget.kind"* ]]
@@ -145,7 +145,7 @@ fits() {
 
 # ---- one outcome ----
 
-@test "a 503 to a POST is given up for lack of a key" {
+@test "a POST answered 503 is given up without an idempotency key" {
     run -0 bide explain 503 --retry-after 30 --method POST
     [[ $output == *"HTTP 503 to a POST (unsafe), attempt 1 of 4"* ]]
     [[ $output == *"given up: the request may have run and is not safe to repeat [not_repeatable]"* ]]
@@ -154,7 +154,7 @@ fits() {
     [[ $output == *"retried after 30s..33s: waiting as long as the server asked [server_hint]"* ]]
 }
 
-@test "outcomes go by many names" {
+@test "outcomes have many names" {
     run -0 bide explain refused --method POST
     [[ $output == *"retried after 0..200ms"* ]]
     run -0 bide explain ECONNRESET --method POST
@@ -171,7 +171,7 @@ fits() {
     [[ $output == *"done: an attempt succeeded"* ]]
 }
 
-@test "an exit status is judged by the policy of bide run" {
+@test "an exit status uses the preset of bide run" {
     run -0 bide explain exit 75
     [[ $output == *"exit 75 (idempotent), attempt 1 of 4"*"policy command"*"retried after"* ]]
     run -0 bide explain exit:64
@@ -180,7 +180,7 @@ fits() {
     [[ $output == *"policy interactive"* ]]
 }
 
-@test "a policy's own rules and an outcome go together, in any order" {
+@test "a policy and an outcome can be given in any order, and the lists of the policy apply" {
     printf '[odd]\nretry_status = 404\n' > bide.conf
     run -0 bide explain odd 404
     [[ $output == *"retried after"* ]]
@@ -190,32 +190,32 @@ fits() {
     [[ $output == *"[permanent]"* ]]
 }
 
-@test "a hint is shown without what steers a terminal" {
+@test "control characters of a hint are not printed" {
     run -0 bide explain 503 --retry-after $'\e[31mred\e[0m'
     [[ $output == *"Retry-After: ?[31mred?[0m is malformed"* ]]
     [[ $output != *$'\e'* ]]
     run -0 bide explain 503 --retry-after 'Wed, 21 Oct 2015 07:28:00 GMT'
-    [[ $output == *"one that is over: our own holds"* ]]
+    [[ $output == *"the backoff of the policy applies"* ]]
 }
 
-@test "hostile hints are read as the engine reads them" {
+@test "hostile hints are parsed as by the engine" {
     run -0 bide explain 429 --retry-after 9223372037
     [[ $output == *"[hint_too_long]"* ]]
     run -0 bide explain 429 --retry-after=-1
-    [[ $output == *"is malformed, which is as absent"*"[backoff]"* ]]
+    [[ $output == *"is malformed and ignored"*"[backoff]"* ]]
     run -0 bide explain 429 --retry-after 120s
-    [[ $output == *"is malformed, which is as absent"*"[backoff]"* ]]
+    [[ $output == *"is malformed and ignored"*"[backoff]"* ]]
     run -0 bide explain 429 --retry-after 1.5
-    [[ $output == *"asks for 2s"*"[server_hint]"* ]]
+    [[ $output == *"requests 2s"*"[server_hint]"* ]]
     run -0 bide explain 429 --retry-after 'Sun, 06 Nov 1994 08:49:57 GMT' --date 'Sun, 06 Nov 1994 08:49:37 GMT'
-    [[ $output == *"GMT asks"*"for 20s"*"retried after 20s..22s"* ]]
+    [[ $output == *"requests 20s"*"retried after 20s..22s"* ]]
     run -0 bide explain 429 --retry-after 'Sun, 06 Nov 1994 08:49:37 GMT'
     [[ $output == *"no wait"*"[backoff]"* ]]
     run -0 bide explain 429 --retry-after ''
     [[ $output == *"[backoff]"* ]]
 }
 
-@test "attempt, elapsed time, reach and an inbound attempt are taken into account" {
+@test "attempt, elapsed time, evidence and inbound attempt are taken into account" {
     run -0 bide explain 503 --attempt 4
     [[ $output == *"[attempts_spent]"*"with attempts = 5 it would be retried"* ]]
     run -0 bide explain 503 --retry-after 30 --elapsed 31s
@@ -225,12 +225,12 @@ fits() {
     run -0 bide explain 503 --inbound 2
     [[ $output == *"[inner_layer]"* ]]
     run -0 bide explain payment 503 --method POST
-    [[ $output == *"it is over before anything is sent"*"[key_required]"* ]]
+    [[ $output == *"it ends before anything is sent"*"[key_required]"* ]]
 }
 
 # ---- JSON, formats, lists ----
 
-@test "--json gives everything as one object" {
+@test "--json prints the report as one object" {
     apart -0 bide explain paysetu --json --slo 2s --layers 3 --clients 2000 --seed 1
     [ "$(jq -r .schedule.worst_ns <<< "$output")" = 1300000000 ]
     [ "$(jq -r .schedule.slo.fits <<< "$output")" = false ]
@@ -244,15 +244,15 @@ fits() {
     [ "$(jq -r .schedule.worst_ns <<< "$output")" = null ]
     apart -0 bide explain 503 --method POST --json
     [ "$(jq -r .verdict.reason <<< "$output")" = not_repeatable ]
-    [ "$(jq -r '.gates[] | select(.said == "refuses").gate' <<< "$output")" = repeat ]
+    [ "$(jq -r '.gates[] | select(.result == "refuses").gate' <<< "$output")" = repeat ]
 }
 
-@test "--strict goes with --json" {
+@test "--strict and --json can be combined" {
     apart -1 bide explain curl --json --strict
     jq -e .findings <<< "$output"
 }
 
-@test "--format converts, and what is lost is told on stderr" {
+@test "--format converts, and losses are reported on stderr" {
     apart -0 bide explain interactive --format ini
     [ -z "$stderr" ]
     printf '%s\n' "$output" > other.conf
@@ -280,11 +280,11 @@ fits() {
     [ "$(jq -r '.[0].name' <<< "$output")" = payments ]
 }
 
-# ---- mistakes ----
+# ---- errors ----
 
-@test "what names nothing is an error that helps" {
+@test "an unknown name is an error with a suggestion" {
     apart -125 bide explain 999
-    [ "$stderr" = "bide explain: 999: want an HTTP status from 100 to 599" ]
+    [ "$stderr" = "bide explain: 999: must be an HTTP status from 100 to 599" ]
     apart -125 bide explain nonsense
     [[ $stderr == *nonsense*"an outcome is a status such as 503"* ]]
     apart -125 bide explain interactiv
@@ -293,13 +293,13 @@ fits() {
     apart -125 bide explain payment5
     [[ $stderr == *payment* ]]
     apart -125 bide explain exit 256
-    [[ $stderr == *"want an exit status from 0 to 255"* ]]
+    [[ $stderr == *"must be an exit status from 0 to 255"* ]]
     apart -125 bide explain grpc NOTHING
-    [[ $stderr == *"want a gRPC status"* ]]
+    [[ $stderr == *"must be a gRPC status"* ]]
     [ -z "$output" ]
 }
 
-@test "values that make no sense are refused with what would" {
+@test "invalid values are rejected with the valid form" {
     apart -125 bide explain --slo 2
     [[ $stderr == *--slo*"such as 200ms or 2s"* ]]
     apart -125 bide explain --rate 5/h
@@ -311,20 +311,20 @@ fits() {
     [[ $stderr == *"from 1 to 1000000000000" ]]
     apart -125 bide explain --rate 9000000000000000
     apart -125 bide explain --min-wait 6000d
-    [[ $stderr == *"at most some 15 years" ]]
+    [[ $stderr == *"at most about 15 years" ]]
     apart -125 bide explain --format yaml
     [[ $stderr == *"ini, json, grpc or envoy"* ]]
     apart -125 bide explain 503 --attempt 5
-    [[ $stderr == *"want 1 to 4"* ]]
+    [[ $stderr == *"must be 1 to 4"* ]]
     apart -125 bide explain 503 --evidence far
     apart -125 bide explain 503 --method post
     apart -125 bide explain --cap 10ms
     [[ $stderr == *--cap* ]]
 }
 
-@test "options that would be ignored are refused" {
+@test "options that would have no effect are rejected" {
     apart -125 bide explain --method POST
-    [[ $stderr == *"want one, such as 503"* ]]
+    [[ $stderr == *"need an outcome, such as 503"* ]]
     apart -125 bide explain 503 --slo 2s
     apart -125 bide explain 503 --strict
     apart -125 bide explain --format ini --json
@@ -336,7 +336,7 @@ fits() {
     apart -125 bide explain 503 504
 }
 
-@test "a file with a mistake is refused with its line" {
+@test "a file with a mistake is rejected with its line" {
     printf '[a]\nattemps = 3\n' > bide.conf
     apart -125 bide explain a
     [[ $stderr == *bide.conf:2*attempts* ]]
@@ -349,7 +349,7 @@ fits() {
     [[ $stderr != *"an outcome is"* ]]
 }
 
-@test "a stdout that cannot be written to is told" {
+@test "an error of stdout is reported" {
     for words in '' --json '503 --json' '--list --json' '--format ini'; do
         run -125 bash -c "bide explain $words > /dev/full"
         [[ $output == "bide explain: standard output: "* ]]
@@ -358,8 +358,8 @@ fits() {
 
 # ---- the page ----
 
-# Each block of the page that begins with a command, run again: what it prints must be what stands there.
-@test "the page shows what is really printed" {
+# Executes each code block of the page that begins with a command, and compares the output.
+@test "the page shows the real output" {
     local page=$BATS_TEST_DIRNAME/../../docs/command-explain.md line command="" shown="" blocks=0
     while IFS= read -r line; do
         if [[ -z $command && $line == '$ bide explain'* ]]; then
@@ -375,7 +375,7 @@ fits() {
     [ "$blocks" -ge 3 ]
 }
 
-@test "the page has every finding" {
+@test "the page lists every finding" {
     local top=$BATS_TEST_DIRNAME/../.. id count=0
     for id in $(sed -n 's/^    {"\([a-z-]*\)", [a-z_]*},$/\1/p' "$top/app/explain/finding.c"); do
         grep -q "^| .*\`$id\`" "$top/docs/command-explain.md"
@@ -384,24 +384,24 @@ fits() {
     [ "$count" -ge 30 ]
 }
 
-# ---- what was meant ----
+# ---- suggestions ----
 
-@test "a file where a policy was wanted is told with its policies" {
+@test "a file given as policy lists its policies" {
     printf '[a]\n[b]\n' > shop.conf
     run -125 --separate-stderr bide explain shop.conf
-    [ "$stderr" = "bide explain: shop.conf is a file: want shop.conf#NAME, one of: a, b" ]
+    [ "$stderr" = "bide explain: shop.conf is a file: must be shop.conf#NAME, one of: a, b" ]
     run -125 --separate-stderr bide explain shop.conf --list
-    [ "$stderr" = "bide explain: --list takes no policy: want --config FILE --list for those of another file" ]
+    [ "$stderr" = "bide explain: --list takes no policy: use --config FILE --list for another file" ]
     bide explain --config shop.conf --list | grep -q '^ *a '
 }
 
-@test "what --format json wrote is no policy file, and is refused as such" {
+@test "the output of --format json is rejected as a policy file" {
     bide explain service --format json > s.json
     run -125 --separate-stderr bide explain s.json#service
-    [ "$stderr" = "bide explain: s.json:1: want a gRPC service config with methodConfig" ]
+    [ "$stderr" = "bide explain: s.json:1: must be a gRPC service config with methodConfig" ]
 }
 
-@test "outcomes are spoken of only if the word was found nowhere" {
+@test "the message about outcomes appears only for an unknown name" {
     run -125 --separate-stderr bide explain nowhere
     [[ $stderr == *"an outcome is a status such as 503"* ]]
     printf '[shop]\nattemps = 3\n' > bide.conf
@@ -412,7 +412,7 @@ fits() {
     [[ $stderr != *"an outcome is"* ]]
 }
 
-@test "a call that its deadline cuts has an expected time too" {
+@test "a call limited by its deadline has a mean duration, too" {
     bide explain --preset interactive | tr -s ' \n' ' ' > text
     grep -qF 'whole call at most 5s, the deadline, and about that on average, if every attempt times out' text
     bide explain --attempts 2 --base 4s --cap 4s --attempt-timeout 1s --deadline 5s | tr -s ' \n' ' ' > text

@@ -1,4 +1,4 @@
-# Man pages and completions, as the build prints them from the tables of options.
+# Man pages and completions, which the build generates from the option tables.
 load helpers
 
 setup() {
@@ -15,8 +15,8 @@ teardown() { bide_teardown; }
     done
 }
 
-@test "mandoc has no complaint" {
-    # scdoc puts a paragraph beside every heading; that it means nothing there is all that may be said.
+@test "mandoc reports no warning" {
+    # scdoc emits a paragraph macro beside every heading: the warning that it is skipped is expected.
     for page in "$pages"/*.[15]; do
         mandoc -Tlint -W warning "$page" | grep -v 'skipping paragraph macro' >> complaints || true
     done
@@ -24,7 +24,7 @@ teardown() { bide_teardown; }
     [ ! -s complaints ]
 }
 
-@test "no page is wider than 80 columns, but for examples, which are typed as they stand" {
+@test "no page is wider than 80 columns, except for examples" {
     for page in "$pages"/*.[15]; do
         mandoc -Tascii -O width=78 "$page" | col -bx | sed '/^EXAMPLES/,/^[A-Z]/d' | awk 'length > 80' >> wide
     done
@@ -32,7 +32,7 @@ teardown() { bide_teardown; }
     [ ! -s wide ]
 }
 
-@test "a page has every option of --help, as it is typed" {
+@test "a page has every option of --help" {
     for name in run fetch budget explain sim demo chaos; do
         mandoc -Tascii "$pages/bide-$name.1" | col -b > page
         bide $name --help | grep -oE '^ +(-[a-zA-Z], )?--[a-z0-9.-]+' | grep -oE -- '--[a-z0-9.-]+' > options
@@ -54,7 +54,7 @@ teardown() { bide_teardown; }
 
 # ---- bash ----
 
-# What bash would offer for these words; the last is the one being typed.
+# Prints the completions of bash for these words, of which the last is incomplete.
 bash_offers() {
     bash --norc -c '
         . /usr/share/bash-completion/bash_completion
@@ -65,7 +65,7 @@ bash_offers() {
         printf "%s\n" "${COMPREPLY[@]}"' "$pages/bide.bash" "$@"
 }
 
-@test "the completions are scripts of their shells" {
+@test "the completions are valid scripts of their shells" {
     bash -n "$pages/bide.bash"
     zsh -n "$pages/_bide"
     fish -n "$pages/bide.fish"
@@ -84,14 +84,14 @@ bash_offers() {
     [ "$(bash_offers bide run --config my-s)" = my-script ]
 }
 
-@test "bash completes the command behind bide run as if it stood alone" {
+@test "bash completes the command after bide run as usual" {
     touch my-file
     [ "$(bash_offers bide run --attempts 3 cat my-f)" = my-file ]
     [ "$(bash_offers bide run -- cat my-f)" = my-file ]
     [[ $(bash_offers bide run -- cat --at) != *attempts* ]]
 }
 
-@test "bash completes the scenarios of bide sim, its words, and files" {
+@test "bash completes scenarios, words and files of bide sim" {
     touch metallic.ini
     [ "$(bash_offers bide sim meta | sort | tr '\n' ' ')" = "metallic.ini metastable metastable_trigger " ]
     [ "$(bash_offers bide sim sho)" = show ]
@@ -117,7 +117,7 @@ fish_offers() {
     [ "$(fish_offers 'bide sim mm1')" = mm1_check ]
 }
 
-@test "fish says what an option does behind the option, not behind each of its values" {
+@test "fish describes an option, not each of its values" {
     fish --no-config -c "source $pages/bide.fish; complete -C 'bide run --jit'" | grep -q $'^--jitter\thow a wait'
     fish --no-config -c "source $pages/bide.fish; complete -C 'bide run --jitter '" > values
     grep -qx equal values
@@ -128,7 +128,7 @@ fish_offers() {
 
 # ---- zsh ----
 
-# The line after a tab, as zsh's editor has it in a terminal of its own: the key then writes it down and ends.
+# Prints the line after completion by zsh in a pseudo-terminal: the tab key is bound to a function that writes it to a file.
 zsh_makes() {
     rm -f line
     cat > setup.zsh << END
@@ -161,7 +161,7 @@ END
     [ "$(zsh_makes 'bide run --attempts 3 cat my-f')" = "bide run --attempts 3 cat my-file" ]
 }
 
-@test "zsh completes the name of the command behind bide run" {
+@test "zsh completes the name of the command after bide run" {
     printf '#!/bin/sh\n' > only-one-is-called-so
     chmod +x only-one-is-called-so
     PATH=$PWD:$PATH

@@ -112,7 +112,7 @@ static const struct row {
     {"no-growth", NOTE, "backoff=linear", "backoff=exponential"},
     {"no-growth", NOTE, "multiplier=1.4x", "multiplier=1.5x"},
     {"no-jitter", WARNING, "jitter=none", "jitter=equal"},
-    {"lumped-jitter", NOTE, "jitter=decorrelated_aws", "jitter=decorrelated"},
+    {"jitter-piles-up-at-cap", NOTE, "jitter=decorrelated_aws", "jitter=decorrelated"},
     {"jitter-past-cap", NOTE, "jitter=proportional jitter_past_cap=yes jitter_hi=120%",
      "jitter=proportional jitter_past_cap=yes jitter_hi=100%"},
     {"long-cap", WARNING, "cap=121s", "cap=120s"},
@@ -125,7 +125,7 @@ static const struct row {
     {"slo", WARNING, "slo=94.1s", "slo=94.2s"}, /* 3 * (1.4 s + 3 * 10 s) */
     {"slo", WARNING, "slo=1h attempt_timeout=never deadline=never", "slo=3m attempt_timeout=never"},
     {"hints-ignored", WARNING, "hint_rule=ignore", "hint_rule=clamp"},
-    {"hints-in-step", NOTE, "hint_rule=exact", "hint_rule=floor"},
+    {"hints-without-jitter", NOTE, "hint_rule=exact", "hint_rule=floor"},
     {"hint-beyond-deadline", NOTE, "hint_long=clamp", "hint_long=give_up"},
     {"hint-beyond-deadline", NOTE, "hint_long=clamp hint_max=60s", "hint_long=clamp hint_max=59s"},
     {"unsafe-repeat", WARNING, "observe=repeat", "observe=hint"},
@@ -133,37 +133,39 @@ static const struct row {
     {"observing", NOTE, "observe=breaker", "observe=none"},
     {"no-budget", WARNING, "budget.kind=none", "budget.kind=window budget.ratio=10%"},
     {"no-budget", WARNING, "observe=budget", "observe=breaker"},
-    {"budget-of-nothing", WARNING, "budget.capacity=0", "budget.capacity=1"},
-    {"loose-budget", WARNING, "budget.earn_first=3", "budget.earn_first=2.9"},
-    {"loose-budget", WARNING, "budget.capacity=20000 rate=1", "budget.capacity=1000 rate=1"},
-    {"loose-budget", WARNING, "budget.refill_per_minute=180/min rate=1", "budget.refill_per_minute=60/min rate=1"},
-    {"loose-budget", WARNING, "budget.kind=window budget.ratio=100% attempts=2",
+    {"budget-without-tokens", WARNING, "budget.capacity=0", "budget.capacity=1"},
+    {"budget-never-binds", WARNING, "budget.earn_first=3", "budget.earn_first=2.9"},
+    {"budget-never-binds", WARNING, "budget.capacity=20000 rate=1", "budget.capacity=1000 rate=1"},
+    {"budget-never-binds", WARNING, "budget.refill_per_minute=180/min rate=1",
+     "budget.refill_per_minute=60/min rate=1"},
+    {"budget-never-binds", WARNING, "budget.kind=window budget.ratio=100% attempts=2",
      "budget.kind=window budget.ratio=100% attempts=3"},
-    {"loose-budget", WARNING, "budget.kind=window budget.ratio=10% budget.min_volume=10 rate=0.9",
+    {"budget-never-binds", WARNING, "budget.kind=window budget.ratio=10% budget.min_volume=10 rate=0.9",
      "budget.kind=window budget.ratio=10% budget.min_volume=10 rate=1"},
-    {"loose-budget", WARNING, "budget.kind=window budget.ratio=0% budget.reserve=30 rate=1",
+    {"budget-never-binds", WARNING, "budget.kind=window budget.ratio=0% budget.reserve=30 rate=1",
      "budget.kind=window budget.ratio=0% budget.reserve=29 rate=1"},
-    {"loose-budget", WARNING, "budget.kind=concurrency budget.ratio=100%", "budget.kind=concurrency budget.ratio=20%"},
-    {"funded-by-first", NOTE, "budget.earn_first=0.1", "budget.earn_first=0"},
+    {"budget-never-binds", WARNING, "budget.kind=concurrency budget.ratio=100%",
+     "budget.kind=concurrency budget.ratio=20%"},
+    {"budget-earns-in-outage", NOTE, "budget.earn_first=0.1", "budget.earn_first=0"},
     {"needs-sharing", WARNING, "rate=101", "rate=100"},
     {"needs-sharing", WARNING, "rate=101 shared=0", "rate=101 shared=1"},
     {"no-breaker", NOTE, "breaker.kind=off", "breaker.kind=consecutive"},
     /* 20 votes are needed in 10 s; of the retries of 4 attempts the budget pays 10 */
-    {"deaf-breaker", WARNING, "rate=0.5", "rate=1"},
-    {"deaf-breaker", WARNING, "rate=0.99", "rate=0.9 budget.refill_per_minute=6/min"},
-    {"deaf-breaker", WARNING, "rate=0.9 budget.capacity=10.8", "rate=0.9 budget.capacity=10.9"},
-    {"deaf-breaker", WARNING, "rate=0.9", "rate=0.9 budget.earn_first=0.1"},
-    {"deaf-breaker", WARNING, "rate=0.49 budget.kind=none", "rate=0.5 budget.kind=none"},
-    {"deaf-breaker", WARNING, "rate=0.49 observe=budget", "rate=0.5 observe=budget"},
-    {"deaf-breaker", WARNING, "rate=1.9 layer=never", "rate=2 layer=never"},
-    {"deaf-breaker", WARNING, "rate=1 budget.kind=window budget.ratio=50% budget.reserve=4",
+    {"breaker-never-opens", WARNING, "rate=0.5", "rate=1"},
+    {"breaker-never-opens", WARNING, "rate=0.99", "rate=0.9 budget.refill_per_minute=6/min"},
+    {"breaker-never-opens", WARNING, "rate=0.9 budget.capacity=10.8", "rate=0.9 budget.capacity=10.9"},
+    {"breaker-never-opens", WARNING, "rate=0.9", "rate=0.9 budget.earn_first=0.1"},
+    {"breaker-never-opens", WARNING, "rate=0.49 budget.kind=none", "rate=0.5 budget.kind=none"},
+    {"breaker-never-opens", WARNING, "rate=0.49 observe=budget", "rate=0.5 observe=budget"},
+    {"breaker-never-opens", WARNING, "rate=1.9 layer=never", "rate=2 layer=never"},
+    {"breaker-never-opens", WARNING, "rate=1 budget.kind=window budget.ratio=50% budget.reserve=4",
      "rate=1 budget.kind=window budget.ratio=50% budget.reserve=5"},
-    {"deaf-breaker", WARNING, "rate=1 budget.kind=concurrency budget.ratio=49%",
+    {"breaker-never-opens", WARNING, "rate=1 budget.kind=concurrency budget.ratio=49%",
      "rate=1 budget.kind=concurrency budget.ratio=50%"},
-    {"stubborn-breaker", NOTE, "breaker.ratio=100%", "breaker.ratio=99%"},
-    {"every-layer", WARNING, "layer=any layers=2", "layer=outermost layers=2"},
-    {"every-layer", WARNING, "layer=any layers=3", "layer=any layers=1"},
-    {"free-hedges", WARNING, "hedges_max=1 budget.kind=none", "hedges_max=1"},
+    {"breaker-needs-all-failures", NOTE, "breaker.ratio=100%", "breaker.ratio=99%"},
+    {"layers-multiply", WARNING, "layer=any layers=2", "layer=outermost layers=2"},
+    {"layers-multiply", WARNING, "layer=any layers=3", "layer=any layers=1"},
+    {"hedges-without-budget", WARNING, "hedges_max=1 budget.kind=none", "hedges_max=1"},
     {"binds-first", NOTE, "attempts=2", "attempts=1"},
 };
 
@@ -235,7 +237,7 @@ static void proposed_budget_is_complete(void **state)
                                    "budget.cost_throttled=1 budget.cost_timeout=1");
     assert_true(conf_pair_check(&pair, &wrong));
     assert_null(finding_by_id("no-budget"));
-    assert_null(finding_by_id("loose-budget"));
+    assert_null(finding_by_id("budget-never-binds"));
 }
 
 static void curl_preset_has_its_known_findings(void **state)
@@ -289,15 +291,16 @@ static void sentences_quote_numbers_of_the_policy(void **state)
 {
     (void)state;
     check_preset(BIDE_PRESET_SERVICE, "layer=any layers=3");
-    assert_non_null(strstr(finding_by_id("every-layer")->text, "64 requests"));
-    assert_non_null(strstr(finding_by_id("every-layer")->fix, "at most 10"));
+    assert_non_null(strstr(finding_by_id("layers-multiply")->text, "64 requests"));
+    assert_non_null(strstr(finding_by_id("layers-multiply")->fix, "at most 10"));
     check_preset(BIDE_PRESET_SERVICE, "deadline=15s");
     assert_non_null(strstr(finding_by_id("binds-first")->text, "after attempt 2 of 4"));
     check_preset(BIDE_PRESET_PAYMENT, "");
-    assert_non_null(strstr(finding_by_id("binds-first")->text, "all 3 start, the last with 4.7s left"));
-    check_preset(BIDE_PRESET_SERVICE, "rate=0.1");
     assert_non_null(
-        strstr(finding_by_id("deaf-breaker")->text, "at most 4.0 votes in 10s, 3.0 of them retries, and it wants 20"));
+        strstr(finding_by_id("binds-first")->text, "in the worst case all 3 start, the last with 4.7s left"));
+    check_preset(BIDE_PRESET_SERVICE, "rate=0.1");
+    assert_non_null(strstr(finding_by_id("breaker-never-opens")->text,
+                           "at most 4.0 votes in 10s, 3.0 of them retries, and it needs 20"));
 }
 
 int main(void)
