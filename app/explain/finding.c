@@ -314,8 +314,9 @@ static int check_hints_without_jitter(const struct check_input *v)
 static int check_hint_beyond_deadline(const struct check_input *v)
 {
     struct time_text most, deadline;
-    bool heard = v->p->hint_rule != BIDE_HINT_RULE_IGNORE && v->p->hint_long != BIDE_HINT_LONG_GIVE_UP;
-    if (!policy_retries(v) || !heard || v->p->deadline_ns == BIDE_NEVER || v->p->hint_max_ns < v->p->deadline_ns)
+    bool follows_hints = v->p->hint_rule != BIDE_HINT_RULE_IGNORE && v->p->hint_long != BIDE_HINT_LONG_GIVE_UP;
+    if (!policy_retries(v) || !follows_hints || v->p->deadline_ns == BIDE_NEVER ||
+        v->p->hint_max_ns < v->p->deadline_ns)
         return NONE;
     finding_set_text(v->f, "hint_max of %s exceeds the deadline of %s: hint_long never applies",
                      format_time(&most, v->p->hint_max_ns), format_time(&deadline, v->p->deadline_ns));

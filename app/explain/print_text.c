@@ -467,7 +467,8 @@ static void print_situation(const struct explain_screen *s, const struct explain
     const struct bide_outcome *o = &v->situation.outcome;
     struct time_text elapsed, hint;
     char text[256];
-    struct conf_printable said = conf_printable(v->hint != NULL ? v->hint : "", v->hint != NULL ? strlen(v->hint) : 0);
+    struct conf_printable hint_text =
+        conf_printable(v->hint != NULL ? v->hint : "", v->hint != NULL ? strlen(v->hint) : 0);
     fprintf(s->out, "%s%s%s", screen_colour(s, BOLD), v->outcome_name.name, screen_colour(s, PLAIN));
     if (v->method != NULL)
         fprintf(s->out, " to a %s", v->method);
@@ -477,9 +478,9 @@ static void print_situation(const struct explain_screen *s, const struct explain
     size_t length = (size_t)snprintf(text, sizeof text, "is %s, evidence %s", bide_kind_label(o->kind),
                                      bide_evidence_label(o->evidence));
     if (v->hint != NULL && o->hint.kind == BIDE_HINT_NONE)
-        snprintf(text + length, sizeof text - length, "; Retry-After: %s is malformed and ignored", said.text);
+        snprintf(text + length, sizeof text - length, "; Retry-After: %s is malformed and ignored", hint_text.text);
     else if (v->hint != NULL)
-        snprintf(text + length, sizeof text - length, "; Retry-After: %s requests %s", said.text,
+        snprintf(text + length, sizeof text - length, "; Retry-After: %s requests %s", hint_text.text,
                  format_hint(&hint, o->hint.wait_ns));
     print_wrapped(s, 0, text);
     fputc('\n', s->out);
@@ -487,13 +488,13 @@ static void print_situation(const struct explain_screen *s, const struct explain
 
 static void print_prediction(const struct explain_screen *s, const struct explain_verdict *v)
 {
-    const struct bide_verdict *said = &v->prediction.verdict;
-    bool retried = prediction_is_retry(&v->prediction), done = said->action == BIDE_DONE;
+    const struct bide_verdict *verdict = &v->prediction.verdict;
+    bool retried = prediction_is_retry(&v->prediction), done = verdict->action == BIDE_DONE;
     struct time_text window, drawn;
     char action_text[128], text[256];
     if (!v->prediction.reached)
         fprintf(s->out, "The call does not get that far: it ends %s.\n",
-                said->attempt == 0 ? "before anything is sent" : "earlier");
+                verdict->attempt == 0 ? "before anything is sent" : "earlier");
     if (retried && v->sampled)
         snprintf(action_text, sizeof action_text,
                  "retried after %s (seed %llu: %s):", format_range(&window, v->prediction.wait),
@@ -503,7 +504,7 @@ static void print_prediction(const struct explain_screen *s, const struct explai
     else
         snprintf(action_text, sizeof action_text, "%s:", done ? "done" : "given up");
     fprintf(s->out, "%s%s%s", screen_colour(s, retried || done ? GREEN : RED), action_text, screen_colour(s, PLAIN));
-    snprintf(text, sizeof text, "%s [%s]", bide_reason_text(said->reason), bide_reason_label(said->reason));
+    snprintf(text, sizeof text, "%s [%s]", bide_reason_text(verdict->reason), bide_reason_label(verdict->reason));
     print_wrapped_at(s, (struct margin){0, (unsigned)strlen(action_text)}, text);
     if (!done)
         fputc('\n', s->out);

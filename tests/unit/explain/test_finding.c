@@ -37,7 +37,7 @@ static const struct explain_finding *finding_by_id(const char *id)
     return NULL;
 }
 
-/* ---- what is said of the traffic ---- */
+/* ---- traffic ---- */
 
 static void set_traffic(const char *key, const char *text)
 {
