@@ -5,7 +5,12 @@
  *
  * Attempts go in rounds. A round is one attempt and the hedges beside it; the next round begins after a wait, when all
  * attempts of this round have failed. `live` holds the size of the round (high 4 bits) and one bit for each of its
- * attempts that is in flight (low 4 bits). */
+ * attempts that is in flight (low 4 bits).
+ *
+ * Writers of a call: judge.c writes step, wait_ns, key_tick, the flags CONFLICT_RETRIED and ONCE_RETRIED, and with a
+ * WAIT also state and wake_ns. resources.c writes charge and the flags of what is held (CHARGED and its kind, PAID,
+ * KEY_CHARGED, IN_FLIGHT; it clears PROBE), and in core_call_end state, live and wake_ns. call.c writes everything
+ * else. */
 #ifndef CORE_EVENT_H
 #define CORE_EVENT_H
 

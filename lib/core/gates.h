@@ -2,7 +2,13 @@
  *
  * Hot words. For each configuration slot two packed words hold all that a successful call needs, so that it costs two
  * loads. Everything else is copied from the slot by core_config_copy, which copies again if a reload interfered. Each
- * copy is consistent; two copies may be of two configurations, so every field must be valid for every kind. */
+ * copy is consistent; two copies may be of two configurations, so every field must be valid for every kind.
+ *
+ * Writers of a target: target.c writes identity, active, claim, hot, config and the hold-off (which a success in call.c
+ * ends), and resets everything. breaker.c: breaker, probe, failures, votes, openings, healthy votes. budget.c: budget,
+ * spends, requests and the counts of a leased target. lease.c: the words of the lease. throttle.c: asks, attempts,
+ * accepts. keylimit.c: key. latency.c: latency. resources.c: refused, and the permits (retries, calls, in_flight) for
+ * all of them. */
 #ifndef CORE_GATES_H
 #define CORE_GATES_H
 
