@@ -63,7 +63,7 @@ enum bide_shared_reason {
 struct bide_shared_problem {
     enum bide_shared_reason reason;
     int system_errno; /* 0: none */
-    char text[512];   /* "/dev/shm/bide-1000/payments@1f2e: other users may write to it ...; want mode 600" */
+    char text[512];   /* "/dev/shm/bide-1000/payments@1f2e: other users may write to it ...; must have mode 600" */
 };
 
 struct bide_shared_options {

@@ -110,7 +110,8 @@ enum bide_err bide_targets_name_check(const char *name, struct bide_problem *pro
         return name_problem(problem, (int64_t)length, "1 to 127 bytes (the value is the length)");
     for (; *name != 0; name++)
         if ((unsigned char)*name < 0x20 || *name == 0x7f)
-            return name_problem(problem, (unsigned char)*name, "no control characters (the value is the first one)");
+            return name_problem(problem, (unsigned char)*name,
+                                "without control characters (the value is the first of them)");
     return BIDE_OK;
 }
 
