@@ -218,7 +218,7 @@ static void charge(struct run *r, int call, const struct bide_outcome *o)
 }
 
 /* Removes the latest charged retry of a call from the list, sent or not. */
-static void forget_grant(struct run *r, int call, bool unsent)
+static void remove_grant(struct run *r, int call, bool unsent)
 {
     for (uint32_t i = r->grants; i-- > 0;)
         if (r->grant[i].call == call && r->grant[i].unsent == unsent) {
@@ -229,16 +229,16 @@ static void forget_grant(struct run *r, int call, bool unsent)
 }
 
 /* The charged retry will not be sent. */
-static void uncharge(struct run *r, int call)
+static void refund_unsent(struct run *r, int call)
 {
     struct model *m = &r->model[call];
-    forget_grant(r, call, true);
+    remove_grant(r, call, true);
     if (m->charged)
         add_milli(r, m->cost);
     m->charged = false;
 }
 
-static void sent(struct run *r, int call)
+static void record_sent(struct run *r, int call)
 {
     for (uint32_t i = 0; i < r->grants; i++)
         if (r->grant[i].call == call)
@@ -263,7 +263,7 @@ static void account_outcome(struct run *r, const struct event *e)
         add_milli(
             r,
             m->cost); /* our side stopped a retry before it was sent: refund of its charge, or of another attempt's */
-        forget_grant(r, e->call, false);
+        remove_grant(r, e->call, false);
         r->inexact = true;
     }
     if (e->outcome.kind == BIDE_KIND_OK) {
@@ -394,7 +394,7 @@ static void apply_start(struct run *r, const struct event *e)
     require_invariant(r, m->hedges <= r->world->policy.hedges_max, "no more hedges in a round than the policy allows");
     if (hedge)
         charge(r, e->call, NULL);
-    sent(r, e->call);
+    record_sent(r, e->call);
     m->started++;
     m->live |= 1u << m->started;
     m->waiting = false;
@@ -446,7 +446,7 @@ static void apply_end(struct run *r, const struct event *e)
 {
     struct model *m = &r->model[e->call];
     if (m->waiting)
-        uncharge(r, e->call);
+        refund_unsent(r, e->call);
     m->end = OVER;
     m->live = 0;
 }

@@ -228,7 +228,7 @@ static void some_exchange(struct dice *d, const struct world *w, struct event *e
         e->amount = one_in(d, 3) ? 0 : e->now_ns + some_time(d);
 }
 
-static size_t invent(struct run *r, const struct world *w, struct event *events)
+static size_t make_event(struct run *r, const struct world *w, struct event *events)
 {
     struct dice d = {w->seed ^ UINT64_C(0xd1b54a32d192ed03)};
     size_t count = 0;
@@ -342,13 +342,13 @@ static void report_failure(const struct world *w, struct event *events, size_t c
     }
 }
 
-static bool holds(uint64_t seed, uint64_t seen[BIDE_REASON_COUNT])
+static bool world_holds(uint64_t seed, uint64_t seen[BIDE_REASON_COUNT])
 {
     static struct world w;
     static struct run first, second;
     static struct event events[EVENTS];
     make_world(&w, seed);
-    size_t count = invent(&first, &w, events);
+    size_t count = make_event(&first, &w, events);
     if (first.broken != NULL) {
         report_failure(&w, events, count, first.broken);
         return false;
@@ -376,7 +376,7 @@ int main(int argc, char **argv)
     uint64_t failed = 0;
     printf("worlds %" PRIu64 " to %" PRIu64 ", %d events each\n", seed, seed + worlds - 1, EVENTS);
     for (uint64_t i = 0; i < worlds && failed < 3; i++)
-        failed += !holds(seed + i, seen);
+        failed += !world_holds(seed + i, seen);
     printf("%s\n", failed == 0 ? "all hold" : "see above");
     return failed != 0;
 }

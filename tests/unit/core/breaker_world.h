@@ -136,7 +136,7 @@ static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .evidence = BIDE_EV
 static const struct bide_outcome bad_gateway = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
 
 /* A policy of one attempt. */
-static inline struct bide_policy once(void)
+static inline struct bide_policy single_attempt(void)
 {
     struct bide_policy policy;
     assert_int_equal(bide_policy_init(&policy, BIDE_PRESET_SERVICE), BIDE_OK);

@@ -44,7 +44,7 @@ static struct bide_call call;
 
 /* Four attempts, waits of 100, 200 and 400 ms, a deadline of a minute; ten tokens, one per retry, no refill; no
  * breaker. */
-static inline void fresh(void)
+static inline void reset_world(void)
 {
     bide_policy_init(&policy, BIDE_PRESET_SERVICE);
     policy.jitter = BIDE_JITTER_NONE;
@@ -65,16 +65,16 @@ static inline void open_target(void)
 }
 
 /* The default world. */
-static inline void open_fresh(void)
+static inline void open_default(void)
 {
-    fresh();
+    reset_world();
     open_target();
 }
 
 /* A breaker that opens at the third consecutive failure, and an unlimited budget. */
 static inline void open_breaker_of_three(void)
 {
-    fresh();
+    reset_world();
     config.breaker.kind = BIDE_BREAKER_BY_RUN;
     config.breaker.consecutive = 3;
     config.budget.kind = BIDE_BUDGET_NONE;
@@ -130,7 +130,7 @@ static inline struct bide_outcome with_stop(struct bide_outcome outcome)
 /* ---- verdicts and resources ---- */
 
 /* The level of the budget, in thousandths of a token. */
-static inline int64_t left(void)
+static inline int64_t tokens_left(void)
 {
     return bide_budget_left_milli(&target, T0);
 }
@@ -181,7 +181,7 @@ static inline void assert_nothing_held(void)
 /* `hedges` hedges, 100 ms apart; an in-flight limit of ten; latencies are recorded. */
 static inline void open_hedged(uint32_t hedges)
 {
-    fresh();
+    reset_world();
     policy.hedges_max = hedges;
     policy.hedge_delay_ns = 100 * MS;
     config.in_flight_max = 10;
@@ -202,7 +202,7 @@ static inline void assert_hedge_refused(enum bide_reason reason, const char *act
 }
 
 /* Retries another call with the same key. */
-static inline void use_up_the_key(void)
+static inline void charge_key_of_another_call(void)
 {
     struct bide_call other;
     bide_call_begin(&other, &policy, &target, &keyed, T0);

@@ -185,7 +185,7 @@ static void trip_opens_a_closed_breaker_without_evidence(void **state)
 
 static void run_call(const struct bide_outcome *outcome, int64_t took_ns)
 {
-    struct bide_policy policy = once();
+    struct bide_policy policy = single_attempt();
     struct bide_call c;
     assert_int_equal(begin(&c, &policy, 1, NOW).action, BIDE_START);
     bide_call_outcome(&c, 1, outcome, NOW + took_ns);
@@ -233,7 +233,7 @@ static void only_transient_and_throttled_outcomes_vote_as_failures(void **state)
 static void in_observe_mode_the_breaker_counts_refusals_and_admits_calls(void **state)
 {
     struct bide_target_config config = fragile(1);
-    struct bide_policy policy = once();
+    struct bide_policy policy = single_attempt();
     struct bide_call c;
     config.observe = BIDE_GATE_BREAKER;
     open_breaker(&config);

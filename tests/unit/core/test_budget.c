@@ -40,7 +40,7 @@ static const struct bide_budget_config tenth = {.kind = BIDE_BUDGET_WINDOW, .rat
 static const struct bide_budget_config three_at_once = {
     .kind = BIDE_BUDGET_CONCURRENCY, .ratio_ppm = 200000, .reserve = 3, .window_ns = 10 * S};
 
-static void make(struct bide_budget_config budget, int64_t now_ns)
+static void init_target(struct bide_budget_config budget, int64_t now_ns)
 {
     assert_int_equal(bide_target_config_init(&config, BIDE_PRESET_SERVICE), BIDE_OK);
     config.breaker.kind = BIDE_BREAKER_OFF;
@@ -54,7 +54,7 @@ static void reload(struct bide_budget_config budget, int64_t now_ns)
     assert_int_equal(bide_target_configure(&target, &config, now_ns, NULL), BIDE_OK);
 }
 
-static int64_t left(int64_t now_ns)
+static int64_t tokens_left(int64_t now_ns)
 {
     return bide_budget_left_milli(&target, now_ns);
 }
@@ -96,22 +96,22 @@ static void a_new_bucket_starts_full_or_at_its_initial_level(void **state)
 {
     struct bide_budget_config budget = ten;
     (void)state;
-    make(budget, 5 * S);
-    assert_int_equal(left(5 * S), 10000);
+    init_target(budget, 5 * S);
+    assert_int_equal(tokens_left(5 * S), 10000);
     budget.initial_milli = 2500;
-    make(budget, 5 * S);
-    assert_int_equal(left(5 * S), 2500);
+    init_target(budget, 5 * S);
+    assert_int_equal(tokens_left(5 * S), 2500);
     budget.initial_milli = 0;
-    make(budget, 5 * S);
-    assert_int_equal(left(5 * S), 0);
+    init_target(budget, 5 * S);
+    assert_int_equal(tokens_left(5 * S), 0);
 }
 
 static void a_bucket_of_ten_affords_ten_retries_and_not_one_more(void **state)
 {
     (void)state;
-    make(ten, 0);
+    init_target(ten, 0);
     assert_int_equal(charge_all_retries(0), 10);
-    assert_int_equal(left(0), 0);
+    assert_int_equal(tokens_left(0), 0);
     assert_false(charge_retry(100 * BIDE_MINUTE)); /* no refill */
 }
 
@@ -120,9 +120,9 @@ static void a_retry_is_charged_in_full_or_refused(void **state)
     struct bide_budget_config budget = ten;
     (void)state;
     budget.initial_milli = 1999;
-    make(budget, 0);
+    init_target(budget, 0);
     assert_int_equal(charge_all_retries(0), 1);
-    assert_int_equal(left(0), 999); /* a refusal charges nothing */
+    assert_int_equal(tokens_left(0), 999); /* a refusal charges nothing */
 }
 
 static void the_cost_depends_on_the_kind_of_failure(void **state)
@@ -143,11 +143,11 @@ static void the_cost_depends_on_the_kind_of_failure(void **state)
     budget.cost_timeout_milli = 3000;
     for (size_t i = 0; i < COUNT(table); i++) {
         struct core_charge charge = {0};
-        make(budget, 0);
+        init_target(budget, 0);
         assert_true(charge_for(&table[i].reason, 0, &charge));
-        assert_int_equal(left(0), 10000 - table[i].price_milli);
+        assert_int_equal(tokens_left(0), 10000 - table[i].price_milli);
         core_budget_refund(&target, charge);
-        assert_int_equal(left(0), 10000);
+        assert_int_equal(tokens_left(0), 10000);
     }
 }
 
@@ -158,12 +158,12 @@ static void zero_capacity_never_affords_a_retry(void **state)
     budget.capacity_milli = 0;
     budget.earn_success_milli = budget.earn_first_milli = 1000;
     budget.refill_per_minute_milli = 1000;
-    make(budget, 0);
+    init_target(budget, 0);
     succeed(0);
     requests(5, 0);
     assert_false(charge_retry(0));
     assert_false(charge_retry(100 * BIDE_MINUTE));
-    assert_int_equal(left(100 * BIDE_MINUTE), 0);
+    assert_int_equal(tokens_left(100 * BIDE_MINUTE), 0);
     assert_int_equal(bide_budget_add_milli(&target, 1000, 0), 0);
     budget.cost_milli = budget.cost_throttled_milli = budget.cost_timeout_milli = 0; /* not even at cost 0 */
     budget.cost_failure_milli = 1;
@@ -176,9 +176,9 @@ static void a_retry_needs_more_than_the_threshold(void **state)
     struct bide_budget_config budget = ten;
     (void)state;
     budget.threshold_milli = 5000;
-    make(budget, 0);
+    init_target(budget, 0);
     assert_int_equal(charge_all_retries(0), 5); /* 10, 9, 8, 7 and 6 are more than 5 */
-    assert_int_equal(left(0), 5000);
+    assert_int_equal(tokens_left(0), 5000);
     assert_int_equal(bide_budget_add_milli(&target, 1, 0), 1);
     assert_true(charge_retry(0));
 }
@@ -188,12 +188,12 @@ static void a_failure_charges_at_most_what_the_bucket_holds(void **state)
     struct bide_budget_config budget = ten;
     (void)state;
     budget.cost_failure_milli = 4000;
-    make(budget, 0);
+    init_target(budget, 0);
     core_budget_charge_failure(&target, 0);
-    assert_int_equal(left(0), 6000);
+    assert_int_equal(tokens_left(0), 6000);
     core_budget_charge_failure(&target, 0);
     core_budget_charge_failure(&target, 0);
-    assert_int_equal(left(0), 0);
+    assert_int_equal(tokens_left(0), 0);
 }
 
 /* One token per minute: 1/1000 in 60 ms. The current tick is never complete, so the refill is never too much. */
@@ -221,10 +221,10 @@ static void the_refill_is_credited_per_tick_and_rounded_down(void **state)
     budget.capacity_milli = 100000;
     budget.initial_milli = 0;
     budget.refill_per_minute_milli = 1000;
-    make(budget, 0);
+    init_target(budget, 0);
     for (size_t i = 0; i < COUNT(table); i++)
-        if (left(table[i].at_ns) != table[i].left_milli)
-            fail_msg("row %zu: %lld left", i, (long long)left(table[i].at_ns));
+        if (tokens_left(table[i].at_ns) != table[i].left_milli)
+            fail_msg("row %zu: %lld left", i, (long long)tokens_left(table[i].at_ns));
 }
 
 static void a_drained_bucket_affords_one_retry_a_minute(void **state)
@@ -234,7 +234,7 @@ static void a_drained_bucket_affords_one_retry_a_minute(void **state)
     (void)state;
     budget.initial_milli = 0;
     budget.refill_per_minute_milli = 1000;
-    make(budget, 0);
+    init_target(budget, 0);
     for (int64_t now_ns = 0; now_ns < 100 * BIDE_MINUTE; now_ns += 7 * MS)
         taken += charge_retry(now_ns);
     assert_in_range(taken, 98, 99); /* each charge may lose a tick: never a hundredth retry too early */
@@ -252,7 +252,7 @@ static void the_refill_never_exceeds_its_rate(void **state)
         budget.initial_milli = 0;
         budget.cost_milli = 1;
         budget.refill_per_minute_milli = rates[i];
-        make(budget, 0);
+        init_target(budget, 0);
         for (int64_t now_ns = 0, step = 1; now_ns < 20 * S; now_ns += step, step = step * 5 / 4 + 1) {
             struct core_charge charge = {0};
             while (taken_milli < 200000 && charge_for(&transient, now_ns, &charge))
@@ -268,10 +268,10 @@ static void time_spent_full_is_not_credited_later(void **state)
     (void)state;
     budget.capacity_milli = 2000;
     budget.refill_per_minute_milli = 1000;
-    make(budget, 0);
+    init_target(budget, 0);
     assert_int_equal(charge_all_retries(0), 2);
     assert_int_equal(charge_all_retries(60 * BIDE_MINUTE), 2); /* full again, an hour ago */
-    assert_int_equal(left(60 * BIDE_MINUTE), 0);
+    assert_int_equal(tokens_left(60 * BIDE_MINUTE), 0);
     assert_int_equal(charge_all_retries(61 * BIDE_MINUTE + TICK), 1);
 }
 
@@ -282,12 +282,12 @@ static void time_spent_full_by_successes_is_not_credited_later(void **state)
     budget.capacity_milli = 2000;
     budget.earn_success_milli = 1000;
     budget.refill_per_minute_milli = 1000;
-    make(budget, 0);
+    init_target(budget, 0);
     assert_int_equal(charge_all_retries(0), 2);
     succeed(0);
     succeed(0); /* full, with the time stamp of the drain */
     assert_int_equal(charge_all_retries(60 * BIDE_MINUTE), 2);
-    assert_int_equal(left(60 * BIDE_MINUTE), 0);
+    assert_int_equal(tokens_left(60 * BIDE_MINUTE), 0);
 }
 
 static void a_success_earns_its_fraction_up_to_the_capacity(void **state)
@@ -296,12 +296,12 @@ static void a_success_earns_its_fraction_up_to_the_capacity(void **state)
     (void)state;
     budget.initial_milli = 9750;
     budget.earn_success_milli = 100;
-    make(budget, 0);
+    init_target(budget, 0);
     succeed(0);
     succeed(1000); /* no refund is configured: a retried call earns the same */
-    assert_int_equal(left(0), 9950);
+    assert_int_equal(tokens_left(0), 9950);
     succeed(0);
-    assert_int_equal(left(0), 10000);
+    assert_int_equal(tokens_left(0), 10000);
 }
 
 static void a_full_bucket_is_only_read(void **state)
@@ -310,13 +310,13 @@ static void a_full_bucket_is_only_read(void **state)
     (void)state;
     budget.earn_success_milli = budget.earn_first_milli = 100;
     budget.refill_per_minute_milli = 1000;
-    make(budget, 0);
+    init_target(budget, 0);
     uint64_t word = target.budget;
     core_cas_failures = 1;
     succeed(0);
     requests(1, 10 * BIDE_MINUTE);
     assert_int_equal(bide_budget_add_milli(&target, 5, 10 * BIDE_MINUTE), 0);
-    assert_int_equal(left(10 * BIDE_MINUTE), 10000);
+    assert_int_equal(tokens_left(10 * BIDE_MINUTE), 10000);
     assert_int_equal(core_cas_failures, 1); /* no compare-and-swap was tried */
     core_cas_failures = 0;
     assert_int_equal(target.budget, word);
@@ -328,14 +328,14 @@ static void first_attempts_may_earn(void **state)
     (void)state;
     budget.initial_milli = 0;
     budget.earn_first_milli = 200;
-    make(budget, 0);
+    init_target(budget, 0);
     requests(4, 0);
     assert_false(charge_retry(0));
     requests(1, 0);
-    assert_int_equal(left(0), 1000);
+    assert_int_equal(tokens_left(0), 1000);
     assert_true(charge_retry(0));
     requests(1000, 0);
-    assert_int_equal(left(0), 10000);
+    assert_int_equal(tokens_left(0), 10000);
 }
 
 static void a_retried_success_is_refunded_its_last_charge_or_a_share_of_it(void **state)
@@ -352,9 +352,9 @@ static void a_retried_success_is_refunded_its_last_charge_or_a_share_of_it(void 
         budget.initial_milli = 0;
         budget.earn_success_milli = 70;
         budget.refund_permille = table[i].refund_permille;
-        make(budget, 0);
+        init_target(budget, 0);
         succeed(table[i].last_milli);
-        assert_int_equal(left(0), table[i].earned_milli);
+        assert_int_equal(tokens_left(0), table[i].earned_milli);
     }
 }
 
@@ -368,10 +368,10 @@ static void add_milli_adds_and_removes_tokens(void **state)
         {INT64_MIN, -10000, 0}, {-INT64_MAX, 0, 0},  {9999, 9999, 9999},
     };
     (void)state;
-    make(ten, 0);
+    init_target(ten, 0);
     for (size_t i = 0; i < COUNT(table); i++) {
         assert_int_equal(bide_budget_add_milli(&target, table[i].amount_milli, 0), table[i].really_milli);
-        assert_int_equal(left(0), table[i].left_milli);
+        assert_int_equal(tokens_left(0), table[i].left_milli);
     }
 }
 
@@ -381,19 +381,19 @@ static void removing_tokens_includes_the_refill_so_far(void **state)
     (void)state;
     budget.initial_milli = 0;
     budget.refill_per_minute_milli = 1000;
-    make(budget, 0);
+    init_target(budget, 0);
     assert_int_equal(bide_budget_add_milli(&target, -9000, 5 * BIDE_MINUTE + TICK), -5000);
-    assert_int_equal(left(5 * BIDE_MINUTE + TICK), 0);
+    assert_int_equal(tokens_left(5 * BIDE_MINUTE + TICK), 0);
 }
 
 static void add_milli_changes_only_token_budgets(void **state)
 {
     (void)state;
-    make(tenth, 0);
+    init_target(tenth, 0);
     assert_int_equal(bide_budget_add_milli(&target, 5000, 0), 0);
-    make(three_at_once, 0);
+    init_target(three_at_once, 0);
     assert_int_equal(bide_budget_add_milli(&target, -5000, 0), 0);
-    assert_int_equal(left(0), 3000);
+    assert_int_equal(tokens_left(0), 3000);
 }
 
 static void a_clock_that_steps_back_creates_no_tokens(void **state)
@@ -402,9 +402,9 @@ static void a_clock_that_steps_back_creates_no_tokens(void **state)
     (void)state;
     budget.initial_milli = 0;
     budget.refill_per_minute_milli = 1000;
-    make(budget, 10 * BIDE_MINUTE);
+    init_target(budget, 10 * BIDE_MINUTE);
     for (int64_t back_ns = 0; back_ns <= 10 * BIDE_MINUTE; back_ns += S) {
-        assert_int_equal(left(10 * BIDE_MINUTE - back_ns), 0);
+        assert_int_equal(tokens_left(10 * BIDE_MINUTE - back_ns), 0);
         assert_false(charge_retry(10 * BIDE_MINUTE - back_ns));
     }
     assert_true(charge_retry(11 * BIDE_MINUTE + TICK));  /* and no refill was lost */
@@ -420,8 +420,8 @@ static void the_stamp_may_wrap_after_eighteen_years(void **state)
     (void)state;
     budget.initial_milli = 0;
     budget.refill_per_minute_milli = 1000;
-    make(budget, wrap_ns - BIDE_MINUTE);
-    assert_int_equal(left(wrap_ns - 1), 999);
+    init_target(budget, wrap_ns - BIDE_MINUTE);
+    assert_int_equal(tokens_left(wrap_ns - 1), 999);
     assert_true(charge_retry(wrap_ns + TICK));
     assert_false(charge_retry(wrap_ns + TICK));
     assert_int_equal(charge_all_retries(wrap_ns + 3 * BIDE_MINUTE + 3 * TICK), 3);
@@ -437,9 +437,9 @@ static void a_bucket_untouched_for_ten_years_earns_nothing(void **state)
     (void)state;
     budget.initial_milli = 0;
     budget.refill_per_minute_milli = 1000;
-    make(budget, 0);
-    assert_int_equal(left(9 * year_ns), 10000);
-    assert_int_equal(left(10 * year_ns), 0);
+    init_target(budget, 0);
+    assert_int_equal(tokens_left(9 * year_ns), 10000);
+    assert_int_equal(tokens_left(10 * year_ns), 0);
 }
 
 static void a_charge_that_loses_a_race_retries_with_the_new_level(void **state)
@@ -448,21 +448,21 @@ static void a_charge_that_loses_a_race_retries_with_the_new_level(void **state)
     (void)state;
     budget.initial_milli = 5000;
     budget.earn_success_milli = 100;
-    make(budget, 0);
+    init_target(budget, 0);
     core_cas_failures = 3;
     assert_true(charge_retry(0));
     assert_int_equal(core_cas_failures, 0);
-    assert_int_equal(left(0), 4000);
+    assert_int_equal(tokens_left(0), 4000);
     core_cas_failures = 3;
     succeed(0);
-    assert_int_equal(left(0), 4100);
+    assert_int_equal(tokens_left(0), 4100);
     core_cas_failures = 3;
     assert_int_equal(bide_budget_add_milli(&target, -100, 0), -100);
-    assert_int_equal(left(0), 4000);
+    assert_int_equal(tokens_left(0), 4000);
 }
 
 /* xorshift64: any fixed sequence will do. */
-static uint64_t next(uint64_t *x)
+static uint64_t next_random(uint64_t *x)
 {
     *x ^= *x << 13;
     *x ^= *x >> 7;
@@ -481,18 +481,18 @@ static void spending_never_exceeds_the_initial_tokens_plus_earnings(void **state
         uint64_t x = seed * 0x9e3779b97f4a7c15, spent = 0, earned = 0;
         int64_t now_ns = 0, latest_ns = 0;
         struct core_charge charge = {0};
-        make(budget, 0);
+        init_target(budget, 0);
         for (int i = 0; i < 5000; i++) {
-            now_ns += (int64_t)(next(&x) % (uint64_t)(2 * S)) - S / 10; /* sometimes backwards */
+            now_ns += (int64_t)(next_random(&x) % (uint64_t)(2 * S)) - S / 10; /* sometimes backwards */
             now_ns = now_ns < 0 ? 0 : now_ns;
             latest_ns = now_ns > latest_ns ? now_ns : latest_ns;
-            switch (next(&x) % 5) {
+            switch (next_random(&x) % 5) {
             case 0: succeed(0), earned += 130; break;
             case 1: requests(1, now_ns), earned += 17; break;
             case 2:
                 if (charge_for(&transient, now_ns, &charge)) {
                     spent += charge.amount;
-                    if (next(&x) % 4 == 0)
+                    if (next_random(&x) % 4 == 0)
                         core_budget_refund(&target, charge), spent -= charge.amount;
                 }
                 break;
@@ -500,7 +500,7 @@ static void spending_never_exceeds_the_initial_tokens_plus_earnings(void **state
             }
             uint64_t trickled = (uint64_t)latest_ns / 1000000 * 900 / 60000;
             assert_true(spent <= 10000 + earned + trickled + 1);
-            assert_in_range(left(now_ns), 0, 10000);
+            assert_in_range(tokens_left(now_ns), 0, 10000);
         }
     }
 }
@@ -521,11 +521,11 @@ static void a_window_allows_its_ratio_of_the_requests_and_its_reserve(void **sta
         struct bide_budget_config budget = tenth;
         budget.ratio_ppm = table[i].ratio_ppm;
         budget.reserve = table[i].reserve;
-        make(budget, 5 * S);
+        init_target(budget, 5 * S);
         requests(table[i].requests, 5 * S);
-        assert_int_equal(left(5 * S), 1000 * table[i].retries);
+        assert_int_equal(tokens_left(5 * S), 1000 * table[i].retries);
         assert_int_equal(charge_all_retries(5 * S), table[i].retries);
-        assert_int_equal(left(5 * S), 0);
+        assert_int_equal(tokens_left(5 * S), 0);
     }
 }
 
@@ -534,13 +534,13 @@ static void below_the_minimum_volume_every_retry_is_allowed(void **state)
     struct bide_budget_config budget = tenth;
     (void)state;
     budget.min_volume = 20;
-    make(budget, 5 * S);
+    init_target(budget, 5 * S);
     requests(19, 5 * S);
-    assert_int_equal(left(5 * S), INT64_MAX);
+    assert_int_equal(tokens_left(5 * S), INT64_MAX);
     for (int i = 0; i < 50; i++)
         assert_true(charge_retry(5 * S));
     requests(1, 5 * S);
-    assert_int_equal(left(5 * S), 0); /* 50 of 2: never negative */
+    assert_int_equal(tokens_left(5 * S), 0); /* 50 of 2: never negative */
     assert_false(charge_retry(5 * S));
 }
 
@@ -549,13 +549,13 @@ static void a_window_cools_down_after_a_refusal(void **state)
     struct bide_budget_config budget = tenth;
     (void)state;
     budget.cooldown_ns = 2 * S;
-    make(budget, 5 * S);
+    init_target(budget, 5 * S);
     requests(10, 5 * S);
     assert_int_equal(charge_all_retries(5 * S), 1);
     requests(90, 5 * S); /* enough requests again, but in cooldown: */
-    assert_int_equal(left(7 * S - 1), 0);
+    assert_int_equal(tokens_left(7 * S - 1), 0);
     assert_false(charge_retry(7 * S - 1));
-    assert_int_equal(left(7 * S), 9000); /* the refusal in between did not extend it */
+    assert_int_equal(tokens_left(7 * S), 9000); /* the refusal in between did not extend it */
     assert_true(charge_retry(7 * S));
 }
 
@@ -565,7 +565,7 @@ static void an_endless_cooldown_is_limited_to_window_plus_cooldown(void **state)
     struct bide_budget_config budget = tenth;
     (void)state;
     budget.cooldown_ns = 2 * S;
-    make(budget, 0);
+    init_target(budget, 0);
     requests(100, 5 * S);
     target.budget = INT64_MAX;
     assert_false(charge_retry(5 * S));
@@ -577,71 +577,71 @@ static void an_endless_cooldown_is_limited_to_window_plus_cooldown(void **state)
 static void requests_and_retries_slide_out_of_the_window(void **state)
 {
     (void)state;
-    make(tenth, 0);
+    init_target(tenth, 0);
     requests(100, 20 * S + 500 * MS);
     assert_int_equal(charge_all_retries(20 * S + 500 * MS), 10);
     requests(50, 25 * S);
-    assert_int_equal(left(25 * S), 5000);
+    assert_int_equal(tokens_left(25 * S), 5000);
     assert_int_equal(charge_all_retries(25 * S), 5);
-    assert_int_equal(left(30 * S - 1), 0); /* all 150 and all 15 */
-    assert_int_equal(left(30 * S), 0);     /* the 100 are gone, and so are their 10: 5 of 5 */
+    assert_int_equal(tokens_left(30 * S - 1), 0); /* all 150 and all 15 */
+    assert_int_equal(tokens_left(30 * S), 0);     /* the 100 are gone, and so are their 10: 5 of 5 */
     requests(10, 30 * S);
-    assert_int_equal(left(30 * S), 1000); /* 6 for 60 */
-    assert_int_equal(left(35 * S), 1000); /* 1 for the last 10 */
-    assert_int_equal(left(40 * S), 0);    /* everything has expired */
-    assert_int_equal(left(1000000 * S), 0);
+    assert_int_equal(tokens_left(30 * S), 1000); /* 6 for 60 */
+    assert_int_equal(tokens_left(35 * S), 1000); /* 1 for the last 10 */
+    assert_int_equal(tokens_left(40 * S), 0);    /* everything has expired */
+    assert_int_equal(tokens_left(1000000 * S), 0);
     assert_int_equal(charge_all_retries(1000000 * S), 0);
 }
 
 static void every_lane_counts(void **state)
 {
     (void)state;
-    make(tenth, 0);
+    init_target(tenth, 0);
     for (uint32_t lane = 0; lane < BIDE_LANES; lane++)
         for (int i = 0; i < 10; i++)
             core_budget_record_first(&target, lane, S);
-    assert_int_equal(left(S), 8000);
+    assert_int_equal(tokens_left(S), 8000);
 }
 
 static void a_refund_goes_to_the_slot_that_was_charged(void **state)
 {
     struct core_charge charge, other;
     (void)state;
-    make(tenth, 0);
+    init_target(tenth, 0);
     requests(20, 5 * S);
     assert_true(charge_for(&transient, 5 * S, &charge));
     assert_true(charge_for(&transient, 9 * S, &other));
-    assert_int_equal(left(9 * S), 0);
+    assert_int_equal(tokens_left(9 * S), 0);
     core_budget_refund(&target, charge);
-    assert_int_equal(left(9 * S), 1000);
+    assert_int_equal(tokens_left(9 * S), 1000);
     core_budget_refund(&target, charge); /* already refunded: its slot does not count it any more */
-    assert_int_equal(left(9 * S), 1000);
+    assert_int_equal(tokens_left(9 * S), 1000);
 }
 
 static void a_charge_whose_slot_has_expired_is_not_refunded(void **state)
 {
     struct core_charge charge, other;
     (void)state;
-    make(tenth, 0);
+    init_target(tenth, 0);
     requests(10, 5 * S);
     assert_true(charge_for(&transient, 5 * S, &charge));
     requests(10, 15 * S);
     assert_true(charge_for(&transient, 15 * S, &other)); /* in the same slot word, ten slots later */
     core_budget_refund(&target, charge);
-    assert_int_equal(left(15 * S), 0);
+    assert_int_equal(tokens_left(15 * S), 0);
 }
 
 static void a_refund_that_loses_a_race_is_retried(void **state)
 {
     struct core_charge charge = {0};
     (void)state;
-    make(tenth, 0);
+    init_target(tenth, 0);
     requests(10, 5 * S);
     assert_true(charge_for(&transient, 5 * S, &charge));
     core_cas_failures = 2;
     core_budget_refund(&target, charge);
     assert_int_equal(core_cas_failures, 0);
-    assert_int_equal(left(5 * S), 1000);
+    assert_int_equal(tokens_left(5 * S), 1000);
 }
 
 static void counters_may_wrap(void **state)
@@ -649,12 +649,12 @@ static void counters_may_wrap(void **state)
     static const uint64_t before[] = {UINT64_MAX - 6, (UINT64_C(1) << 40) - 7, UINT64_C(3) << 40, UINT64_MAX};
     (void)state;
     for (size_t i = 0; i < COUNT(before); i++) {
-        make(tenth, 0);
+        init_target(tenth, 0);
         target.lane[3].requests = before[i];
         requests(100, 5 * S);
-        assert_int_equal(left(5 * S), 10000);
+        assert_int_equal(tokens_left(5 * S), 10000);
         assert_int_equal(charge_all_retries(5 * S), 10);
-        assert_int_equal(left(9 * S), 0);
+        assert_int_equal(tokens_left(9 * S), 0);
     }
 }
 
@@ -664,7 +664,7 @@ static void a_window_without_requests_has_its_reserve_only(void **state)
     (void)state;
     budget.ratio_ppm = 1000000;
     budget.reserve = 1;
-    make(budget, 0);
+    init_target(budget, 0);
     assert_int_equal(charge_all_retries(0), 1);
     assert_int_equal(charge_all_retries(100 * S), 1); /* the reserve is available again after the window */
     target.lane[0].requests = UINT64_MAX;
@@ -677,37 +677,37 @@ static void a_clock_slightly_behind_the_slot_allows_no_extra_retry(void **state)
     static const int64_t behind_ns[] = {1, TICK, S - 1, S, 5 * S};
     (void)state;
     for (size_t i = 0; i < COUNT(behind_ns); i++) {
-        make(tenth, 0);
+        init_target(tenth, 0);
         requests(10, 26 * S);
         assert_true(charge_retry(26 * S));
-        assert_int_equal(left(26 * S - behind_ns[i]), 0);
+        assert_int_equal(tokens_left(26 * S - behind_ns[i]), 0);
         assert_false(charge_retry(26 * S - behind_ns[i]));
         requests(10, 26 * S - behind_ns[i]);
-        assert_int_equal(left(26 * S), 1000);
+        assert_int_equal(tokens_left(26 * S), 1000);
     }
 }
 
 static void another_thread_may_begin_the_slot(void **state)
 {
     (void)state;
-    make(tenth, 0);
+    init_target(tenth, 0);
     requests(10, 5 * S);
     core_cas_failures = 2; /* both words of the next slot */
     requests(10, 6 * S);
     core_cas_failures = 0;
-    assert_in_range(left(6 * S), 0, 2000);
+    assert_in_range(tokens_left(6 * S), 0, 2000);
     requests(10, 7 * S);
-    assert_in_range(left(7 * S), 1000, 3000);
+    assert_in_range(tokens_left(7 * S), 1000, 3000);
 }
 
 static void a_slot_that_has_begun_is_not_begun_again(void **state)
 {
     (void)state;
-    make(tenth, 0);
+    init_target(tenth, 0);
     requests(10, 5 * S);
     target.spends.edge_ns = 0; /* a thread with a stale view of the edge */
     requests(10, 5 * S);
-    assert_int_equal(left(5 * S), 2000);
+    assert_int_equal(tokens_left(5 * S), 2000);
 }
 
 /* Race: this thread summed the total, then another thread counted more requests and began a slot with that larger
@@ -715,11 +715,11 @@ static void a_slot_that_has_begun_is_not_begun_again(void **state)
 static void a_mark_above_the_total_counts_no_requests(void **state)
 {
     (void)state;
-    make(tenth, 0);
+    init_target(tenth, 0);
     target.lane[0].requests = 100;
     requests(1, 5 * S);
     target.lane[0].requests = 90;
-    assert_int_equal(left(5 * S), 0);
+    assert_int_equal(tokens_left(5 * S), 0);
     assert_false(charge_retry(5 * S));
 }
 
@@ -733,13 +733,13 @@ static void retries_in_flight_are_a_share_of_the_calls_but_at_least_the_reserve(
     } table[] = {{0, 3}, {1, 3}, {15, 3}, {19, 3}, {20, 4}, {24, 4}, {25, 5}, {1000, 200}};
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
-        make(three_at_once, 0);
+        init_target(three_at_once, 0);
         target.calls = table[i].calls;
-        assert_int_equal(left(0), 1000 * table[i].retries);
+        assert_int_equal(tokens_left(0), 1000 * table[i].retries);
         assert_int_equal(charge_all_retries(0), table[i].retries);
-        assert_int_equal(left(0), 0);
+        assert_int_equal(tokens_left(0), 0);
         target.calls = 0; /* the other calls ended: more retries are in flight than the limit allows now */
-        assert_in_range(left(0), 0, 0);
+        assert_in_range(tokens_left(0), 0, 0);
     }
 }
 
@@ -750,7 +750,7 @@ static void a_permit_is_released_after_a_reload_to_any_kind(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(kinds); i++) {
         struct core_charge charge = {0};
-        make(three_at_once, 0);
+        init_target(three_at_once, 0);
         assert_true(charge_for(&transient, 0, &charge));
         assert_int_equal(target.retries, 1);
         reload(*kinds[i], 0);
@@ -765,11 +765,11 @@ static void without_a_budget_every_retry_is_allowed(void **state)
 {
     struct core_charge charge = {0};
     (void)state;
-    make((struct bide_budget_config){.kind = BIDE_BUDGET_NONE, .window_ns = S}, 0);
+    init_target((struct bide_budget_config){.kind = BIDE_BUDGET_NONE, .window_ns = S}, 0);
     for (int i = 0; i < 1000; i++)
         assert_true(charge_for(&transient, 0, &charge));
     core_budget_refund(&target, charge);
-    assert_int_equal(left(0), INT64_MAX);
+    assert_int_equal(tokens_left(0), INT64_MAX);
 }
 
 /* ---- another configuration ---- */
@@ -778,33 +778,33 @@ static void a_smaller_capacity_removes_tokens_and_a_larger_one_adds_none(void **
 {
     struct bide_budget_config budget = ten;
     (void)state;
-    make(ten, 0);
+    init_target(ten, 0);
     assert_true(charge_retry(0));
     budget.capacity_milli = 4000;
     reload(budget, 0);
-    assert_int_equal(left(0), 4000);
+    assert_int_equal(tokens_left(0), 4000);
     succeed(0); /* above the capacity: the bucket is only read */
     assert_true(charge_retry(0));
     reload(ten, 0);
-    assert_int_equal(left(0), 3000);
+    assert_int_equal(tokens_left(0), 3000);
 }
 
 static void a_drained_bucket_stays_drained_after_a_reload(void **state)
 {
     struct bide_budget_config budget = ten;
     (void)state;
-    make(ten, 0);
+    init_target(ten, 0);
     charge_all_retries(0);
     budget.capacity_milli = 50000;
     reload(budget, 0);
-    assert_int_equal(left(0), 0);
+    assert_int_equal(tokens_left(0), 0);
 }
 
 static void a_charge_of_another_kind_is_not_refunded(void **state)
 {
     struct core_charge tokens, window;
     (void)state;
-    make(ten, 0);
+    init_target(ten, 0);
     assert_true(charge_for(&transient, 0, &tokens));
     reload(tenth, 0);
     requests(20, 0);
@@ -812,10 +812,10 @@ static void a_charge_of_another_kind_is_not_refunded(void **state)
     core_budget_refund(&target, tokens);
     tokens.amount = window.amount; /* even if the amount is that of the window's charge */
     core_budget_refund(&target, tokens);
-    assert_int_equal(left(0), 1000);
+    assert_int_equal(tokens_left(0), 1000);
     reload(ten, 0);
     core_budget_refund(&target, window);
-    assert_int_equal(left(0), 1000);
+    assert_int_equal(tokens_left(0), 1000);
 }
 
 /* The bucket starts with what the window could afford, at most with its own initial level. */
@@ -823,19 +823,19 @@ static void a_bucket_that_replaces_a_window_starts_with_its_remaining_retries(vo
 {
     struct bide_budget_config warm = tenth;
     (void)state;
-    make(tenth, 0);
+    init_target(tenth, 0);
     requests(40, 5 * S);
     assert_true(charge_retry(5 * S));
     reload(ten, 5 * S);
-    assert_int_equal(left(5 * S), 3000);
-    make(tenth, 0);
+    assert_int_equal(tokens_left(5 * S), 3000);
+    init_target(tenth, 0);
     requests(1000, 5 * S);
     reload(ten, 5 * S);
-    assert_int_equal(left(5 * S), 10000);
+    assert_int_equal(tokens_left(5 * S), 10000);
     warm.min_volume = 10; /* no history yet: like a new budget */
-    make(warm, 0);
+    init_target(warm, 0);
     reload(ten, 5 * S);
-    assert_int_equal(left(5 * S), 10000);
+    assert_int_equal(tokens_left(5 * S), 10000);
 }
 
 static void retries_are_carried_into_a_window_of_another_length(void **state)
@@ -845,17 +845,17 @@ static void retries_are_carried_into_a_window_of_another_length(void **state)
     for (size_t i = 0; i < COUNT(lengths); i++) {
         struct bide_budget_config budget = tenth;
         const int64_t now_ns = 1000 * S + 500 * MS;
-        make(tenth, 0);
+        init_target(tenth, 0);
         requests(50, now_ns - S);
         assert_true(charge_retry(now_ns - S));
         assert_true(charge_retry(now_ns));
-        assert_int_equal(left(now_ns), 3000);
+        assert_int_equal(tokens_left(now_ns), 3000);
         budget.window_ns = lengths[i];
         reload(budget, now_ns);
-        assert_int_equal(left(now_ns), 3000);
-        assert_int_equal(left(now_ns + lengths[i]), 0); /* and has expired after the new length */
+        assert_int_equal(tokens_left(now_ns), 3000);
+        assert_int_equal(tokens_left(now_ns + lengths[i]), 0); /* and has expired after the new length */
         requests(10, now_ns + lengths[i]);
-        assert_int_equal(left(now_ns + lengths[i]), 1000);
+        assert_int_equal(tokens_left(now_ns + lengths[i]), 1000);
     }
 }
 
@@ -865,12 +865,12 @@ static void a_shortened_window_forgets_after_its_new_length(void **state)
     (void)state;
     hour.reserve = seconds.reserve = 1;
     hour.window_ns = 3600 * S; /* slots of six minutes */
-    make(hour, 0);
+    init_target(hour, 0);
     assert_true(charge_retry(7200 * S));
     reload(seconds, 7201 * S);
-    assert_int_equal(left(7201 * S), 0);
+    assert_int_equal(tokens_left(7201 * S), 0);
     assert_false(charge_retry(7201 * S));
-    assert_int_equal(left(7211 * S), 1000);
+    assert_int_equal(tokens_left(7211 * S), 1000);
     assert_true(charge_retry(7211 * S));
 }
 
@@ -878,12 +878,12 @@ static void a_reload_with_the_same_window_keeps_its_counts(void **state)
 {
     struct bide_budget_config budget = tenth;
     (void)state;
-    make(tenth, 0);
+    init_target(tenth, 0);
     requests(20, 5 * S);
     assert_true(charge_retry(5 * S));
     budget.ratio_ppm = 200000;
     reload(budget, 5 * S);
-    assert_int_equal(left(5 * S), 3000);
+    assert_int_equal(tokens_left(5 * S), 3000);
 }
 
 static void a_reload_never_reads_a_cooldown_as_tokens_or_tokens_as_a_cooldown(void **state)
@@ -891,11 +891,11 @@ static void a_reload_never_reads_a_cooldown_as_tokens_or_tokens_as_a_cooldown(vo
     struct bide_budget_config cool = tenth;
     (void)state;
     cool.cooldown_ns = 1000 * S;
-    make(cool, 0);
+    init_target(cool, 0);
     assert_false(charge_retry(5 * S));
     reload(ten, 5 * S);
-    assert_int_equal(left(5 * S), 0); /* it was refusing: no retry was left */
-    make(ten, 5 * S);
+    assert_int_equal(tokens_left(5 * S), 0); /* it was refusing: no retry was left */
+    init_target(ten, 5 * S);
     reload(cool, 5 * S);
     requests(10, 5 * S);
     assert_true(charge_retry(5 * S));
@@ -908,9 +908,9 @@ static void a_reload_never_reads_a_cooldown_as_tokens_or_tokens_as_a_cooldown(vo
 static void a_reader_overtaken_by_two_reloads_reads_a_whole_configuration(void **state)
 {
     (void)state;
-    make(ten, 0);
+    init_target(ten, 0);
     core_unchanged_failures = 2; /* the configuration was swapped while it was read: twice */
-    assert_int_equal(left(0), 10000);
+    assert_int_equal(tokens_left(0), 10000);
     assert_int_equal(core_unchanged_failures, 0);
 }
 
@@ -922,14 +922,14 @@ static void a_target_is_evictable_when_eviction_creates_no_retry(void **state)
     struct core_charge charge = {0};
     (void)state;
     refilling.refill_per_minute_milli = 1000;
-    make(refilling, 0);
+    init_target(refilling, 0);
     assert_true(bide_target_is_evictable(&target, 0));
     assert_true(charge_retry(0));
     assert_false(bide_target_is_evictable(&target, 0));
     assert_true(bide_target_is_evictable(&target, BIDE_MINUTE + TICK));
 
     cool.cooldown_ns = 30 * S;
-    make(cool, 0);
+    init_target(cool, 0);
     requests(10, S);
     assert_true(bide_target_is_evictable(&target, S)); /* requests without retries do not matter */
     assert_true(charge_retry(S));
@@ -939,7 +939,7 @@ static void a_target_is_evictable_when_eviction_creates_no_retry(void **state)
     assert_false(bide_target_is_evictable(&target, 41 * S - 1));
     assert_true(bide_target_is_evictable(&target, 41 * S));
 
-    make(three_at_once, 0);
+    init_target(three_at_once, 0);
     assert_true(bide_target_is_evictable(&target, 0));
     target.calls = 1;
     assert_false(bide_target_is_evictable(&target, 0));
@@ -949,7 +949,7 @@ static void a_target_is_evictable_when_eviction_creates_no_retry(void **state)
     core_budget_refund(&target, charge);
     assert_true(bide_target_is_evictable(&target, 0));
 
-    make(tenth, 0);
+    init_target(tenth, 0);
     target.retries = 1; /* a permit held since before a reload */
     assert_false(bide_target_is_evictable(&target, 0));
 }
@@ -959,7 +959,7 @@ static void a_bucket_that_starts_empty_is_evictable_at_its_start(void **state)
     struct bide_budget_config budget = ten;
     (void)state;
     budget.initial_milli = 3000;
-    make(budget, 0);
+    init_target(budget, 0);
     assert_true(bide_target_is_evictable(&target, 0));
     assert_true(charge_retry(0));
     assert_false(bide_target_is_evictable(&target, 0));
@@ -972,7 +972,7 @@ enum { THREADS = 8, CALLS = 4000 };
 static struct bide_policy policy;
 static uint64_t retries_started, retries_out, most_out;
 
-static void note_most(uint64_t out)
+static void record_maximum(uint64_t out)
 {
     uint64_t most = __atomic_load_n(&most_out, __ATOMIC_RELAXED);
     while (out > most && !__atomic_compare_exchange_n(&most_out, &most, out, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -990,7 +990,7 @@ static void *fail_again_and_again(void *number)
         bide_call_begin(&call, &policy, &target, &request, S);
         if (bide_call_outcome(&call, 1, &transient, S).action != BIDE_WAIT)
             continue;
-        note_most(__atomic_add_fetch(&retries_out, 1, __ATOMIC_RELAXED));
+        record_maximum(__atomic_add_fetch(&retries_out, 1, __ATOMIC_RELAXED));
         bool sent = i % 3 != 0 && bide_call_wake(&call, S).action == BIDE_START;
         __atomic_fetch_add(&retries_started, sent, __ATOMIC_RELAXED);
         __atomic_fetch_sub(&retries_out, 1, __ATOMIC_RELAXED);
@@ -1022,19 +1022,19 @@ static void eight_threads_spend_a_bucket_to_the_last_token_and_not_beyond(void *
     struct bide_budget_config budget = ten;
     (void)state;
     budget.capacity_milli = 1000000;
-    make(budget, 0);
+    init_target(budget, 0);
     run_eight_threads();
     assert_int_equal(retries_started, 1000);
-    assert_int_equal(left(S), 0);
+    assert_int_equal(tokens_left(S), 0);
 }
 
 static void eight_threads_never_exceed_the_ratio_of_a_window(void **state)
 {
     (void)state;
-    make(tenth, 0);
+    init_target(tenth, 0);
     run_eight_threads();
     assert_in_range(retries_started, 1, THREADS * CALLS / 10);
-    assert_int_equal(left(S),
+    assert_int_equal(tokens_left(S),
                      1000 * (THREADS * CALLS / 10 - (int64_t)retries_started)); /* unsent retries are refunded */
 }
 
@@ -1043,12 +1043,12 @@ static void eight_threads_never_have_more_retries_in_flight_than_the_limit(void 
     struct bide_budget_config budget = three_at_once;
     (void)state;
     budget.ratio_ppm = 0;
-    make(budget, 0);
+    init_target(budget, 0);
     run_eight_threads();
     assert_in_range(most_out, 1, 3);
     assert_int_equal(target.retries, 0);
     assert_int_equal(target.calls, 0);
-    assert_int_equal(left(S), 3000);
+    assert_int_equal(tokens_left(S), 3000);
 }
 
 int main(void)

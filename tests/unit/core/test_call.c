@@ -21,7 +21,7 @@ static void a_call_fits_96_bytes_and_a_target_two_kibibytes(void **state)
 static void every_verdict_sets_every_field(void **state)
 {
     (void)state;
-    open_fresh(); /* attempt timeout 10 s, connect timeout 3 s, deadline a minute */
+    open_default(); /* attempt timeout 10 s, connect timeout 3 s, deadline a minute */
     assert_verdict(begin(T0), VERDICT(START, FIRST_ATTEMPT, 1, NEVER, T0 + 10 * S, T0 + 3 * S));
     assert_verdict(wake(T0 + S), VERDICT(NONE, NOTHING, 1, NEVER, NEVER, NEVER));
     assert_verdict(report(2, good, T0 + S), VERDICT(NONE, NOTHING, 1, NEVER, NEVER, NEVER));
@@ -58,7 +58,7 @@ static void an_attempt_ends_at_its_own_deadline_or_the_call_s(void **state)
         {NEVER, NEVER, NEVER, 7 * S, 7 * S, 7 * S},   {BIDE_DURATION_MAX, 3 * S, NEVER, 0, BIDE_DURATION_MAX, 3 * S},
     };
     (void)state;
-    open_fresh();
+    open_default();
     for (size_t i = 0; i < COUNT(table); i++) {
         struct bide_request request = get;
         policy.attempt_timeout_ns = table[i].attempt_ns;
@@ -85,7 +85,7 @@ static void a_call_refused_at_begin_made_no_attempt(void **state)
 {
     struct bide_request late = {.safety = BIDE_SAFE, .deadline_ns = T0};
     (void)state;
-    open_fresh();
+    open_default();
     assert_verdict(begin_as(&late, T0), VERDICT(GIVE_UP, DEADLINE, 0, NEVER, NEVER, NEVER));
     assert_verdict(begin_as(&late, T0 + 1), VERDICT(GIVE_UP, DEADLINE, 0, NEVER, NEVER, NEVER));
     policy.struct_size--;
@@ -100,7 +100,7 @@ static void a_mutating_request_without_a_key_is_refused_or_observed(void **state
         bool refused;
     } table[] = {{BIDE_UNSAFE, true}, {BIDE_IDEMPOTENT, true}, {BIDE_SAFE, false}, {BIDE_KEYED, false}};
     (void)state;
-    open_fresh();
+    open_default();
     policy.require_key = true;
     for (size_t i = 0; i < COUNT(table); i++) {
         struct bide_request request = {.safety = table[i].safety};
@@ -119,7 +119,7 @@ static void a_mutating_request_without_a_key_is_refused_or_observed(void **state
 static void without_a_target_only_the_policy_decides(void **state)
 {
     (void)state;
-    fresh();
+    reset_world();
     policy.hedges_max = 1;
     policy.hedge_quantile_permille = 950; /* no latency is recorded: the delay applies */
     policy.hedge_delay_ns = 400 * MS;
@@ -174,7 +174,7 @@ static void a_hedge_starts_only_if_no_gate_refuses(void **state)
     open_hedged(1);
     config.key_retries = 1;
     open_target();
-    use_up_the_key();
+    charge_key_of_another_call();
     begin_as(&keyed, T0);
     assert_hedge_refused(BIDE_REASON_KEY_LIMIT, "key limit");
 
@@ -192,7 +192,7 @@ static void a_hedge_starts_only_if_no_gate_refuses(void **state)
     begin_as(&keyed, T0);
     assert_hedge_refused(BIDE_REASON_BUDGET_EMPTY, "budget");
     assert_int_equal(target.in_flight, 0); /* acquired before the budget was charged, and released again */
-    assert_int_equal(left(), 999);
+    assert_int_equal(tokens_left(), 999);
     begin_as(&keyed, T0);
     assert_action(report(1, failed, T0), BIDE_GIVE_UP,
                   BIDE_REASON_BUDGET_EMPTY); /* not the key: its charge was refunded */
@@ -209,7 +209,7 @@ static void a_gate_in_observe_mode_admits_the_hedge(void **state)
     config.key_retries = 1;
     config.budget.initial_milli = 0;
     open_target();
-    use_up_the_key();
+    charge_key_of_another_call();
     begin_as(&keyed, T0);
     target.lane[0].attempts += 1000000;
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
@@ -455,7 +455,7 @@ static void the_throttle_counts_accepted_attempts(void **state)
     };
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
-        fresh();
+        reset_world();
         config.throttle_k_milli = 2000;
         open_target();
         begin_as(&(struct bide_request){.safety = BIDE_SAFE, .lane = 11}, T0);
@@ -493,7 +493,7 @@ static void the_fast_paths_give_the_same_result_as_the_slow_paths(void **state)
     for (uint32_t i = 0; i < COUNT(refunds) * BIDE_LANES; i++) {
         struct bide_request request = {.safety = BIDE_UNSAFE, .lane = i};
         struct bide_verdict brief[4], full[4];
-        fresh();
+        reset_world();
         config.breaker.kind = BIDE_BREAKER_BY_TIME;
         config.budget.earn_success_milli = 100;
         config.budget.refund_permille = refunds[i / BIDE_LANES];
@@ -521,7 +521,7 @@ static void a_success_with_more_to_record_takes_the_slow_path(void **state)
     enum lesson { LATENCY, THROTTLE, IN_FLIGHT, SLOW, HOLD_OFF, LESSONS };
     (void)state;
     for (enum lesson lesson = LATENCY; lesson < LESSONS; lesson++) {
-        fresh();
+        reset_world();
         config.latency = lesson == LATENCY;
         config.throttle_k_milli = lesson == THROTTLE ? 2000 : 0;
         config.in_flight_max = lesson == IN_FLIGHT ? 2 : 0;
@@ -542,7 +542,7 @@ static void a_success_with_more_to_record_takes_the_slow_path(void **state)
 static void the_fast_path_accepts_only_the_attempt_in_flight(void **state)
 {
     (void)state;
-    fresh();
+    reset_world();
     open_for_fast_path();
     begin(T0);
     assert_action(report(2, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
@@ -563,7 +563,7 @@ static void the_fast_paths_detect_a_new_owner(void **state)
     static struct bide_target before;
     (void)state;
     for (int waits = 0; waits < 2; waits++) {
-        fresh();
+        reset_world();
         config.breaker.kind = BIDE_BREAKER_BY_TIME;
         config.budget.earn_success_milli = 100;
         config.budget.initial_milli = 5000;
@@ -586,7 +586,7 @@ static void the_fast_paths_detect_a_new_owner(void **state)
 static void the_breaker_is_consulted_again_after_the_wait(void **state)
 {
     (void)state;
-    open_fresh();
+    open_default();
     begin(T0);
     report(1, failed, T0);
     bide_breaker_hold(&target, BIDE_HOLD_CLOSED);

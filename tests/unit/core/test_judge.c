@@ -30,7 +30,7 @@ static void an_unsafe_request_is_repeated_only_if_it_cannot_have_run(void **stat
         {{.kind = BIDE_KIND_THROTTLED, .evidence = BIDE_EVIDENCE_UNKNOWN}, 3, false},
     };
     (void)state;
-    fresh();
+    reset_world();
     for (size_t i = 0; i < COUNT(table); i++) {
         config.trust = table[i].trust;
         policy.observe = 0;
@@ -52,7 +52,7 @@ static void a_409_is_retried_only_for_a_keyed_request(void **state)
 {
     struct bide_outcome running = {.evidence = BIDE_EVIDENCE_ANSWERED, .flags = BIDE_FLAG_KEY_409};
     (void)state;
-    open_fresh();
+    open_default();
     for (int safety = BIDE_UNSAFE; safety <= BIDE_KEYED; safety++) {
         struct bide_request request = {.safety = (enum bide_safety)safety};
         begin_as(&request, T0);
@@ -66,7 +66,7 @@ static void a_failure_flagged_once_is_retried_once(void **state)
 {
     struct bide_outcome early = {.kind = BIDE_KIND_TRANSIENT, .flags = BIDE_FLAG_ONCE};
     (void)state;
-    open_fresh();
+    open_default();
     begin(T0);
     assert_int_equal(report(1, early, T0).action, BIDE_WAIT);
     wake(T0 + S);
@@ -86,7 +86,7 @@ static void an_inner_layer_does_not_retry(void **state)
         {BIDE_LAYER_NEVER, {0, false}, true},
     };
     (void)state;
-    open_fresh();
+    open_default();
     for (size_t i = 0; i < COUNT(table); i++) {
         struct bide_request request = {.safety = BIDE_SAFE, .inbound = table[i].inbound};
         policy.layer = table[i].rule;
@@ -128,7 +128,7 @@ static void gates_that_refuse_a_first_attempt_may_only_observe(void **state)
 {
     (void)state;
     for (int observe = 0; observe < 2; observe++) {
-        fresh();
+        reset_world();
         config.observe = observe ? BIDE_GATE_THROTTLE | BIDE_GATE_IN_FLIGHT : 0;
         config.throttle_k_milli = 2000;
         config.throttle_max_permille = 1000;
@@ -170,7 +170,7 @@ static void the_same_seed_gives_the_same_verdicts_and_another_seed_others(void *
 {
     int64_t a[3], b[3], other[3];
     (void)state;
-    fresh();
+    reset_world();
     policy.jitter = BIDE_JITTER_FULL;
     for (uint64_t seed = 0; seed < 100; seed++) {
         run_by_seed(seed, a);
@@ -186,7 +186,7 @@ static void other_gates_do_not_shift_the_waits(void **state)
 {
     int64_t plain[3], guarded[3];
     (void)state;
-    fresh();
+    reset_world();
     policy.jitter = BIDE_JITTER_FULL;
     run_by_seed(7, plain);
     config.throttle_k_milli = 2000;
@@ -226,7 +226,7 @@ static void hints_are_followed_by_their_rule(void **state)
         {BIDE_HINT_RULE_IGNORE, 0, 3000, 100, BIDE_REASON_BACKOFF},
     };
     (void)state;
-    fresh();
+    reset_world();
     policy.hint_max_ns = 10 * S;
     policy.hint_over_ns = 2 * S;
     config.hold_off_max_ns = 0; /* a shared hold-off would delay this call too */
@@ -245,7 +245,7 @@ static void hints_are_followed_by_their_rule(void **state)
 static void a_hint_in_observe_mode_is_still_followed(void **state)
 {
     (void)state;
-    fresh();
+    reset_world();
     policy.hint_max_ns = 10 * S;
     policy.observe = BIDE_GATE_HINT;
     policy.throttled_needs_hint = true;
@@ -273,7 +273,7 @@ static void a_hint_in_observe_mode_is_still_followed(void **state)
 static void a_stop_is_ignored_with_the_ignore_rule(void **state)
 {
     (void)state;
-    fresh();
+    reset_world();
     policy.hint_rule = BIDE_HINT_RULE_IGNORE;
     open_target();
     begin(T0);
@@ -288,7 +288,7 @@ static void a_hinted_wait_keeps_advances_or_resets_the_sequence(void **state)
     } table[] = {{BIDE_HINT_STEP_KEEP, 200}, {BIDE_HINT_STEP_ADVANCE, 400}, {BIDE_HINT_STEP_RESET, 100}};
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
-        fresh();
+        reset_world();
         policy.hint_step = table[i].step;
         open_target();
         begin(T0);
@@ -303,7 +303,7 @@ static void a_hinted_wait_keeps_advances_or_resets_the_sequence(void **state)
 static void a_conflict_is_retried_at_once_one_time_and_never_before_a_hint(void **state)
 {
     (void)state;
-    open_fresh();
+    open_default();
     begin(T0);
     assert_verdict(report(1, conflict, T0), VERDICT(WAIT, CONFLICT, 1, T0, NEVER, NEVER));
     wake(T0);
@@ -323,7 +323,7 @@ static void a_conflict_is_retried_at_once_one_time_and_never_before_a_hint(void 
 static void the_backoff_step_does_not_wrap(void **state)
 {
     (void)state;
-    open_fresh();
+    open_default();
     begin(T0);
     call.step = UINT32_MAX;
     assert_int_equal(report(1, failed, T0).wake_ns, T0 + 30 * S);
@@ -333,7 +333,7 @@ static void the_backoff_step_does_not_wrap(void **state)
 static void a_wait_that_ends_at_the_deadline_is_not_started(void **state)
 {
     (void)state;
-    open_fresh();
+    open_default();
     policy.deadline_ns = 100 * MS;
     begin(T0);
     assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
@@ -343,14 +343,14 @@ static void a_wait_that_ends_at_the_deadline_is_not_started(void **state)
     assert_action(wake(T0 + 100 * MS + 1), BIDE_GIVE_UP, BIDE_REASON_DEADLINE);
     begin(T0);
     assert_action(report(1, failed, T0 + 100 * MS + 1), BIDE_GIVE_UP, BIDE_REASON_DEADLINE);
-    assert_int_equal(left(), 10000);
+    assert_int_equal(tokens_left(), 10000);
 }
 
 static void a_late_wake_is_jittered_again_once(void **state)
 {
     struct bide_request request = {.safety = BIDE_SAFE};
     (void)state;
-    fresh();
+    reset_world();
     policy.jitter = BIDE_JITTER_FULL;
     open_target();
     for (request.seed = 0; request.seed < 50; request.seed++) {
@@ -387,7 +387,7 @@ static void a_late_wake_is_jittered_again_once(void **state)
 static void a_hold_off_delays_first_attempts_if_configured(void **state)
 {
     (void)state;
-    fresh();
+    reset_world();
     config.hold_off_first = true;
     open_target();
     bide_target_hold_off(&target, T0 + 2 * S, T0);
@@ -406,7 +406,7 @@ static void a_hold_off_requested_of_one_call_extends_the_waits_of_others(void **
 {
     struct bide_call other;
     (void)state;
-    open_fresh();
+    open_default();
     begin(T0);
     bide_call_begin(&other, &policy, &target, &get, T0);
     struct bide_outcome o = with_hint(limited, 4 * S);
@@ -417,13 +417,13 @@ static void a_hold_off_requested_of_one_call_extends_the_waits_of_others(void **
     assert_int_equal(v.wake_ns, T0 + 4 * S);
     bide_target_hold_off(&target, T0 + 70 * S, T0);
     assert_action(wake(T0 + 4 * S), BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
-    assert_int_equal(left(), 9000); /* its token is refunded; the other call's is still charged */
+    assert_int_equal(tokens_left(), 9000); /* its token is refunded; the other call's is still charged */
 }
 
 static void a_hint_that_is_too_long_or_empty_causes_no_hold_off(void **state)
 {
     (void)state;
-    fresh();
+    reset_world();
     policy.hint_max_ns = 10 * S;
     policy.hint_long = BIDE_HINT_LONG_CLAMP;
     open_target();
@@ -442,7 +442,7 @@ static void a_hint_that_is_too_long_or_empty_causes_no_hold_off(void **state)
 static void a_success_that_started_after_the_hold_off_ends_it(void **state)
 {
     (void)state;
-    open_fresh();
+    open_default();
     begin(T0);
     bide_target_hold_off(&target, T0 + 9 * S, T0 + S);
     report(1, good, T0 + 2 * S); /* it had started before */
@@ -456,7 +456,7 @@ static void a_success_that_started_after_the_hold_off_ends_it(void **state)
 static void an_invalid_safety_or_hint_is_read_as_the_careful_value(void **state)
 {
     (void)state;
-    fresh();
+    reset_world();
     open_target();
     begin_as(&(struct bide_request){.safety = (enum bide_safety)9}, T0);
     assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);

@@ -18,7 +18,7 @@
 /* Ten tokens; a tenth per success; a refill of one per minute. */
 static void fresh_and_funded(void)
 {
-    fresh();
+    reset_world();
     config.budget.earn_success_milli = 100;
     config.budget.refill_per_minute_milli = 1000;
 }
@@ -35,12 +35,12 @@ static void open_leased(void)
     leased_at(T0);
 }
 
-static int64_t left_at(int64_t now_ns)
+static int64_t tokens_left_at(int64_t now_ns)
 {
     return bide_budget_left_milli(&target, now_ns);
 }
 
-static int64_t add(int64_t milli)
+static int64_t add_tokens(int64_t milli)
 {
     return bide_budget_add_milli(&target, milli, T0);
 }
@@ -89,11 +89,11 @@ static void a_lease_begins_with_an_empty_bucket(void **state)
     open_target();
     assert_false(bide_lease_is_on(&target));
     assert_int_equal(bide_lease_until(&target), 0);
-    assert_int_equal(left_at(T0), 10000);
+    assert_int_equal(tokens_left_at(T0), 10000);
     leased_at(T0);
     assert_true(bide_lease_is_on(&target));
     assert_int_equal(bide_lease_until(&target), T0);
-    assert_int_equal(left_at(T0), 0);
+    assert_int_equal(tokens_left_at(T0), 0);
     assert_false(charge_retry(T0));
 }
 
@@ -102,24 +102,24 @@ static void a_lease_may_begin_at_instant_zero(void **state)
     fresh_and_funded();
     assert_int_equal(bide_target_init(&target, &config, 0, NULL), BIDE_OK);
     leased_at(0);
-    assert_int_equal(add(1000), 1000);
+    assert_int_equal(add_tokens(1000), 1000);
     assert_int_equal(bide_lease_begin(&target, 0, NULL), BIDE_OK); /* already leased: the bucket is not emptied */
-    assert_int_equal(left_at(0), 1000);
+    assert_int_equal(tokens_left_at(0), 1000);
     extend(S, 0);
     extend(0, 0); /* expired at once */
     assert_in_range(bide_lease_until(&target), 1, MS);
     assert_true(charge_retry(0));
-    assert_in_range(left_at(MINUTE), 990, 1000);
+    assert_in_range(tokens_left_at(MINUTE), 990, 1000);
 }
 
 static void a_leased_target_keeps_its_tokens_when_leased_again(void **state)
 {
     open_leased();
-    add(3000);
+    add_tokens(3000);
     succeed_on(0);
     extend(T0 + S, T0);
     leased_at(T0 + 2 * S);
-    assert_int_equal(left_at(T0), 3000);
+    assert_int_equal(tokens_left_at(T0), 3000);
     assert_int_equal(bide_lease_until(&target), T0 + S);
     assert_report(bide_lease_collect(&target), 1, 1, 100);
 }
@@ -146,7 +146,7 @@ static void only_token_budgets_without_a_threshold_can_be_leased(void **state)
     assert_string_equal(problem.field, "budget.threshold_milli");
     assert_int_equal(problem.value, 5000);
     assert_false(bide_lease_is_on(&target));
-    assert_int_equal(left_at(T0), 10000);
+    assert_int_equal(tokens_left_at(T0), 10000);
 }
 
 static void every_preset_can_be_leased_or_is_refused_with_its_field(void **state)
@@ -154,9 +154,9 @@ static void every_preset_can_be_leased_or_is_refused_with_its_field(void **state
     for (enum bide_preset preset = 0; preset < BIDE_PRESET_COUNT; preset++) {
         bide_target_config_init(&config, preset);
         assert_int_equal(bide_target_init(&target, &config, T0, NULL), BIDE_OK);
-        bool lendable = config.budget.kind == BIDE_BUDGET_TOKENS && preset != BIDE_PRESET_GRPC;
-        assert_int_equal(bide_lease_begin(&target, T0, NULL), lendable ? BIDE_OK : BIDE_ERR_INVALID);
-        assert_int_equal(bide_lease_is_on(&target), lendable);
+        bool leasable = config.budget.kind == BIDE_BUDGET_TOKENS && preset != BIDE_PRESET_GRPC;
+        assert_int_equal(bide_lease_begin(&target, T0, NULL), leasable ? BIDE_OK : BIDE_ERR_INVALID);
+        assert_int_equal(bide_lease_is_on(&target), leasable);
     }
 }
 
@@ -167,7 +167,7 @@ static void a_lease_cannot_begin_during_a_reload(void **state)
     target.claim = (uint64_t)T0 | 1;
     assert_int_equal(bide_lease_begin(&target, T0, NULL), BIDE_ERR_BUSY);
     assert_false(bide_lease_is_on(&target));
-    assert_int_equal(left_at(T0), 10000);
+    assert_int_equal(tokens_left_at(T0), 10000);
     leased_at(T0 + 11 * S); /* the configuring process was killed */
     target.claim = (uint64_t)(T0 + 11 * S) | 1;
     assert_int_equal(bide_lease_end(&target, T0 + 12 * S), BIDE_ERR_BUSY);
@@ -183,16 +183,16 @@ static void an_interrupted_begin_leaves_an_empty_bucket_and_can_be_repeated(void
     leased_at(T0);
     target.budget = full;
     *CORE_LEASE_END(&target) = 0;
-    assert_int_equal(left_at(T0 + MINUTE), 0);
+    assert_int_equal(tokens_left_at(T0 + MINUTE), 0);
     assert_false(charge_retry(T0 + MINUTE));
     extend(T0 + 2 * MINUTE, T0 + MINUTE); /* by the previous leasing process, late */
     assert_int_equal(bide_lease_until(&target), 0);
     assert_false(bide_target_is_evictable(&target, T0 + MINUTE));
     assert_int_equal(reload(NULL, T0 + MINUTE), BIDE_OK);
-    assert_int_equal(left_at(T0 + MINUTE), 0);
+    assert_int_equal(tokens_left_at(T0 + MINUTE), 0);
     target.budget = full;
     leased_at(T0 + MINUTE);
-    assert_int_equal(left_at(T0 + MINUTE), 0);
+    assert_int_equal(tokens_left_at(T0 + MINUTE), 0);
     assert_int_equal(bide_lease_until(&target), T0 + MINUTE);
 }
 
@@ -214,7 +214,7 @@ static void the_bucket_is_emptied_despite_concurrent_changes(void **state)
     leased_at(T0);
     core_cas_successes = 0;
     assert_int_equal(core_cas_failures, 0);
-    assert_int_equal(left_at(T0), 0);
+    assert_int_equal(tokens_left_at(T0), 0);
 }
 
 /* Race: a thread loaded the bucket word before it was emptied and swaps in its sum afterwards. The swap must fail,
@@ -227,7 +227,7 @@ static void emptying_the_bucket_stores_a_new_word(void **state)
         uint64_t before = target.budget;
         core_budget_drain(&target, T0);
         assert_int_not_equal(target.budget, before);
-        assert_int_equal(left_at(T0), 0);
+        assert_int_equal(tokens_left_at(T0), 0);
     }
 }
 
@@ -241,7 +241,7 @@ static void calls_earn_nothing_and_their_earnings_are_recorded(void **state)
     leased_at(T0);
     for (uint32_t lane = 0; lane < BIDE_LANES; lane++)
         succeed_on(lane);
-    assert_int_equal(left_at(T0), 0);
+    assert_int_equal(tokens_left_at(T0), 0);
     assert_report(bide_lease_collect(&target), 8, 8, 8 * 107);
     assert_report(bide_lease_collect(&target), 0, 0, 0);
 }
@@ -263,12 +263,12 @@ static void a_refund_is_recorded_instead_of_the_success_earning(void **state)
     config.budget.refund_permille = 500;
     open_target();
     leased_at(T0);
-    add(1000);
+    add_tokens(1000);
     begin(T0);
     assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
     assert_action(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
     assert_action(report(2, good, T0 + 100 * MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
-    assert_int_equal(left_at(T0), 0);
+    assert_int_equal(tokens_left_at(T0), 0);
     assert_report(bide_lease_collect(&target), 1, 1, 500);
     succeed_on(0); /* without a retry there is no refund */
     assert_report(bide_lease_collect(&target), 1, 1, 100);
@@ -281,7 +281,7 @@ static void a_target_that_is_not_leased_records_nothing(void **state)
     config.budget.initial_milli = 0;
     open_target();
     succeed_on(0);
-    assert_int_equal(left_at(T0), 107);
+    assert_int_equal(tokens_left_at(T0), 107);
     assert_report(bide_lease_collect(&target), 0, 0, 0);
 }
 
@@ -290,12 +290,12 @@ static void a_target_that_is_not_leased_records_nothing(void **state)
 static void an_earning_that_races_with_the_begin_is_dropped(void **state)
 {
     open_leased();
-    add(5000);
+    add_tokens(5000);
     core_budget_credit_success(&target, 0);
-    assert_int_equal(left_at(T0), 5000);
+    assert_int_equal(tokens_left_at(T0), 5000);
     assert_int_equal(bide_lease_end(&target, T0), BIDE_OK);
     core_budget_credit_success(&target, 0);
-    assert_int_equal(left_at(T0), 5100);
+    assert_int_equal(tokens_left_at(T0), 5100);
 }
 
 /* ---- spending ---- */
@@ -303,23 +303,23 @@ static void an_earning_that_races_with_the_begin_is_dropped(void **state)
 static void leased_tokens_are_spent_like_any_others(void **state)
 {
     open_leased();
-    assert_int_equal(add(2500), 2500);
+    assert_int_equal(add_tokens(2500), 2500);
     assert_true(charge_retry(T0) && charge_retry(T0));
     assert_false(charge_retry(T0));
-    assert_int_equal(left_at(T0), 500);
-    assert_int_equal(add(-1000), -500); /* returned to the fleet */
-    assert_int_equal(add(20000), 10000);
+    assert_int_equal(tokens_left_at(T0), 500);
+    assert_int_equal(add_tokens(-1000), -500); /* returned to the fleet */
+    assert_int_equal(add_tokens(20000), 10000);
 }
 
 static void a_charge_is_refunded_if_its_retry_is_not_sent(void **state)
 {
     open_leased();
-    add(1000);
+    add_tokens(1000);
     begin(T0);
     assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
-    assert_int_equal(left_at(T0), 0);
+    assert_int_equal(tokens_left_at(T0), 0);
     cancel(T0);
-    assert_int_equal(left_at(T0), 1000);
+    assert_int_equal(tokens_left_at(T0), 1000);
 }
 
 static void hedges_and_failures_are_charged_to_leased_tokens(void **state)
@@ -331,12 +331,12 @@ static void hedges_and_failures_are_charged_to_leased_tokens(void **state)
     open_target();
     leased_at(T0);
     extend(T0 + S, T0);
-    add(1200);
+    add_tokens(1200);
     begin(T0);
     assert_action(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_HEDGE);
-    assert_int_equal(left_at(T0), 200);
+    assert_int_equal(tokens_left_at(T0), 200);
     report(1, failed, T0 + 200 * MS);
-    assert_int_equal(left_at(T0), 0);
+    assert_int_equal(tokens_left_at(T0), 0);
     assert_action(report(2, good, T0 + 200 * MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
     assert_report(bide_lease_collect(&target), 1, 1, 100); /* one call */
 }
@@ -352,7 +352,7 @@ static void a_leased_budget_in_observe_mode_admits_and_counts_retries(void **sta
     assert_action(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
     assert_int_equal(v.observed, BIDE_GATE_BUDGET);
     cancel(T0);
-    assert_int_equal(left_at(T0), 0); /* an unpaid retry is not refunded */
+    assert_int_equal(tokens_left_at(T0), 0); /* an unpaid retry is not refunded */
     assert_int_equal(bide_target_refused(&target, BIDE_GATE_BUDGET), 1);
 }
 
@@ -364,7 +364,7 @@ static void no_refill_until_the_lease_ends(void **state)
     extend(T0 + 10 * MINUTE, T0);
     assert_int_equal(bide_lease_until(&target), T0 + 10 * MINUTE);
     for (int64_t now_ns = T0; now_ns <= T0 + 10 * MINUTE; now_ns += 7 * S) {
-        assert_int_equal(left_at(now_ns), 0);
+        assert_int_equal(tokens_left_at(now_ns), 0);
         assert_false(charge_retry(now_ns));
     }
 }
@@ -373,19 +373,19 @@ static void only_the_refill_adds_tokens_after_the_end(void **state)
 {
     open_leased();
     extend(T0 + MINUTE, T0);
-    assert_in_range(left_at(T0 + MINUTE + 30 * S), 499, 500);
+    assert_in_range(tokens_left_at(T0 + MINUTE + 30 * S), 499, 500);
     assert_false(charge_retry(T0 + 2 * MINUTE)); /* not a tick too early */
     assert_true(charge_retry(T0 + 2 * MINUTE + 2 * TICK));
     assert_false(charge_retry(T0 + 2 * MINUTE + 2 * TICK));
     succeed_on(0);
-    assert_int_equal(left_at(T0 + 2 * MINUTE + 2 * TICK), 0); /* still recorded for the fleet */
-    assert_in_range(left_at(T0 + 100 * MINUTE), 10000, 10000);
+    assert_int_equal(tokens_left_at(T0 + 2 * MINUTE + 2 * TICK), 0); /* still recorded for the fleet */
+    assert_in_range(tokens_left_at(T0 + 100 * MINUTE), 10000, 10000);
 }
 
 static void a_lease_never_extended_refills_from_its_beginning(void **state)
 {
     open_leased();
-    assert_in_range(left_at(T0 + MINUTE), 990, 1000);
+    assert_in_range(tokens_left_at(T0 + MINUTE), 990, 1000);
     assert_false(charge_retry(T0 + MINUTE));
     assert_true(charge_retry(T0 + MINUTE + 3 * TICK));
 }
@@ -393,22 +393,22 @@ static void a_lease_never_extended_refills_from_its_beginning(void **state)
 static void unspent_refill_is_removed_when_the_fleet_replies_again(void **state)
 {
     open_leased();
-    assert_in_range(left_at(T0 + 5 * MINUTE), 4990, 5000);
+    assert_in_range(tokens_left_at(T0 + 5 * MINUTE), 4990, 5000);
     extend(T0 + 6 * MINUTE, T0 + 5 * MINUTE);
-    assert_int_equal(left_at(T0 + 5 * MINUTE), 0);
+    assert_int_equal(tokens_left_at(T0 + 5 * MINUTE), 0);
     assert_false(charge_retry(T0 + 6 * MINUTE));
-    assert_in_range(left_at(T0 + 7 * MINUTE), 990, 1000); /* and is gone after the next end */
+    assert_in_range(tokens_left_at(T0 + 7 * MINUTE), 990, 1000); /* and is gone after the next end */
 }
 
 static void leased_tokens_are_kept_when_the_fleet_does_not_reply(void **state)
 {
     open_leased();
-    add(3000);
+    add_tokens(3000);
     extend(T0 + S, T0);
-    assert_in_range(left_at(T0 + S + MINUTE), 3990, 4000);
+    assert_in_range(tokens_left_at(T0 + S + MINUTE), 3990, 4000);
     assert_true(charge_retry(T0 + S + MINUTE));
     extend(T0 + 3 * MINUTE, T0 + 2 * MINUTE);
-    assert_in_range(left_at(T0 + 2 * MINUTE), 2990, 3000); /* the charge credited the time up to then */
+    assert_in_range(tokens_left_at(T0 + 2 * MINUTE), 2990, 3000); /* the charge credited the time up to then */
 }
 
 static void a_failed_exchange_ends_the_lease_at_once_and_only_once(void **state)
@@ -418,7 +418,7 @@ static void a_failed_exchange_ends_the_lease_at_once_and_only_once(void **state)
     for (int64_t now_ns = T0 + MINUTE; now_ns <= T0 + 2 * MINUTE; now_ns += S)
         extend(0, now_ns); /* one exchange per second, and each fails */
     assert_int_equal(bide_lease_until(&target), T0 + MINUTE);
-    assert_in_range(left_at(T0 + 2 * MINUTE), 990, 1000);
+    assert_in_range(tokens_left_at(T0 + 2 * MINUTE), 990, 1000);
     extend(T0 + 2 * MINUTE, T0 + 2 * MINUTE); /* an end of now has passed, too */
     assert_int_equal(bide_lease_until(&target), T0 + MINUTE);
 }
@@ -473,11 +473,11 @@ static void the_refill_clock_may_wrap_during_a_lease(void **state)
     assert_int_equal(bide_target_init(&target, &config, wrap_ns - 2 * MINUTE, NULL), BIDE_OK);
     leased_at(wrap_ns - 2 * MINUTE);
     extend(wrap_ns + MINUTE, wrap_ns - 2 * MINUTE);
-    assert_int_equal(left_at(wrap_ns - 1), 0);
-    assert_int_equal(left_at(wrap_ns + MINUTE), 0);
-    assert_in_range(left_at(wrap_ns + 2 * MINUTE), 990, 1000);
+    assert_int_equal(tokens_left_at(wrap_ns - 1), 0);
+    assert_int_equal(tokens_left_at(wrap_ns + MINUTE), 0);
+    assert_in_range(tokens_left_at(wrap_ns + 2 * MINUTE), 990, 1000);
     extend(wrap_ns + 3 * MINUTE, wrap_ns + 2 * MINUTE);
-    assert_int_equal(left_at(wrap_ns + 3 * MINUTE), 0);
+    assert_int_equal(tokens_left_at(wrap_ns + 3 * MINUTE), 0);
 }
 
 /* ---- reload, end, reuse ---- */
@@ -485,27 +485,27 @@ static void the_refill_clock_may_wrap_during_a_lease(void **state)
 static void a_reload_does_not_end_the_lease(void **state)
 {
     open_leased();
-    add(5000);
+    add_tokens(5000);
     extend(T0 + MINUTE, T0);
     config.budget.capacity_milli = 3000; /* removes tokens */
     config.budget.earn_success_milli = 50;
     config.budget.refill_per_minute_milli = 60000;
     assert_int_equal(reload(NULL, T0 + S), BIDE_OK);
     assert_true(bide_lease_is_on(&target));
-    assert_int_equal(left_at(T0 + S), 3000);
+    assert_int_equal(tokens_left_at(T0 + S), 3000);
     succeed_on(0);
     assert_report(bide_lease_collect(&target), 1, 1, 50);
     config.budget.capacity_milli = 20000; /* adds no tokens */
     assert_int_equal(reload(NULL, T0 + 2 * S), BIDE_OK);
-    assert_int_equal(left_at(T0 + MINUTE), 3000);
-    assert_in_range(left_at(T0 + MINUTE + S), 3980, 4000); /* the new floor */
+    assert_int_equal(tokens_left_at(T0 + MINUTE), 3000);
+    assert_in_range(tokens_left_at(T0 + MINUTE + S), 3980, 4000); /* the new floor */
 }
 
 static void a_reload_to_a_budget_that_cannot_be_leased_is_refused(void **state)
 {
     struct bide_problem problem = {0};
     open_leased();
-    add(5000);
+    add_tokens(5000);
     config.budget.kind = BIDE_BUDGET_WINDOW;
     assert_int_equal(reload(&problem, T0), BIDE_ERR_INVALID);
     assert_string_equal(problem.field, "budget.kind");
@@ -513,7 +513,7 @@ static void a_reload_to_a_budget_that_cannot_be_leased_is_refused(void **state)
     config.budget.threshold_milli = 1;
     assert_int_equal(reload(&problem, T0), BIDE_ERR_INVALID);
     assert_string_equal(problem.field, "budget.threshold_milli");
-    assert_int_equal(left_at(T0), 5000);
+    assert_int_equal(tokens_left_at(T0), 5000);
     assert_int_equal(target.claim, 0);
     assert_int_equal(bide_lease_end(&target, T0), BIDE_OK);
     assert_int_equal(reload(&problem, T0), BIDE_OK);
@@ -522,24 +522,25 @@ static void a_reload_to_a_budget_that_cannot_be_leased_is_refused(void **state)
 static void after_the_lease_ends_the_target_earns_for_itself_again(void **state)
 {
     open_leased();
-    add(3000);
+    add_tokens(3000);
     extend(T0 + MINUTE, T0);
     assert_int_equal(bide_lease_end(&target, T0 + 30 * S), BIDE_OK);
     assert_false(bide_lease_is_on(&target));
     assert_int_equal(bide_lease_until(&target), 0);
-    assert_int_equal(left_at(T0 + 30 * S), 3000);
-    assert_in_range(left_at(T0 + 30 * S + MINUTE), 3990, 4001); /* credited from then on, not for the time before */
+    assert_int_equal(tokens_left_at(T0 + 30 * S), 3000);
+    assert_in_range(tokens_left_at(T0 + 30 * S + MINUTE), 3990,
+                    4001); /* credited from then on, not for the time before */
     succeed_on(0);
-    assert_int_equal(left_at(T0 + 30 * S), 3100);
+    assert_int_equal(tokens_left_at(T0 + 30 * S), 3100);
     assert_report(bide_lease_collect(&target), 0, 0, 0);
     assert_int_equal(bide_lease_end(&target, T0 + MINUTE), BIDE_OK); /* there is no lease */
-    assert_int_equal(left_at(T0 + 30 * S), 3100);
+    assert_int_equal(tokens_left_at(T0 + 30 * S), 3100);
 }
 
 static void a_leased_target_is_neither_evictable_nor_reusable(void **state)
 {
     open_leased();
-    add(10000);
+    add_tokens(10000);
     assert_false(bide_target_is_evictable(&target, T0));
     assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_ERR_BUSY);
     assert_int_equal(target.claim, 0);
@@ -547,7 +548,7 @@ static void a_leased_target_is_neither_evictable_nor_reusable(void **state)
     assert_int_equal(bide_lease_end(&target, T0), BIDE_OK);
     assert_true(bide_target_is_evictable(&target, T0));
     assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_OK);
-    assert_int_equal(left_at(T0), 10000);
+    assert_int_equal(tokens_left_at(T0), 10000);
 }
 
 static void a_configuration_read_from_a_leased_target_carries_no_lease(void **state)
@@ -635,15 +636,15 @@ static void no_earning_is_added_while_a_lease_begins(void **state)
         core_budget_drain(&target, T0);
         for (size_t j = 0; j < COUNT(earners); j++)
             assert_int_equal(pthread_create(&earners[j], NULL, earn_on, &target), 0);
-        while (i % 2 == 0 && left_at(T0) == 0)
+        while (i % 2 == 0 && tokens_left_at(T0) == 0)
             sched_yield(); /* until the threads are running */
         leased_at(T0);
-        int64_t found_milli = left_at(T0);
+        int64_t found_milli = tokens_left_at(T0);
         __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
         for (size_t j = 0; j < COUNT(earners); j++)
             pthread_join(earners[j], NULL);
         assert_int_equal(found_milli, 0);
-        assert_int_equal(left_at(T0), 0);
+        assert_int_equal(tokens_left_at(T0), 0);
     }
 }
 
@@ -666,11 +667,11 @@ static void threads_spend_at_most_the_leased_tokens(void **state)
     for (size_t i = 0; i < COUNT(spenders); i++)
         assert_int_equal(pthread_create(&spenders[i], NULL, spend_on, &spent[i]), 0);
     for (int i = 0; i < 20000; i++)
-        lent_milli += add(i % 3 == 0 ? -500 : 700);
+        lent_milli += add_tokens(i % 3 == 0 ? -500 : 700);
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
     for (size_t i = 0; i < COUNT(spenders); i++)
         pthread_join(spenders[i], NULL);
-    assert_int_equal((int64_t)(spent[0] + spent[1]) * 1000 + left_at(T0), lent_milli);
+    assert_int_equal((int64_t)(spent[0] + spent[1]) * 1000 + tokens_left_at(T0), lent_milli);
 }
 
 /* ---- killed at any instruction ---- */
@@ -786,7 +787,7 @@ static void check_recorded_once_at_most(const struct bide_target *seen)
 
 static void a_process_killed_during_begin_leaves_no_earlier_tokens(void **state)
 {
-    fresh(); /* no refill */
+    reset_world(); /* no refill */
     open_target();
     at_every_instruction(run_begin, check_begun_or_not);
     *CORE_LEASE_END(&target) = T0; /* the process that ended the previous lease was killed in the middle */
@@ -796,7 +797,7 @@ static void a_process_killed_during_begin_leaves_no_earlier_tokens(void **state)
 static void a_process_killed_during_end_or_reload_changes_no_tokens(void **state)
 {
     open_leased();
-    add(3000);
+    add_tokens(3000);
     extend(T0 + MINUTE, T0);
     at_every_instruction(run_end, check_three_tokens);
     config.budget.refill_per_minute_milli = 0;

@@ -182,7 +182,7 @@ static void a_cancelled_or_permanent_probe_releases_its_slot(void **state)
 {
     static const enum bide_kind neutral[] = {BIDE_KIND_PERMANENT, BIDE_KIND_CONFLICT, BIDE_KIND_CANCELLED};
     struct bide_target_config config = fragile(1);
-    struct bide_policy policy = once();
+    struct bide_policy policy = single_attempt();
     struct bide_call c, other;
     for (size_t i = 0; i < COUNT(neutral) + 1; i++) {
         open_breaker(&config);
@@ -201,7 +201,7 @@ static void a_cancelled_or_permanent_probe_releases_its_slot(void **state)
 static void a_successful_probe_closes_the_breaker_and_a_failed_one_reopens_it(void **state)
 {
     struct bide_target_config config = fragile(1);
-    struct bide_policy policy = once();
+    struct bide_policy policy = single_attempt();
     struct bide_call c;
     open_breaker(&config);
     begin(&c, &policy, 1, LATER);

@@ -8,7 +8,7 @@
 static const enum bide_budget_kind refillable[] = {BIDE_BUDGET_TOKENS, BIDE_BUDGET_WINDOW, BIDE_BUDGET_CONCURRENCY};
 
 /* A target with another kind of budget. */
-static void pay_in(enum bide_budget_kind kind, uint32_t reserve)
+static void use_budget_kind(enum bide_budget_kind kind, uint32_t reserve)
 {
     config.budget.kind = kind;
     config.budget.reserve = reserve;
@@ -17,13 +17,13 @@ static void pay_in(enum bide_budget_kind kind, uint32_t reserve)
 
 /* ---- stages of a call ---- */
 
-enum stage { HELD_BACK, RUNS, HEDGED, PROBES, WAITS, PARTS, STAGES };
+enum stage { BEGUN, RUNNING, HEDGED, PROBING, WAITING, GIVING_UP, STAGES };
 
 /* Brings a call to a stage in which it holds everything possible: permits in flight and of the calls, a probe slot,
  * a token, a charge of its key. */
 static void stage_call(enum stage stage, enum bide_budget_kind kind)
 {
-    fresh();
+    reset_world();
     config.in_flight_max = 4;
     config.key_retries = 2;
     config.latency = true;
@@ -40,29 +40,29 @@ static void stage_call(enum stage stage, enum bide_budget_kind kind)
     policy.long_poll = true;
     open_target();
     switch (stage) {
-    case HELD_BACK:
+    case BEGUN:
         bide_target_hold_off(&target, T0 + S, T0);
         assert_action(begin_as(&keyed, T0), BIDE_WAIT, BIDE_REASON_HOLD_OFF);
         break;
-    case PROBES:
+    case PROBING:
         begin_as(&keyed, T0);
         report(1, failed, T0); /* opens the breaker; two seconds later it is half open */
         cancel(T0);
         assert_action(begin_as(&keyed, T0 + 2 * S), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
         assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_HALF_OPEN);
         break;
-    case RUNS: assert_action(begin_as(&keyed, T0), BIDE_START, BIDE_REASON_FIRST_ATTEMPT); break;
+    case RUNNING: assert_action(begin_as(&keyed, T0), BIDE_START, BIDE_REASON_FIRST_ATTEMPT); break;
     case HEDGED:
         begin_as(&keyed, T0);
         assert_action(wake(T0), BIDE_START, BIDE_REASON_HEDGE);
         assert_action(wake(T0), BIDE_START, BIDE_REASON_HEDGE);
         break;
-    case WAITS:
+    case WAITING:
         begin_as(&keyed, T0);
         bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
         assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
         break;
-    case PARTS:
+    case GIVING_UP:
         target.config[0].budget.capacity_milli = target.config[0].budget.reserve = 0;
         begin_as(&keyed, T0);
         bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
@@ -76,14 +76,14 @@ static void a_cancelled_call_releases_its_resources_in_every_stage(void **state)
 {
     (void)state;
     for (size_t k = 0; k < COUNT(refillable); k++)
-        for (enum stage stage = HELD_BACK; stage < STAGES; stage++) {
+        for (enum stage stage = BEGUN; stage < STAGES; stage++) {
             stage_call(stage, refillable[k]);
             int64_t spent = stage == HEDGED && refillable[k] != BIDE_BUDGET_CONCURRENCY ? 2000 : 0;
-            int64_t most = stage == PARTS ? 0 : refillable[k] == BIDE_BUDGET_TOKENS ? 10000 : 5000;
+            int64_t most = stage == GIVING_UP ? 0 : refillable[k] == BIDE_BUDGET_TOKENS ? 10000 : 5000;
             assert_action(cancel(T0 + 2 * S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
             assert_action(cancel(T0 + 2 * S), BIDE_NONE, BIDE_REASON_NOTHING);
             assert_nothing_held();
-            assert_int_equal(left(), most - spent);
+            assert_int_equal(tokens_left(), most - spent);
             for (size_t i = 0; i < BIDE_KEY_WORDS; i++) /* the hedges were sent: their key charges stay */
                 if (stage != HEDGED)
                     assert_int_equal(target.key[i] >> 36 & 0xff, 0);
@@ -95,7 +95,7 @@ static void every_end_of_a_call_releases_its_probe_slot(void **state)
     enum way { CANCEL, CANCELLED, UNSENT, PERMANENT, CONFLICT, IN_FLIGHT_FULL, WAYS };
     (void)state;
     for (enum way way = CANCEL; way < WAYS; way++) {
-        stage_call(PROBES, BIDE_BUDGET_TOKENS);
+        stage_call(PROBING, BIDE_BUDGET_TOKENS);
         switch (way) {
         case CANCEL: cancel(T0 + 2 * S); break;
         case CANCELLED: report(1, stopped, T0 + 2 * S); break;
@@ -121,7 +121,7 @@ static void every_end_of_a_call_releases_its_probe_slot(void **state)
 static void a_call_whose_probe_voted_is_no_longer_a_probe(void **state)
 {
     (void)state;
-    stage_call(PROBES, BIDE_BUDGET_TOKENS);
+    stage_call(PROBING, BIDE_BUDGET_TOKENS);
     policy.hedges_max = 1;
     assert_action(report(1, conflict, T0 + 2 * S), BIDE_WAIT, BIDE_REASON_CONFLICT);
     bide_breaker_hold(&target, BIDE_HOLD_CLOSED); /* closed in the meantime */
@@ -167,7 +167,7 @@ static void a_call_does_not_change_a_target_with_a_new_owner(void **state)
 static void small_numbers_are_different_keys(void **state)
 {
     (void)state;
-    fresh();
+    reset_world();
     config.key_retries = 1;
     open_target();
     for (uint64_t key = 1; key <= 6; key++) {
@@ -183,7 +183,7 @@ static void permits_of_a_new_owner_are_neither_acquired_nor_released(void **stat
 {
     const uint64_t another = UINT64_C(5) << CORE_OWNER_SHIFT;
     (void)state;
-    fresh();
+    reset_world();
     config.in_flight_max = 1;
     config.observe = BIDE_GATE_IN_FLIGHT;
     config.budget = (struct bide_budget_config){.kind = BIDE_BUDGET_CONCURRENCY, .reserve = 1, .window_ns = S};
@@ -228,7 +228,7 @@ static void a_call_whose_target_has_a_new_owner_may_succeed_but_is_not_retried(v
         else
             assert_action(report(3, failed, T0), BIDE_GIVE_UP, BIDE_REASON_TARGET_GONE);
     }
-    stage_call(RUNS, BIDE_BUDGET_TOKENS);
+    stage_call(RUNNING, BIDE_BUDGET_TOKENS);
     policy.hedges_max = 1;
     begin(T0);
     target.in_flight = 0;
@@ -246,8 +246,8 @@ static void a_refused_wake_refunds_token_and_key(void **state)
                                                BIDE_REASON_THROTTLE, BIDE_REASON_DEADLINE};
     (void)state;
     for (enum refusal refusal = BREAKER; refusal < REFUSALS; refusal++) {
-        stage_call(WAITS, BIDE_BUDGET_TOKENS);
-        assert_int_equal(left(), 9000);
+        stage_call(WAITING, BIDE_BUDGET_TOKENS);
+        assert_int_equal(tokens_left(), 9000);
         if (refusal == BREAKER)
             bide_breaker_hold(&target, BIDE_HOLD_OPEN);
         if (refusal == FLIGHT)
@@ -255,7 +255,7 @@ static void a_refused_wake_refunds_token_and_key(void **state)
         if (refusal == THROTTLE)
             target.lane[0].attempts += 1000000, target.config[0].throttle_max_permille = 1000;
         assert_action(wake(refusal == DEADLINE ? T0 + 60 * S : T0 + S), BIDE_GIVE_UP, reasons[refusal]);
-        assert_int_equal(left(), 10000);
+        assert_int_equal(tokens_left(), 10000);
         assert_int_equal(target.in_flight, refusal == FLIGHT ? 4 : 0);
         for (size_t i = 0; i < BIDE_KEY_WORDS; i++)
             assert_int_equal(target.key[i] >> 36 & 0xff, 0);
@@ -269,7 +269,7 @@ static void at_done_the_losing_hedges_are_accounted_for(void **state)
     (void)state;
     for (uint32_t winner = 1; winner <= 3; winner++) {
         open_hedged(2);
-        pay_in(BIDE_BUDGET_CONCURRENCY, 5);
+        use_budget_kind(BIDE_BUDGET_CONCURRENCY, 5);
         begin(T0);
         wake(T0 + 100 * MS);
         wake(T0 + 200 * MS);
@@ -293,17 +293,17 @@ static void an_unsent_hedge_is_refunded_while_another_attempt_runs(void **state)
     for (size_t k = 0; k < COUNT(refillable); k++) {
         open_hedged(2);
         config.budget.ratio_ppm = 0;
-        pay_in(refillable[k], 10);
+        use_budget_kind(refillable[k], 10);
         begin(T0);
         wake(T0 + 100 * MS);
         wake(T0 + 200 * MS);
-        assert_int_equal(left(), 8000);
+        assert_int_equal(tokens_left(), 8000);
         assert_action(report(3, unsent, T0 + 200 * MS), BIDE_NONE, BIDE_REASON_NOTHING);
-        assert_int_equal(left(), 9000);
+        assert_int_equal(tokens_left(), 9000);
         assert_action(report(2, unsent, T0 + 200 * MS), BIDE_NONE, BIDE_REASON_NOTHING); /* not the last charge */
-        assert_int_equal(left(), 9000);
+        assert_int_equal(tokens_left(), 9000);
         report(1, good, T0 + S);
-        assert_int_equal(left(), refillable[k] == BIDE_BUDGET_CONCURRENCY ? 10000 : 9000);
+        assert_int_equal(tokens_left(), refillable[k] == BIDE_BUDGET_CONCURRENCY ? 10000 : 9000);
         assert_nothing_held();
     }
 }
@@ -312,7 +312,7 @@ static void an_unsent_only_hedge_releases_its_permit(void **state)
 {
     (void)state;
     open_hedged(1);
-    pay_in(BIDE_BUDGET_CONCURRENCY, 2);
+    use_budget_kind(BIDE_BUDGET_CONCURRENCY, 2);
     begin(T0);
     wake(T0 + 100 * MS);
     assert_int_equal(target.retries, 1);
@@ -333,11 +333,11 @@ static void an_unsent_retry_is_not_refunded_twice(void **state)
     open_target();
     begin(T0);
     wake(T0 + 100 * MS);
-    assert_int_equal(left(), 4000);
+    assert_int_equal(tokens_left(), 4000);
     report(2, unsent, T0 + 100 * MS);
-    assert_int_equal(left(), 5000);
+    assert_int_equal(tokens_left(), 5000);
     assert_action(report(1, good, T0 + S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
-    assert_int_equal(left(), 5000);
+    assert_int_equal(tokens_left(), 5000);
 }
 
 static void a_refused_hedge_refunds_its_key_once(void **state)
@@ -347,11 +347,11 @@ static void a_refused_hedge_refunds_its_key_once(void **state)
     config.key_retries = 2;
     config.budget.initial_milli = 1000;
     open_target();
-    use_up_the_key(); /* one of two charges, and the only token */
+    charge_key_of_another_call(); /* one of two charges, and the only token */
     begin_as(&keyed, T0);
     assert_hedge_refused(BIDE_REASON_BUDGET_EMPTY, "budget");
     bide_budget_add_milli(&target, 9000, T0);
-    use_up_the_key(); /* the other charge */
+    charge_key_of_another_call(); /* the other charge */
     begin_as(&keyed, T0);
     assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_LIMIT);
 }
@@ -360,17 +360,17 @@ static void permits_of_hedges_survive_a_reload_to_another_kind(void **state)
 {
     (void)state;
     open_hedged(2);
-    pay_in(BIDE_BUDGET_CONCURRENCY, 5);
+    use_budget_kind(BIDE_BUDGET_CONCURRENCY, 5);
     begin(T0);
     wake(T0 + 100 * MS);
     assert_int_equal(target.retries, 1);
     config.budget.kind = BIDE_BUDGET_TOKENS;
     bide_target_configure(&target, &config, T0 + 100 * MS, NULL);
-    int64_t before = left();
+    int64_t before = tokens_left();
     assert_action(wake(T0 + 200 * MS), BIDE_START,
                   BIDE_REASON_HEDGE); /* charged to the new kind, and the old permit is released */
     assert_int_equal(target.retries, 0);
-    assert_int_equal(left(), before - 1000);
+    assert_int_equal(tokens_left(), before - 1000);
     report(1, good, T0 + S);
     assert_nothing_held();
 }
@@ -380,28 +380,28 @@ static void permits_of_hedges_survive_a_reload_to_another_kind(void **state)
 static void an_unsent_attempt_is_refunded(void **state)
 {
     (void)state;
-    open_fresh();
+    open_default();
     begin(T0);
     assert_action(report(1, unsent, T0), BIDE_GIVE_UP, BIDE_REASON_CANCELLED); /* a first attempt was never charged */
-    assert_int_equal(left(), 10000);
+    assert_int_equal(tokens_left(), 10000);
     begin(T0);
     report(1, failed, T0);
     wake(T0 + S);
-    assert_int_equal(left(), 9000);
+    assert_int_equal(tokens_left(), 9000);
     assert_action(report(2, stopped, T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED); /* it was sent */
-    assert_int_equal(left(), 9000);
+    assert_int_equal(tokens_left(), 9000);
     begin(T0);
     report(1, failed, T0);
     wake(T0 + S);
     assert_action(report(2, unsent, T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
-    assert_int_equal(left(), 9000);
+    assert_int_equal(tokens_left(), 9000);
 }
 
 /* In observe mode a retry may start that the budget did not pay: it is not refunded. */
 static void an_uncharged_retry_is_not_refunded(void **state)
 {
     (void)state;
-    fresh();
+    reset_world();
     config.observe = BIDE_GATE_BUDGET;
     config.budget.initial_milli = 1000;
     config.budget.refund_permille = 1000;
@@ -410,13 +410,13 @@ static void an_uncharged_retry_is_not_refunded(void **state)
         begin(T0);
         report(1, failed, T0);
         wake(T0 + S);
-        assert_int_equal(left(), 0);
+        assert_int_equal(tokens_left(), 0);
         struct bide_verdict v = report(2, failed, T0 + S);
         assert_action(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
         assert_int_equal(v.observed, BIDE_GATE_BUDGET);
         wake(T0 + 2 * S);
         report(3, sent ? good : unsent, T0 + 2 * S);
-        assert_int_equal(left(), 0);
+        assert_int_equal(tokens_left(), 0);
         bide_budget_add_milli(&target, 1000, T0);
     }
 }
@@ -424,7 +424,7 @@ static void an_uncharged_retry_is_not_refunded(void **state)
 static void the_refund_is_the_last_charge_only(void **state)
 {
     (void)state;
-    fresh();
+    reset_world();
     config.budget.refund_permille = 1000;
     config.budget.cost_throttled_milli = 3000;
     open_target();
@@ -433,15 +433,15 @@ static void the_refund_is_the_last_charge_only(void **state)
     wake(T0 + S);
     report(2, limited, T0 + S);
     wake(T0 + 2 * S);
-    assert_int_equal(left(), 6000);
+    assert_int_equal(tokens_left(), 6000);
     report(3, good, T0 + 2 * S);
-    assert_int_equal(left(), 9000);
+    assert_int_equal(tokens_left(), 9000);
 }
 
 static void a_charge_in_another_kind_of_budget_is_not_refunded_in_tokens(void **state)
 {
     (void)state;
-    fresh();
+    reset_world();
     config.budget.kind = BIDE_BUDGET_WINDOW;
     config.budget.reserve = 5;
     config.budget.refund_permille = 1000;
@@ -452,17 +452,17 @@ static void a_charge_in_another_kind_of_budget_is_not_refunded_in_tokens(void **
     wake(T0 + S);
     config.budget.kind = BIDE_BUDGET_TOKENS;
     bide_target_configure(&target, &config, T0 + S, NULL);
-    int64_t before = left();
+    int64_t before = tokens_left();
     report(2, good, T0 + S);
-    assert_int_equal(left(), before + 10);
+    assert_int_equal(tokens_left(), before + 10);
 }
 
 static void a_reload_without_a_budget_during_a_call_is_harmless(void **state)
 {
     (void)state;
     for (size_t k = 0; k < COUNT(refillable); k++) {
-        fresh();
-        pay_in(refillable[k], 5);
+        reset_world();
+        use_budget_kind(refillable[k], 5);
         begin(T0);
         report(1, failed, T0);
         config.budget.kind = BIDE_BUDGET_NONE;
@@ -478,7 +478,7 @@ static void a_reload_without_a_budget_during_a_call_is_harmless(void **state)
 static void an_empty_budget_may_open_the_breaker(void **state)
 {
     (void)state;
-    fresh();
+    reset_world();
     config.budget.on_empty = BIDE_ON_EMPTY_OPEN;
     config.budget.initial_milli = 0;
     config.breaker.kind = BIDE_BREAKER_BY_RUN;
@@ -492,7 +492,7 @@ static void an_empty_budget_may_open_the_breaker(void **state)
 static void a_long_poll_that_is_giving_up_ignores_further_outcomes(void **state)
 {
     (void)state;
-    stage_call(PARTS, BIDE_BUDGET_TOKENS);
+    stage_call(GIVING_UP, BIDE_BUDGET_TOKENS);
     assert_verdict(report(1, good, T0), VERDICT(NONE, NOTHING, 1, T0 + 100 * MS, NEVER, NEVER));
     assert_verdict(wake(T0), VERDICT(NONE, NOTHING, 1, T0 + 100 * MS, NEVER, NEVER));
     assert_verdict(wake(T0 + 100 * MS), VERDICT(GIVE_UP, BUDGET_EMPTY, 1, NEVER, NEVER, NEVER));
@@ -505,7 +505,7 @@ static void a_key_limit_refuses_or_observes(void **state)
 {
     (void)state;
     for (int observe = 0; observe < 2; observe++) {
-        fresh();
+        reset_world();
         config.key_retries = 1;
         config.observe = observe ? BIDE_GATE_KEY_LIMIT : 0;
         open_target();
@@ -525,7 +525,7 @@ static void a_key_whose_halves_cancel_out_is_still_a_key(void **state)
 {
     struct bide_request request = {.safety = BIDE_SAFE, .retry_key = UINT64_C(0x1234567812345678)};
     (void)state;
-    fresh();
+    reset_world();
     config.key_retries = 1;
     open_target();
     for (int i = 0; i < 2; i++) {
@@ -536,7 +536,7 @@ static void a_key_whose_halves_cancel_out_is_still_a_key(void **state)
 
 /* ---- any events in any order ---- */
 
-static uint64_t next(uint64_t *x)
+static uint64_t next_random(uint64_t *x)
 {
     *x ^= *x << 13;
     *x ^= *x >> 7;
@@ -546,7 +546,7 @@ static uint64_t next(uint64_t *x)
 
 static uint32_t pick(uint64_t *x, uint32_t below)
 {
-    return (uint32_t)(next(x) >> 33) % below;
+    return (uint32_t)(next_random(x) >> 33) % below;
 }
 
 /* One of several calls to one target, with the test's own account of it. */
@@ -583,7 +583,7 @@ static struct bide_verdict play_begin(struct play *p, struct actor *a)
 {
     struct bide_request request = {.safety = pick(&p->x, 4) ? BIDE_SAFE : (enum bide_safety)pick(&p->x, 4),
                                    .lane = pick(&p->x, 100),
-                                   .seed = next(&p->x),
+                                   .seed = next_random(&p->x),
                                    .retry_key = pick(&p->x, 5),
                                    .inbound = {.attempt = pick(&p->x, 20) == 0 ? 2 : 0}};
     *a = (struct actor){.begun = true};
@@ -646,7 +646,7 @@ static void play_step(struct play *p)
 
 static void any_configuration(uint64_t *x)
 {
-    fresh();
+    reset_world();
     policy.jitter = (enum bide_jitter)pick(x, BIDE_JITTER_NONE + 1);
     policy.jitter_add_ns = 10 * MS;
     policy.attempts_max = 1 + pick(x, 8);

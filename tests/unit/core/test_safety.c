@@ -4,7 +4,7 @@
 static void a_request_that_turns_out_unsafe_is_not_repeated(void **state)
 {
     (void)state;
-    open_fresh();
+    open_default();
     begin(T0);
     assert_action(bide_call_safety(&call, BIDE_UNSAFE, T0), BIDE_NONE, BIDE_REASON_NOTHING);
     assert_action(report(1, failed, T0 + S), BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
@@ -13,7 +13,7 @@ static void a_request_that_turns_out_unsafe_is_not_repeated(void **state)
 static void a_request_that_turns_out_idempotent_is_repeated(void **state)
 {
     (void)state;
-    open_fresh();
+    open_default();
     begin(T0);
     bide_call_safety(&call, BIDE_IDEMPOTENT, T0);
     assert_action(report(1, failed, T0 + S), BIDE_WAIT, BIDE_REASON_BACKOFF);
@@ -22,7 +22,7 @@ static void a_request_that_turns_out_idempotent_is_repeated(void **state)
 static void an_invalid_safety_is_unsafe(void **state)
 {
     (void)state;
-    open_fresh();
+    open_default();
     begin(T0);
     bide_call_safety(&call, (enum bide_safety)99, T0);
     assert_action(report(1, failed, T0 + S), BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
@@ -31,7 +31,7 @@ static void an_invalid_safety_is_unsafe(void **state)
 static void a_missing_key_is_detected_before_anything_is_sent(void **state)
 {
     (void)state;
-    fresh();
+    reset_world();
     policy.require_key = true;
     open_target();
     assert_action(begin(T0), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
@@ -44,7 +44,7 @@ static void a_missing_key_is_detected_before_anything_is_sent(void **state)
 static void the_key_gate_in_observe_mode_reports_the_missing_key(void **state)
 {
     (void)state;
-    fresh();
+    reset_world();
     policy.require_key = true;
     policy.observe = BIDE_GATE_KEY;
     open_target();
@@ -57,7 +57,7 @@ static void the_key_gate_in_observe_mode_reports_the_missing_key(void **state)
 static void a_hedge_is_planned_only_for_a_repeatable_request(void **state)
 {
     (void)state;
-    fresh();
+    reset_world();
     policy.hedges_max = 1;
     policy.hedge_delay_ns = 400 * MS;
     open_target();
@@ -70,7 +70,7 @@ static void a_hedge_is_planned_only_for_a_repeatable_request(void **state)
 static void the_hint_of_a_round_is_kept(void **state)
 {
     (void)state;
-    fresh();
+    reset_world();
     policy.hedges_max = 1;
     policy.hedge_delay_ns = 400 * MS;
     open_target();
@@ -86,7 +86,7 @@ static void the_hint_of_a_round_is_kept(void **state)
 static void the_safety_may_be_set_while_the_call_waits(void **state)
 {
     (void)state;
-    open_fresh();
+    open_default();
     begin(T0);
     struct bide_verdict v = report(1, failed, T0);
     assert_int_equal(bide_call_safety(&call, BIDE_UNSAFE, T0).wake_ns, v.wake_ns);
@@ -99,7 +99,7 @@ static void setting_the_safety_before_begin_or_after_the_end_changes_nothing(voi
     (void)state;
     struct bide_call none = {0};
     assert_action(bide_call_safety(&none, BIDE_UNSAFE, T0), BIDE_NONE, BIDE_REASON_NOTHING);
-    open_fresh();
+    open_default();
     begin(T0);
     report(1, good, T0);
     assert_action(bide_call_safety(&call, BIDE_UNSAFE, T0), BIDE_NONE, BIDE_REASON_NOTHING);

@@ -49,8 +49,8 @@ static struct bide_outcome with_retry_after(struct bide_outcome outcome, const c
 }
 
 /* Runs a GET that is answered once. */
-static struct bide_verdict answered(struct bide_call *call, const struct bide_policy *policy,
-                                    struct bide_target *target, struct bide_outcome outcome, int64_t now_ns)
+static struct bide_verdict answer_get(struct bide_call *call, const struct bide_policy *policy,
+                                      struct bide_target *target, struct bide_outcome outcome, int64_t now_ns)
 {
     bide_call_begin(call, policy, target, &get, now_ns);
     return bide_call_outcome(call, 1, &outcome, now_ns);
@@ -60,7 +60,7 @@ static bool is_retryable(int status)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
     struct bide_call call;
-    return answered(&call, &policy, NULL, bide_classify_http(status, NULL), 0).action == BIDE_WAIT;
+    return answer_get(&call, &policy, NULL, bide_classify_http(status, NULL), 0).action == BIDE_WAIT;
 }
 
 /* ---- what to retry ---- */
@@ -100,7 +100,7 @@ static void seed_000_a_conflict_is_retried_at_once_one_time(void **state)
     struct bide_call call;
     (void)state;
     policy.jitter = BIDE_JITTER_NONE;
-    struct bide_verdict v = answered(&call, &policy, NULL, conflict, S);
+    struct bide_verdict v = answer_get(&call, &policy, NULL, conflict, S);
     assert_int_equal(v.reason, BIDE_REASON_CONFLICT);
     assert_int_equal(v.wake_ns, S);
     bide_call_wake(&call, S);
@@ -152,10 +152,10 @@ static void seed_004_documents_429_only_with_a_hint_but_retries_it_without(void 
     struct bide_outcome limited = bide_classify_http(429, NULL);
     struct bide_call call;
     (void)state;
-    assert_int_equal(answered(&call, &policy, NULL, limited, 0).action, BIDE_WAIT);
+    assert_int_equal(answer_get(&call, &policy, NULL, limited, 0).action, BIDE_WAIT);
     policy.throttled_needs_hint = true;
-    assert_int_equal(answered(&call, &policy, NULL, limited, 0).reason, BIDE_REASON_HINT_MISSING);
-    assert_int_equal(answered(&call, &policy, NULL, with_retry_after(limited, "2"), 0).action, BIDE_WAIT);
+    assert_int_equal(answer_get(&call, &policy, NULL, limited, 0).reason, BIDE_REASON_HINT_MISSING);
+    assert_int_equal(answer_get(&call, &policy, NULL, with_retry_after(limited, "2"), 0).action, BIDE_WAIT);
 }
 
 /* ---- waits ---- */
@@ -196,7 +196,7 @@ static void seed_000_waits_after_its_last_attempt_and_the_engine_does_not(void *
     struct bide_call call;
     (void)state;
     policy.attempts_max = 1;
-    struct bide_verdict v = answered(&call, &policy, NULL, with_retry_after(bide_classify_http(429, NULL), "30"), 0);
+    struct bide_verdict v = answer_get(&call, &policy, NULL, with_retry_after(bide_classify_http(429, NULL), "30"), 0);
     assert_int_equal(v.reason, BIDE_REASON_ATTEMPTS_SPENT);
     assert_int_equal(v.wake_ns, BIDE_NEVER);
 }
@@ -327,7 +327,7 @@ static void seed_001_verify_3_it_retries_on_503_gives_up_on_400_and_after_the_la
             v = bide_call_wake(&call, v.wake_ns);
     }
     assert_int_equal(v.reason, BIDE_REASON_ATTEMPTS_SPENT);
-    assert_int_equal(answered(&call, &policy, NULL, bide_classify_http(400, NULL), 0).reason, BIDE_REASON_PERMANENT);
+    assert_int_equal(answer_get(&call, &policy, NULL, bide_classify_http(400, NULL), 0).reason, BIDE_REASON_PERMANENT);
 }
 
 /* min(float(retry_after), cap), exactly. */
@@ -336,9 +336,9 @@ static void seed_001_verify_5_a_retry_after_of_5_waits_5_seconds_and_without_one
     struct bide_policy policy = policy_of(BIDE_PRESET_SEED_001);
     struct bide_call call;
     (void)state;
-    assert_int_equal(answered(&call, &policy, NULL, with_retry_after(failed, "5"), 0).wake_ns, 5 * S);
-    assert_int_equal(answered(&call, &policy, NULL, with_retry_after(failed, "31"), 0).wake_ns, 30 * S);
-    struct bide_verdict v = answered(&call, &policy, NULL, with_retry_after(failed, "soon"), 0);
+    assert_int_equal(answer_get(&call, &policy, NULL, with_retry_after(failed, "5"), 0).wake_ns, 5 * S);
+    assert_int_equal(answer_get(&call, &policy, NULL, with_retry_after(failed, "31"), 0).wake_ns, 30 * S);
+    struct bide_verdict v = answer_get(&call, &policy, NULL, with_retry_after(failed, "soon"), 0);
     assert_int_equal(v.reason, BIDE_REASON_BACKOFF);
     assert_in_range(v.wake_ns, 0, S);
 }
@@ -363,7 +363,7 @@ static uint32_t affordable_retries(const struct bide_policy *policy, struct bide
 {
     struct bide_call call;
     uint32_t n = 0;
-    while (n < 1000 && answered(&call, policy, target, failed, 0).action == BIDE_WAIT)
+    while (n < 1000 && answer_get(&call, policy, target, failed, 0).action == BIDE_WAIT)
         n++;
     return n;
 }
@@ -377,7 +377,7 @@ static void seed_001_verify_4_after_100_retries_of_5_tokens_the_101st_is_refused
     target_of(&target, BIDE_PRESET_SEED_001, 0);
     assert_int_equal(bide_budget_left_milli(&target, 0), 500000);
     assert_int_equal(affordable_retries(&policy, &target), 100);
-    assert_int_equal(answered(&call, &policy, &target, failed, 0).reason, BIDE_REASON_BUDGET_EMPTY);
+    assert_int_equal(answer_get(&call, &policy, &target, failed, 0).reason, BIDE_REASON_BUDGET_EMPTY);
 }
 
 /* "5 tokens per successful call refunded": its own code. (The SDKs it names refund 1, or the last charge: see the
@@ -390,7 +390,7 @@ static void seed_001_each_success_buys_one_retry(void **state)
     (void)state;
     target_of(&target, BIDE_PRESET_SEED_001, 0);
     affordable_retries(&policy, &target);
-    answered(&call, &policy, &target, good, 0);
+    answer_get(&call, &policy, &target, good, 0);
     assert_int_equal(bide_budget_left_milli(&target, 0), 5000);
     assert_int_equal(affordable_retries(&policy, &target), 1);
 }
@@ -423,14 +423,15 @@ static void seed_004_a_fifth_of_the_requests_may_be_retries_after_a_warm_up_of_t
     (void)state;
     target_of(&target, BIDE_PRESET_SEED_004, now_ns);
     for (int i = 0; i < 9; i++)
-        assert_int_equal(answered(&call, &policy, &target, failed, now_ns).action, BIDE_WAIT);
-    assert_int_equal(answered(&call, &policy, &target, failed, now_ns).reason, BIDE_REASON_BUDGET_EMPTY); /* 10 of 10 */
+        assert_int_equal(answer_get(&call, &policy, &target, failed, now_ns).action, BIDE_WAIT);
+    assert_int_equal(answer_get(&call, &policy, &target, failed, now_ns).reason,
+                     BIDE_REASON_BUDGET_EMPTY); /* 10 of 10 */
 
     now_ns += 100 * S; /* a minute later all of it has expired */
     for (int i = 0; i < 100; i++)
-        answered(&call, &policy, &target, good, now_ns);
+        answer_get(&call, &policy, &target, good, now_ns);
     uint32_t retries = 0;
-    while (answered(&call, &policy, &target, failed, now_ns).action == BIDE_WAIT)
+    while (answer_get(&call, &policy, &target, failed, now_ns).action == BIDE_WAIT)
         retries++;
     assert_int_equal(retries, 25); /* of 125 */
 }
@@ -444,11 +445,11 @@ static void seed_004_allows_no_retries_for_a_cooldown_after_a_refusal(void **sta
     (void)state;
     target_of(&target, BIDE_PRESET_SEED_004, 0);
     for (int i = 0; i < 10; i++)
-        answered(&call, &policy, &target, failed, 0);
+        answer_get(&call, &policy, &target, failed, 0);
     for (int i = 0; i < 1000; i++)
-        answered(&call, &policy, &target, good, 0);
-    assert_int_equal(answered(&call, &policy, &target, failed, 10 * S - 1).reason, BIDE_REASON_BUDGET_EMPTY);
-    assert_int_equal(answered(&call, &policy, &target, failed, 10 * S).action, BIDE_WAIT);
+        answer_get(&call, &policy, &target, good, 0);
+    assert_int_equal(answer_get(&call, &policy, &target, failed, 10 * S - 1).reason, BIDE_REASON_BUDGET_EMPTY);
+    assert_int_equal(answer_get(&call, &policy, &target, failed, 10 * S).action, BIDE_WAIT);
 }
 
 /* "Without a budget every client burns through its 6 attempts, amplifying traffic by 6." */
@@ -536,7 +537,7 @@ static void seed_003_waits_that_do_not_fit_the_deadline_are_not_started(void **s
     assert_true(now_ns < 2 * S);
 }
 
-static enum bide_reason segment(struct bide_target *target, const char *name, int64_t now_ns)
+static enum bide_reason retry_segment(struct bide_target *target, const char *name, int64_t now_ns)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_CRICSTREAM);
     struct bide_request request = {.safety = BIDE_SAFE, .retry_key = bide_hash(name, strlen(name))};
@@ -555,11 +556,11 @@ static void seed_003_cricstream_retries_a_segment_once_in_30_seconds(void **stat
     struct bide_target target;
     (void)state;
     target_of(&target, BIDE_PRESET_CRICSTREAM, 0);
-    assert_int_equal(segment(&target, "over-19-ball-6.ts", 100 * S), BIDE_REASON_ATTEMPTS_SPENT);
-    assert_int_equal(segment(&target, "over-19-ball-6.ts", 100 * S), BIDE_REASON_KEY_LIMIT);
-    assert_int_equal(segment(&target, "over-20-ball-1.ts", 100 * S), BIDE_REASON_ATTEMPTS_SPENT);
-    assert_int_equal(segment(&target, "over-19-ball-6.ts", 130 * S - 1), BIDE_REASON_KEY_LIMIT);
-    assert_int_equal(segment(&target, "over-19-ball-6.ts", 131 * S), BIDE_REASON_ATTEMPTS_SPENT);
+    assert_int_equal(retry_segment(&target, "over-19-ball-6.ts", 100 * S), BIDE_REASON_ATTEMPTS_SPENT);
+    assert_int_equal(retry_segment(&target, "over-19-ball-6.ts", 100 * S), BIDE_REASON_KEY_LIMIT);
+    assert_int_equal(retry_segment(&target, "over-20-ball-1.ts", 100 * S), BIDE_REASON_ATTEMPTS_SPENT);
+    assert_int_equal(retry_segment(&target, "over-19-ball-6.ts", 130 * S - 1), BIDE_REASON_KEY_LIMIT);
+    assert_int_equal(retry_segment(&target, "over-19-ball-6.ts", 131 * S), BIDE_REASON_ATTEMPTS_SPENT);
 }
 
 /* "Retry-After: 5 says: wait 5 seconds before any caller retries." */
