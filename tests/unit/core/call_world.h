@@ -1,6 +1,6 @@
 /* call_world.h - one policy, one target and one call, for the tests of calls.
  *
- * A test calls fresh(), changes `policy` and `config`, opens the target and sends events: begin, report, wake,
+ * A test calls reset_world(), changes `policy` and `config`, opens the target and sends events: begin, report, wake,
  * cancel. Time begins at T0; there is no jitter, so every instant is known. */
 #ifndef UNIT_CALL_WORLD_H
 #define UNIT_CALL_WORLD_H

@@ -39,7 +39,7 @@ static bool admit(uint64_t seed, int64_t now_ns)
                                (struct core_random_key){seed, 1, CORE_FOR_THROTTLE}, now_ns);
 }
 
-/* Sends n requests; the server accepts `accepts` percent of those admitted. Returns the number refused. */
+/* Sends n requests; the server accepts `accepts_percent` of the admitted requests. Returns the number refused. */
 static uint32_t send_requests(uint32_t n, uint32_t accepts_percent, int64_t from_ns, int64_t gap_ns)
 {
     uint32_t refused = 0;
