@@ -42,8 +42,9 @@ void fleet_connection_free(struct fleet_connection *conn);                  /* s
 void fleet_connection_open(struct fleet_connection *conn, const char *endpoint, int64_t deadline_ns);
 
 enum fleet_connection_state fleet_connection_state(const struct fleet_connection *conn);
-const char *fleet_connection_problem(
-    const struct fleet_connection *conn); /* "redis://cache:6379/0: Connection refused"; "": none */
+
+/* Returns why the connection is DOWN, "redis://cache:6379/0: Connection refused"; "" if there is no problem. */
+const char *fleet_connection_problem(const struct fleet_connection *conn);
 
 /* Returns the descriptor to poll (-1: none) and sets POLLIN and POLLOUT bits. Both may change with every step. */
 int fleet_connection_fd(const struct fleet_connection *conn, short *events);

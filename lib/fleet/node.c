@@ -17,9 +17,10 @@
  *
  * Leaving. bide_fleet_leave has made the member's final request; from then on the target must not be touched. The
  * thread passes the member to fleet_node_send_final:
- * - An earlier request that still waits for room was never sent: its counters are merged into the final request.
+ * - An earlier request that is not on the wire (it waits for room, or got NOSCRIPT) never ran: its tokens and counters
+ *   are merged into the final request.
  * - An earlier request on the wire to the same node: the final request waits for its reply (precedes_final), because
- *   the tokens that the reply grants must be returned, and its serial tells the bucket which member leaves.
+ *   the tokens that the reply grants must be returned, and serial and counted_as tell the bucket whom to count out.
  * - An earlier request on the wire to another node is detached: its reply is ignored, its tokens are lost. */
 #include <bide/backoff.h>
 #include <bide/clock.h>
@@ -176,7 +177,7 @@ static void member_fail_request(struct bide_fleet *fleet, struct fleet_member *m
     pthread_mutex_unlock(&fleet->members_lock);
 }
 
-/* The node cannot be reached: its members send to the node of the URL from now on, which knows the cluster. */
+/* The node cannot be reached: its members send to the node of the URL from now on, which redirects them. */
 static void node_return_members(struct bide_fleet *fleet, struct fleet_node *node)
 {
     if (node == fleet->nodes)
@@ -419,8 +420,7 @@ static void pending_on_reply_before_final(struct fleet_node *node, const struct 
 static void node_read_replies(struct bide_fleet *fleet, struct fleet_node *node, int64_t now_ns)
 {
     struct fleet_redis_reply redis_reply;
-    while (node->sent > 0 &&
-           fleet_connection_next_reply(node->connection, &redis_reply)) { /* a closed connection returns none */
+    while (node->sent > 0 && fleet_connection_next_reply(node->connection, &redis_reply)) {
         struct fleet_pending pending = pending_remove(node, 0);
         if (pending.member == NULL)
             continue;
