@@ -126,7 +126,7 @@ static const struct cli_group groups[] = {{.option = options, .count = sizeof op
 /* ---- the script ---- */
 
 /* Reads a whole file. Reads one byte more than a script may have, so that the parser can report the excess. */
-static const char *read_text(struct settings *settings, FILE *file)
+static const char *script_read_stream(struct settings *settings, FILE *file)
 {
     size_t room = CHAOS_SCRIPT_MAX + 1;
     if ((settings->script = calloc(1, room + 1)) == NULL)
@@ -137,12 +137,13 @@ static const char *read_text(struct settings *settings, FILE *file)
     return set_script(settings, settings->script);
 }
 
-static const char *read_file(struct settings *settings, const char *name)
+static const char *script_read_file(struct settings *settings, const char *name)
 {
     if (settings->has_script)
         return set_script(settings, NULL);
     FILE *file = strcmp(name, "-") == 0 ? stdin : fopen(name, "re");
-    const char *want = file != NULL ? read_text(settings, file) : "a script file that can be read, or - for stdin";
+    const char *want =
+        file != NULL ? script_read_stream(settings, file) : "a script file that can be read, or - for stdin";
     if (file != NULL && file != stdin)
         fclose(file);
     return want;
@@ -259,10 +260,10 @@ static int serve_and_report(int64_t for_ns)
     return status;
 }
 
-static bool read_operands(struct settings *settings, char **operands)
+static bool script_read_operands(struct settings *settings, char **operands)
 {
     for (; *operands != NULL; operands++) {
-        const char *want = read_file(settings, *operands);
+        const char *want = script_read_file(settings, *operands);
         if (want != NULL) {
             cli_fail(&cli_chaos, "%s: expected %s", *operands, want);
             return false;
@@ -271,13 +272,13 @@ static bool read_operands(struct settings *settings, char **operands)
     return true;
 }
 
-static int run(void *context, char **operands)
+static int command_run(void *context, char **operands)
 {
     struct settings *settings = context;
     struct chaos_error error;
     int status = CLI_EXIT_BIDE_FAILED;
     enum bide_err err;
-    if (!read_operands(settings, operands))
+    if (!script_read_operands(settings, operands))
         goto out;
     if ((err = chaos_new(&served, &settings->config, &error)) != BIDE_OK) {
         status = report_error(err, &error);
@@ -310,5 +311,5 @@ const struct cli_command cli_chaos = {
     .completion = CLI_COMPLETE_FILE,
     .settings_size = sizeof(struct settings),
     .init = command_init,
-    .run = run,
+    .run = command_run,
 };

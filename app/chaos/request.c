@@ -19,7 +19,7 @@
 #define FRAMING_MAX 16384u /* of a chunk's extensions, or of all trailers */
 #define CHUNK_MAX   (UINT64_MAX >> 8)
 
-static enum chaos_read request_refuse(struct chaos_request *request, int status)
+static enum chaos_read request_set_error(struct chaos_request *request, int status)
 {
     request->error_status = status;
     return CHAOS_READ_BAD;
@@ -260,11 +260,11 @@ enum chaos_read chaos_request_head(struct chaos_request *request, const char *by
         return CHAOS_READ_MORE;
     if (end == 0) {
         chaos_request_partial(request, bytes, length);
-        return request_refuse(request, 431);
+        return request_set_error(request, 431);
     }
     request->head_bytes = end;
     int error_status = request_read_head(request, (struct bide_text){bytes + begin, end - begin});
-    return error_status != 0 ? request_refuse(request, error_status) : CHAOS_READ_DONE;
+    return error_status != 0 ? request_set_error(request, error_status) : CHAOS_READ_DONE;
 }
 
 /* ---- the body (RFC 9112 7.1 for chunks) ---- */
@@ -349,7 +349,7 @@ enum chaos_read chaos_request_body(struct chaos_request *request, struct bide_te
         if (request->body == CHAOS_BODY_BYTES)
             *taken += body_take_bytes(request, (struct bide_text){bytes.at + *taken, bytes.length - *taken});
         else if (!body_take_framing_byte(request, bytes.at[(*taken)++]))
-            return request_refuse(request, 400);
+            return request_set_error(request, 400);
     }
     return request->body == CHAOS_BODY_COMPLETE ? CHAOS_READ_DONE : CHAOS_READ_MORE;
 }

@@ -150,14 +150,14 @@ static const struct cli_option options[] = {
 
 /* ---- the page file ---- */
 
-struct page {
+struct page_file {
     const char *path;
     char draft[PATH_MAX];
     FILE *file; /* NULL: no page */
 };
 
 /* Returns NULL, or the reason why the file at that path must not be replaced. */
-static const char *page_objection(const char *path)
+static const char *page_file_objection(const char *path)
 {
     char begin[sizeof DEMO_REPORT_MARK] = "";
     struct stat found;
@@ -174,7 +174,7 @@ static const char *page_objection(const char *path)
 }
 
 /* Sets the mode that a newly created file would have. */
-static void page_set_default_mode(int fd)
+static void page_file_set_mode(int fd)
 {
     mode_t mask = umask(0);
     umask(mask);
@@ -182,12 +182,12 @@ static void page_set_default_mode(int fd)
 }
 
 /* Opens the page before the demo starts, so that a page that cannot be written is reported at once. */
-static bool page_open(struct page *page, const struct settings *s)
+static bool page_file_open(struct page_file *page, const struct settings *s)
 {
-    *page = (struct page){.path = s->report};
+    *page = (struct page_file){.path = s->report};
     if (s->no_report)
         return true;
-    const char *reason = page_objection(s->report);
+    const char *reason = page_file_objection(s->report);
     int length = snprintf(page->draft, sizeof page->draft, "%s.XXXXXX", s->report), fd = -1;
     if (reason == NULL && (length < 0 || (size_t)length >= sizeof page->draft))
         reason = "its name is too long";
@@ -197,7 +197,7 @@ static bool page_open(struct page *page, const struct settings *s)
         cli_fail(&cli_demo, "%s: %s; use --report FILE for another file, --no-report for none", s->report, reason);
         return false;
     }
-    page_set_default_mode(fd);
+    page_file_set_mode(fd);
     page->file = fdopen(fd, "w");
     if (page->file == NULL) {
         cli_fail(&cli_demo, "%s: %s", s->report, strerror(errno));
@@ -207,7 +207,7 @@ static bool page_open(struct page *page, const struct settings *s)
     return page->file != NULL;
 }
 
-static void page_discard(struct page *page)
+static void page_file_discard(struct page_file *page)
 {
     if (page->file == NULL)
         return;
@@ -216,7 +216,7 @@ static void page_discard(struct page *page)
     page->file = NULL;
 }
 
-static bool page_write(struct page *page, const struct demo_result *result)
+static bool page_file_write(struct page_file *page, const struct demo_result *result)
 {
     if (page->file == NULL)
         return true;
@@ -228,7 +228,7 @@ static bool page_write(struct page *page, const struct demo_result *result)
         cli_report(&cli_demo, "the report with charts is in %s", page->path);
         return true;
     }
-    page_discard(page);
+    page_file_discard(page);
     cli_fail(&cli_demo, "%s: %s", page->path, strerror(whole ? errno : error));
     return false;
 }
@@ -589,7 +589,7 @@ static void warn_late(const struct demo_result *result)
                    conf_duration_format_short(text, late_ns));
 }
 
-static int demo_conclude(struct demo *demo, const struct watch *w, struct page *page, bool json)
+static int demo_conclude(struct demo *demo, const struct watch *w, struct page_file *page, bool json)
 {
     warn_late(&demo->result);
     if (json)
@@ -597,7 +597,7 @@ static int demo_conclude(struct demo *demo, const struct watch *w, struct page *
     else
         print_table(demo, w->drawing);
     bool printed = cli_flush(&cli_demo);
-    return page_write(page, &demo->result) && printed ? EXIT_SUCCESS : CLI_EXIT_BIDE_FAILED;
+    return page_file_write(page, &demo->result) && printed ? EXIT_SUCCESS : CLI_EXIT_BIDE_FAILED;
 }
 
 static int command_run(void *settings, char **operands)
@@ -605,13 +605,13 @@ static int command_run(void *settings, char **operands)
     struct settings *s = settings;
     static struct demo demo;
     static struct watch watcher;
-    static struct page page;
+    static struct page_file page;
     int status = CLI_EXIT_BIDE_FAILED;
     if (operands[0] != NULL)
         return cli_fail(&cli_demo, "%s: unexpected argument, only options are allowed", operands[0]);
     if (!watch_signals() || curl_global_init(CURL_GLOBAL_ALL) != CURLE_OK)
         return cli_fail(&cli_demo, "cannot start: no descriptor or no memory");
-    if (!demo_prepare(&demo, s) || !page_open(&page, s))
+    if (!demo_prepare(&demo, s) || !page_file_open(&page, s))
         return CLI_EXIT_BIDE_FAILED;
     watcher = (struct watch){.demo = &demo, .term = cli_term_detect(stderr)};
     if (demo_perform(&demo, &watcher))
@@ -621,7 +621,7 @@ static int command_run(void *settings, char **operands)
     else
         status = 128 + caught;
     demo_end(&demo);
-    page_discard(&page);
+    page_file_discard(&page);
     return status;
 }
 

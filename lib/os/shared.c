@@ -113,26 +113,26 @@ const char *bide_shared_reason_text(enum bide_shared_reason reason)
 
 /* Sets the problem: "PATH: reason: errno text; advice". Returns the error code. */
 static enum bide_err problem_set(struct bide_shared_problem *problem, enum bide_shared_reason reason, const char *about,
-                                 const char *want)
+                                 const char *advice)
 {
     bool by_system = reason == BIDE_SHARED_REASON_SYSTEM || reason == BIDE_SHARED_REASON_NO_SPACE ||
                      reason == BIDE_SHARED_REASON_NO_DIRECTORY;
     int error = by_system ? errno : 0;
-    char room[96];
+    char buffer[96];
     problem->reason = reason;
     problem->system_errno = error;
     snprintf(problem->text, sizeof problem->text, "%.300s: %s%s%s%s", about, reason_texts[reason],
-             error != 0 ? ": " : "", error != 0 ? strerror_r(error, room, sizeof room) : "", want);
+             error != 0 ? ": " : "", error != 0 ? strerror_r(error, buffer, sizeof buffer) : "", advice);
     return error != 0 ? BIDE_ERR_SYSTEM : BIDE_ERR_INVALID;
 }
 
-static enum bide_err problem_set_file(const struct shared_op *o, enum bide_shared_reason reason, const char *want)
+static enum bide_err problem_set_file(const struct shared_op *o, enum bide_shared_reason reason, const char *advice)
 {
     char path[BIDE_SHARED_PATH_MAX + FILE_MAX];
     int error = errno;
     snprintf(path, sizeof path, "%s/%s", o->directory_path, o->file_name);
     errno = error;
-    return problem_set(o->problem, reason, path, want);
+    return problem_set(o->problem, reason, path, advice);
 }
 
 static enum bide_err problem_clear(const struct shared_op *o)

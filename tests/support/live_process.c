@@ -25,7 +25,7 @@
 #define PORT_FIRST 10240u
 #define PORT_COUNT 22000u
 
-static void fail(const char *what, const char *reason)
+static void fail_test(const char *what, const char *reason)
 {
     fprintf(stderr, "live_process: %s: %s\n", what, reason);
     abort();
@@ -56,7 +56,7 @@ static uint16_t free_port(void)
         if (port_is_free(port))
             return port;
     }
-    fail("no port", "all are taken");
+    fail_test("no port", "all are taken");
     return 0;
 }
 
@@ -65,7 +65,7 @@ void live_process_dir(struct live_process *process)
     const char *tmp = getenv("TMPDIR");
     snprintf(process->dir, sizeof process->dir, "%s/bide-live-XXXXXX", tmp && strlen(tmp) < 64 ? tmp : "/tmp");
     if (!mkdtemp(process->dir))
-        fail(process->dir, strerror(errno));
+        fail_test(process->dir, strerror(errno));
     process->port = free_port();
 }
 
@@ -80,7 +80,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 /* ---- texts ---- */
 
 /* Returns the text with $DIR and $PORT replaced; the caller frees it. */
-static char *expand(const struct live_process *process, const char *text)
+static char *expand_text(const struct live_process *process, const char *text)
 {
     char *made = NULL;
     size_t length = 0;
@@ -100,7 +100,7 @@ static char *expand(const struct live_process *process, const char *text)
     return made;
 }
 
-static void path_of(char path[256], const struct live_process *process, const char *file)
+static void file_path(char path[256], const struct live_process *process, const char *file)
 {
     snprintf(path, 256, "%s/%s", process->dir, file);
 }
@@ -108,11 +108,11 @@ static void path_of(char path[256], const struct live_process *process, const ch
 void live_process_write(struct live_process *process, const char *file, const char *text)
 {
     char path[256];
-    path_of(path, process, file);
+    file_path(path, process, file);
     FILE *out = fopen(path, "w");
-    char *made = expand(process, text);
+    char *made = expand_text(process, text);
     if (!out || fputs(made, out) < 0 || fclose(out) != 0)
-        fail(path, "cannot be written");
+        fail_test(path, "cannot be written");
     free(made);
 }
 
@@ -120,7 +120,7 @@ char *live_process_read(const struct live_process *process, const char *file)
 {
     char path[256], *text = NULL;
     size_t length = 0;
-    path_of(path, process, file);
+    file_path(path, process, file);
     FILE *in = fopen(path, "r");
     FILE *out = open_memstream(&text, &length);
     for (int c; in && (c = fgetc(in)) != EOF;)
@@ -174,10 +174,10 @@ static pid_t start_child(struct live_process *process, const char *const *args)
 {
     char *made[ARGS_MAX + 1] = {0};
     for (size_t i = 0; args[i] && i < ARGS_MAX; i++)
-        made[i] = expand(process, args[i]);
+        made[i] = expand_text(process, args[i]);
     pid_t pid = fork();
     if (pid < 0)
-        fail("no process", strerror(errno));
+        fail_test("no process", strerror(errno));
     if (pid == 0 && chdir(process->dir) == 0)
         exec_server(made);
     if (pid == 0)
@@ -199,7 +199,7 @@ static void fail_with_output(struct live_process *process, const char *program, 
 {
     fprintf(stderr, "live_process: in %s\n%s%s", process->dir, live_process_read(process, "output"),
             live_process_read(process, "error.log"));
-    fail(program, what);
+    fail_test(program, what);
 }
 
 void live_process_run(struct live_process *process, const char *const *args)
