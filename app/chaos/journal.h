@@ -24,7 +24,8 @@ struct chaos_journal {
     size_t length;
 };
 
-/* The record of a connection's current request, from its head to its end. */
+/* The record of a connection's current request, from its head to its end. connection.c writes the status, the body
+ * figures and the numbers of connection and request in `seen`; journal.c writes all other fields. */
 struct chaos_record {
     struct chaos_seen seen;
     size_t index; /* in journal.seen, plus one; 0: not kept */

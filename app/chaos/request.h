@@ -20,7 +20,8 @@ enum chaos_body_state {
     CHAOS_TRAILER,
 };
 
-/* Zero before the first byte of a request. The texts point into the bytes from which the head was read. */
+/* Zero before the first byte of a request. The texts point into the bytes from which the head was read. request.c
+ * writes all fields; connection.c clears the struct for the next request, and sets body and left to discard input. */
 struct chaos_request {
     size_t scanned;    /* bytes of an incomplete head already searched for its end */
     size_t head_bytes; /* of a complete head, with the empty line */

@@ -90,7 +90,8 @@ struct chaos_outage {
 
 struct chaos_connection;
 
-/* A path and its steps. The last group of fields changes while requests arrive. */
+/* A path and its steps. script.c and directives.c write the first two groups while parsing. The last group changes
+ * while requests arrive: script.c writes step_index and step_uses (chaos_line_next_step), connection.c the others. */
 struct chaos_line {
     char *path;
     size_t path_length; /* without the asterisk of a prefix */

@@ -10,6 +10,9 @@
 #include "script.h"
 #include "wire.h"
 
+/* server.c writes all fields, with these exceptions: connection.c writes `connections`, `live`, `closed` and the
+ * contents of `in` and `out` (through wire.c and response.c); `script`, `journal` and `timers` are changed by their own
+ * functions only. */
 struct chaos {
     struct chaos_script script;
     struct chaos_journal journal;

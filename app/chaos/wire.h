@@ -14,6 +14,8 @@ enum chaos_io {
     CHAOS_IO_GONE,     /* the client closed or reset the connection, or there is no memory */
 };
 
+/* wire.c writes all fields, with these exceptions: connection.c sets `fd` at the start, `readable` and `hung_up` by
+ * epoll events, and clears `turn_bytes` at the start of a turn. */
 struct chaos_wire {
     int fd; /* -1: closed */
     bool readable;

@@ -84,7 +84,7 @@ struct shared_op {
     int directory_fd; /* kept open, so that the checked directory is the one used; -1: not open yet */
     char boot[BOOT_MAX];
     char file_name[FILE_MAX];
-    char directory_path[BIDE_SHARED_PATH_MAX]; /* of the directory */
+    char directory_path[BIDE_SHARED_PATH_MAX];
 };
 
 static const char *const reason_labels[] = {
