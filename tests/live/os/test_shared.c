@@ -71,7 +71,7 @@ static struct bide_shared_options here = {.directory = directory};
 static int make_directory(void **state)
 {
     const char *base = getenv("TMPDIR");
-    snprintf(directory, sizeof directory, "%.40s/bide-host-XXXXXX", base != NULL ? base : "/tmp");
+    snprintf(directory, sizeof directory, "%.40s/bide-shared-XXXXXX", base != NULL ? base : "/tmp");
     return mkdtemp(directory) != NULL ? 0 : -1;
 }
 

@@ -87,7 +87,7 @@ static int make_directory(void **state)
     const char *base = getenv("TMPDIR");
     memset(&pretend, 0, sizeof pretend);
     here = (struct bide_shared_options){.directory = directory};
-    snprintf(directory, sizeof directory, "%.40s/bide-host-XXXXXX", base != NULL ? base : "/tmp");
+    snprintf(directory, sizeof directory, "%.40s/bide-shared-XXXXXX", base != NULL ? base : "/tmp");
     return mkdtemp(directory) != NULL ? 0 : -1;
 }
 
@@ -473,7 +473,7 @@ static void links_and_files_are_refused_as_directory(void **state)
     assert_int_equal(unlink(below), 0);
     close(open(below, O_CREAT | O_WRONLY, 0600));
     assert_refused("payments", BIDE_SHARED_REASON_NO_DIRECTORY);
-    here.directory = "/proc/self/bide-host"; /* mkdir fails there */
+    here.directory = "/proc/self/bide-shared"; /* mkdir fails there */
     assert_refused("payments", BIDE_SHARED_REASON_NO_DIRECTORY);
 }
 

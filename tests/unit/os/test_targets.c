@@ -178,7 +178,7 @@ static void targets_with_state_are_never_evicted(void **state)
     struct bide_targets *table = new_table(3);
     struct bide_target *drained = bide_targets_get(table, "drained", NOW);
     struct bide_target *open = bide_targets_get(table, "open", NOW);
-    struct bide_target *hold_off = bide_targets_get(table, "quiet", NOW);
+    struct bide_target *hold_off = bide_targets_get(table, "held off", NOW);
     drain(drained);
     bide_breaker_hold(open, BIDE_HOLD_OPEN);
     bide_target_hold_off(hold_off, NOW + BIDE_MINUTE, NOW);
