@@ -69,20 +69,20 @@ static double student_t_95(uint32_t freedom)
 /* Computes mean, extremes and confidence interval of the values that lie `stride` apart, a value for each seed. */
 static struct sim_figure figure_over_seeds(const double *value, uint32_t seeds, size_t stride)
 {
-    struct sim_figure f = {.mean = NAN, .least = NAN, .most = NAN};
+    struct sim_figure f = {.mean = NAN, .min = NAN, .max = NAN};
     double sum = 0, squares = 0;
     for (uint32_t s = 0; s < seeds; s++) {
         double x = value[s * stride];
         if (isnan(x))
             continue;
-        f.least = f.count == 0 || x < f.least ? x : f.least;
-        f.most = f.count == 0 || x > f.most ? x : f.most;
+        f.min = f.count == 0 || x < f.min ? x : f.min;
+        f.max = f.count == 0 || x > f.max ? x : f.max;
         sum += x;
         f.count++;
     }
     if (f.count == 0)
         return f;
-    f.mean = f.least == f.most ? f.least : sum / f.count;
+    f.mean = f.min == f.max ? f.min : sum / f.count;
     for (uint32_t s = 0; s < seeds; s++) {
         double deviation = value[s * stride] - f.mean;
         squares += isnan(deviation) ? 0 : deviation * deviation;
@@ -245,13 +245,13 @@ static bool pool_open(struct batch_pool *pool, struct sim_batch *batch)
     pool->value = calloc(batch->rows, sizeof *pool->value);
     pool->tasks_left = calloc(batch->rows, sizeof *pool->tasks_left);
     batch->row = calloc(batch->rows, sizeof *batch->row);
-    bool whole = pool->value != NULL && pool->tasks_left != NULL && batch->row != NULL;
-    for (size_t r = 0; whole && r < batch->rows; r++) {
+    bool ok = pool->value != NULL && pool->tasks_left != NULL && batch->row != NULL;
+    for (size_t r = 0; ok && r < batch->rows; r++) {
         pool->tasks_left[r] = batch->plan.seeds;
         batch->row[r].figure = calloc(pool->metrics, sizeof(struct sim_figure));
-        whole = batch->row[r].figure != NULL;
+        ok = batch->row[r].figure != NULL;
     }
-    return whole;
+    return ok;
 }
 
 static void pool_close(struct batch_pool *pool)

@@ -13,7 +13,7 @@
 struct sim_figure {
     double mean; /* over the seeds that have a value; NAN: no seed has */
     double half; /* half-width of the 95 % confidence interval (Student's t); 0 with a single seed */
-    double least, most;
+    double min, max;
     uint32_t count; /* number of seeds that have a value */
 };
 

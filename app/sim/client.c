@@ -110,12 +110,12 @@ static double clients_rate_at(const struct sim_world *world, const struct sim_cl
 
 static double clients_rate_max(const struct sim_clients *c)
 {
-    uint64_t most = c->rate_micro;
+    uint64_t max = c->rate_micro;
     if (c->arrival == SIM_RAMP || c->arrival == SIM_SPIKE)
-        most = c->peak_rate_micro > most ? c->peak_rate_micro : most;
+        max = c->peak_rate_micro > max ? c->peak_rate_micro : max;
     if (c->arrival == SIM_RAMP)
-        most = c->end_rate_micro > most ? c->end_rate_micro : most;
-    return (double)most;
+        max = c->end_rate_micro > max ? c->end_rate_micro : max;
+    return (double)max;
 }
 
 /* Returns the next arrival of a Poisson process. For a rate that varies, by thinning: candidates are drawn at the
@@ -124,14 +124,14 @@ static double group_next_poisson(struct sim_state *state, uint32_t g)
 {
     const struct sim_clients *c = &state->world->clients[g];
     struct sim_group *group = &state->group[g];
-    double most = clients_rate_max(c), end_ns = (double)clients_end_ns(state->world, c);
+    double max = clients_rate_max(c), end_ns = (double)clients_end_ns(state->world, c);
     for (;;) {
         struct sim_random_key key = {state->options->seed, SIM_FOR_ARRIVAL, group->arrivals_drawn++, g};
-        group->last_arrival_ns += -sim_ln(sim_random_unit(key)) * (1e15 / most);
+        group->last_arrival_ns += -sim_ln(sim_random_unit(key)) * (1e15 / max);
         if (group->last_arrival_ns >= end_ns || (c->arrival != SIM_RAMP && c->arrival != SIM_SPIKE))
             return group->last_arrival_ns;
         key.stream = SIM_FOR_THINNING;
-        if (sim_random_unit(key) * most < clients_rate_at(state->world, c, group->last_arrival_ns))
+        if (sim_random_unit(key) * max < clients_rate_at(state->world, c, group->last_arrival_ns))
             return group->last_arrival_ns;
     }
 }
@@ -148,8 +148,8 @@ static double clients_nth_uniform(const struct sim_clients *c, uint64_t n)
 static int64_t group_next_arrival(struct sim_state *state, uint32_t g)
 {
     const struct sim_clients *c = &state->world->clients[g];
-    uint64_t n = state->group[g].calls_begun / c->fanout, most = c->arrival == SIM_HERD ? c->count : c->calls;
-    if (most > 0 && n >= most)
+    uint64_t n = state->group[g].calls_begun / c->fanout, max = c->arrival == SIM_HERD ? c->count : c->calls;
+    if (max > 0 && n >= max)
         return BIDE_NEVER;
     if (c->arrival == SIM_HERD)
         return c->from_ns < state->world->duration_ns ? c->from_ns : BIDE_NEVER;

@@ -53,10 +53,10 @@ static struct settings *settings_for_run(void *settings)
     return s;
 }
 
-static const char *read_count(const char *value, int64_t most, uint32_t *count, const char *want)
+static const char *read_count(const char *value, int64_t max, uint32_t *count, const char *want)
 {
     int64_t number;
-    if (!conf_decimal_parse(value, strlen(value), 1, &number) || number < 1 || number > most)
+    if (!conf_decimal_parse(value, strlen(value), 1, &number) || number < 1 || number > max)
         return want;
     *count = (uint32_t)number;
     return NULL;

@@ -90,11 +90,10 @@ static struct bide_text number_joined(char space[NUMBER_MAX], struct bide_text t
 /* Reads a number with a suffix of a letter that stands for a factor of `times`. */
 static bool number_read_scaled(struct bide_text text, char letter, double times, double *number)
 {
-    int64_t whole;
-    if (text.length < 2 || text.at[text.length - 1] != letter ||
-        !conf_decimal_parse(text.at, text.length - 1, MICRO, &whole))
+    int64_t value;
+    if (text.length < 2 || text.at[text.length - 1] != letter || !conf_decimal_parse(text.at, text.length - 1, MICRO, &value))
         return false;
-    *number = (double)whole / (double)MICRO * times;
+    *number = (double)value / (double)MICRO * times;
     return true;
 }
 
@@ -104,26 +103,25 @@ static bool number_read(struct bide_text text, const struct sim_metric *metric, 
     size_t unit = strlen(metric->unit);
     bool ms = strcmp(metric->unit, "ms") == 0, s = strcmp(metric->unit, "s") == 0;
     char space[NUMBER_MAX];
-    int64_t whole;
+    int64_t value;
     text = number_joined(space, text);
-    if (conf_decimal_parse(text.at, text.length, MICRO, &whole)) {
-        *number = (double)whole / (double)MICRO;
+    if (conf_decimal_parse(text.at, text.length, MICRO, &value)) {
+        *number = (double)value / (double)MICRO;
         return true;
     }
-    if ((ms || s) && conf_duration_parse(text.at, text.length, &whole) && whole != BIDE_NEVER) {
-        *number = (double)whole / (double)(ms ? BIDE_MS : BIDE_S);
+    if ((ms || s) && conf_duration_parse(text.at, text.length, &value) && value != BIDE_NEVER) {
+        *number = (double)value / (double)(ms ? BIDE_MS : BIDE_S);
         return true;
     }
     if (unit > 0 && text.length > unit && memcmp(text.at + text.length - unit, metric->unit, unit) == 0 &&
-        conf_decimal_parse(text.at, text.length - unit, MICRO, &whole)) {
-        *number = (double)whole / (double)MICRO;
+        conf_decimal_parse(text.at, text.length - unit, MICRO, &value)) {
+        *number = (double)value / (double)MICRO;
         return true;
     }
     if (unit > 0)
         return false;
-    if (text.length > 1 && text.at[text.length - 1] == '%' &&
-        conf_decimal_parse(text.at, text.length - 1, MICRO, &whole)) {
-        *number = (double)whole / (double)MICRO / 100;
+    if (text.length > 1 && text.at[text.length - 1] == '%' && conf_decimal_parse(text.at, text.length - 1, MICRO, &value)) {
+        *number = (double)value / (double)MICRO / 100;
         return true;
     }
     return number_read_scaled(text, 'k', 1e3, number) || number_read_scaled(text, 'M', 1e6, number);
@@ -275,15 +273,15 @@ static struct check figure_check(const struct sim_expect *expect, const struct s
     if (f->count < seeds)
         return (struct check){false, NAN, -INFINITY};
     switch (expect->op) {
-    case SIM_OP_IS_YES: return (struct check){f->least > 0, f->least, f->least};
-    case SIM_OP_IS_NO: return (struct check){f->most <= 0, f->most, -f->most};
-    case SIM_OP_LESS: return (struct check){f->most < n, f->most, n - f->most};
-    case SIM_OP_LESS_EQUAL: return (struct check){f->most <= n, f->most, n - f->most};
-    case SIM_OP_MORE: return (struct check){f->least > n, f->least, f->least - n};
-    case SIM_OP_MORE_EQUAL: return (struct check){f->least >= n, f->least, f->least - n};
-    case SIM_OP_EQUAL: return (struct check){f->least == n && f->most == n, f->least == n ? f->most : f->least, 0};
+    case SIM_OP_IS_YES: return (struct check){f->min > 0, f->min, f->min};
+    case SIM_OP_IS_NO: return (struct check){f->max <= 0, f->max, -f->max};
+    case SIM_OP_LESS: return (struct check){f->max < n, f->max, n - f->max};
+    case SIM_OP_LESS_EQUAL: return (struct check){f->max <= n, f->max, n - f->max};
+    case SIM_OP_MORE: return (struct check){f->min > n, f->min, f->min - n};
+    case SIM_OP_MORE_EQUAL: return (struct check){f->min >= n, f->min, f->min - n};
+    case SIM_OP_EQUAL: return (struct check){f->min == n && f->max == n, f->min == n ? f->max : f->min, 0};
     case SIM_OP_UNEQUAL:
-    default: return (struct check){n < f->least || n > f->most, n < f->least ? f->least : f->most, 0};
+    default: return (struct check){n < f->min || n > f->max, n < f->min ? f->min : f->max, 0};
     }
 }
 

@@ -154,9 +154,9 @@ static void instance_on_reply(struct sim_state *state, struct sim_instance *inst
 {
     instance_count_disconnected(state, instance);
     uint64_t seed = sim_random_bits(instance_random_key(state, instance, SIM_FOR_NEXT_FLEET_REQUEST));
-    const char *wrong = lease_member_accept_reply(&instance->lease, &instance->reply, seed, state->now_ns);
-    assert(wrong == NULL); /* the simulated bucket never sends a bad reply */
-    (void)wrong;
+    const char *problem = lease_member_accept_reply(&instance->lease, &instance->reply, seed, state->now_ns);
+    assert(problem == NULL); /* the simulated bucket never sends a bad reply */
+    (void)problem;
     instance->failures = 0;
     instance_schedule_poll(state, instance, id);
 }

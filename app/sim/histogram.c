@@ -35,10 +35,10 @@ static int64_t bin_longest(size_t bin)
 void sim_histogram_add(struct sim_histogram *histogram, int64_t ns)
 {
     assert(ns >= 0);
-    if (histogram->total == 0 || ns < histogram->least_ns)
-        histogram->least_ns = ns;
-    if (histogram->total == 0 || ns > histogram->most_ns)
-        histogram->most_ns = ns;
+    if (histogram->total == 0 || ns < histogram->min_ns)
+        histogram->min_ns = ns;
+    if (histogram->total == 0 || ns > histogram->max_ns)
+        histogram->max_ns = ns;
     histogram->total++;
     histogram->sum_ns += (uint64_t)ns;
     histogram->count[bin_of((uint64_t)ns)]++;
@@ -55,13 +55,13 @@ int64_t sim_histogram_quantile(const struct sim_histogram *histogram, uint32_t p
 {
     assert(ppm <= 1000000);
     if (histogram->total == 0 || ppm == 0)
-        return histogram->least_ns;
+        return histogram->min_ns;
     uint64_t rank = quantile_rank(histogram, ppm), seen = 0;
     size_t bin = 0;
     while ((seen += histogram->count[bin]) < rank)
         bin++;
-    int64_t most = bin_longest(bin);
-    return most < histogram->most_ns ? most : histogram->most_ns;
+    int64_t max = bin_longest(bin);
+    return max < histogram->max_ns ? max : histogram->max_ns;
 }
 
 int64_t sim_histogram_mean(const struct sim_histogram *histogram)

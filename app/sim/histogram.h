@@ -9,8 +9,8 @@
 
 struct sim_histogram {
     uint64_t total;
-    int64_t least_ns, most_ns; /* exact */
-    unsigned __int128 sum_ns;  /* exact, for the mean */
+    int64_t min_ns, max_ns;   /* exact */
+    unsigned __int128 sum_ns; /* exact, for the mean */
     uint64_t count[SIM_HISTOGRAM_BINS];
 };
 

@@ -304,23 +304,23 @@ static const char *read_rate(const char *text, void *into)
         const char *per;
         int64_t divided;
     } units[] = {{"/s", 1}, {"/min", 60}, {"/m", 60}, {"/h", 3600}, {"/d", 86400}};
-    static const char most[] = "1000M/s at most", want[] = WANT_RATE ", in whole millionths a second";
+    static const char max[] = "1000M/s at most", want[] = WANT_RATE ", in whole millionths a second";
     size_t length = strcspn(text, "/");
     int64_t value = 0;
-    bool well = strcmp(text, "0") == 0;
-    for (size_t i = 0; i < sizeof units / sizeof *units && !well; i++) {
+    bool ok = strcmp(text, "0") == 0;
+    for (size_t i = 0; i < sizeof units / sizeof *units && !ok; i++) {
         if (strcmp(text + length, units[i].per) != 0)
             continue;
         if (!read_scaled(text, length, 1000000, &value) || value % units[i].divided != 0)
             return want;
         value /= units[i].divided;
-        well = true;
+        ok = true;
     }
-    if (well && value > INT64_C(1000000000000000))
-        return most;
-    if (well)
+    if (ok && value > INT64_C(1000000000000000))
+        return max;
+    if (ok)
         memcpy(into, &(uint64_t){(uint64_t)value}, sizeof(uint64_t));
-    return well ? NULL : want;
+    return ok ? NULL : want;
 }
 
 /* Reads a share in units of which `whole` make 100 %. */
@@ -488,12 +488,13 @@ void sim_element_init(enum sim_part part, void *element)
 {
     for (size_t i = 0; i < FIELDS; i++) {
         const struct sim_field *field = &fields[i];
-        bool said = field->form != SIM_FORM_SERVICE && field->form != SIM_FORM_CALLS && field->form != SIM_FORM_METRICS;
+        bool has_default_text =
+            field->form != SIM_FORM_SERVICE && field->form != SIM_FORM_CALLS && field->form != SIM_FORM_METRICS;
         if (field->part != part)
             continue;
         if (field->form == SIM_FORM_CALLS)
             memcpy((char *)element + field->offset, &(int32_t){-1}, sizeof(int32_t));
-        else if (!said)
+        else if (!has_default_text)
             memset((char *)element + field->offset, 0, field->size);
         else {
             const char *want = sim_field_read(field, element, NULL, field->key.standard);

@@ -46,33 +46,33 @@ static json_t *entry_json(size_t i)
 bool sim_catalogue_json(FILE *out)
 {
     json_t *all = json_array();
-    bool whole = true;
+    bool ok = true;
     for (size_t i = 0; sim_catalogue(i) != NULL; i++)
-        whole = json_array_append_new(all, entry_json(i)) == 0 && whole;
-    return print_json(out, all) && whole;
+        ok = json_array_append_new(all, entry_json(i)) == 0 && ok;
+    return print_json(out, all) && ok;
 }
 
 bool sim_keys_json(FILE *out)
 {
     json_t *all = json_array();
     const struct sim_key *key;
-    bool whole = true;
+    bool ok = true;
     for (size_t i = 0; (key = sim_key(i)) != NULL; i++)
-        whole = json_array_append_new(all, json_pack("{s:s, s:s, s:s?, s:s, s:s}", "section", key->section, "key",
-                                                     key->key, "default", key->standard, "want", key->want, "about",
-                                                     key->about)) == 0 &&
-                whole;
-    return print_json(out, all) && whole;
+        ok = json_array_append_new(all,
+                                   json_pack("{s:s, s:s, s:s?, s:s, s:s}", "section", key->section, "key", key->key,
+                                             "default", key->standard, "want", key->want, "about", key->about)) == 0 &&
+             ok;
+    return print_json(out, all) && ok;
 }
 
 bool sim_metrics_json(FILE *out)
 {
     json_t *all = json_array();
     const struct sim_metric *metric;
-    bool whole = true;
+    bool ok = true;
     for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++)
-        whole = json_array_append_new(all, json_pack("{s:s, s:s, s:b, s:s}", "name", metric->name, "unit", metric->unit,
-                                                     "flag", (int)metric->flag, "about", metric->about)) == 0 &&
-                whole;
-    return print_json(out, all) && whole;
+        ok = json_array_append_new(all, json_pack("{s:s, s:s, s:b, s:s}", "name", metric->name, "unit", metric->unit,
+                                                  "flag", (int)metric->flag, "about", metric->about)) == 0 &&
+             ok;
+    return print_json(out, all) && ok;
 }

@@ -100,16 +100,16 @@ static struct load group_load(const struct sim_world *world, uint32_t g)
 static double service_backlog(const struct sim_world *world, uint32_t s, double rate)
 {
     const struct sim_service *service = &world->service[s];
-    double capacity = 1e18, most = 1e18, more = 0, mean = seconds(sim_distribution_mean(&service->time));
+    double capacity = 1e18, max = 1e18, more = 0, mean = seconds(sim_distribution_mean(&service->time));
     for (uint32_t i = 0; i < world->outages; i++)
         if (world->outage[i].service == s && world->outage[i].kind >= SIM_OUTAGE_SILENCE)
             more += rate * min_double(seconds(world->outage[i].until_ns), seconds(world->duration_ns));
     if (service->kind == SIM_QUEUEING && mean > 0)
         capacity = service->servers / mean;
     if (service->kind == SIM_QUEUEING && service->queue_max != UINT32_MAX)
-        most = service->queue_max;
+        max = service->queue_max;
     if (rate > capacity)
-        more += min_double(most, (rate - capacity) * seconds(world->duration_ns));
+        more += min_double(max, (rate - capacity) * seconds(world->duration_ns));
     return more;
 }
 

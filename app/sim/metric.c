@@ -34,12 +34,12 @@ static double milliseconds(int64_t ns)
     return (double)ns / (double)BIDE_MS;
 }
 
-static double count(const struct sim_result *r, size_t offset)
+static double result_count(const struct sim_result *r, size_t offset)
 {
     return (double)*(const uint64_t *)(const void *)((const char *)r + offset);
 }
 
-static double rate(const struct sim_result *r, size_t offset)
+static double result_rate(const struct sim_result *r, size_t offset)
 {
     return *(const double *)(const void *)((const char *)r + offset);
 }
@@ -93,39 +93,39 @@ static double duration_s(const struct sim_result *r, size_t argument)
     return seconds(r->ended_ns);
 }
 
-static double latency_mean(const struct sim_result *r, size_t argument)
+static double result_latency_mean(const struct sim_result *r, size_t argument)
 {
     (void)argument;
     return r->latency.total > 0 ? milliseconds(sim_histogram_mean(&r->latency)) : NAN;
 }
 
-static double latency(const struct sim_result *r, size_t ppm)
+static double result_latency(const struct sim_result *r, size_t ppm)
 {
     return r->latency.total > 0 ? milliseconds(sim_histogram_quantile(&r->latency, (uint32_t)ppm)) : NAN;
 }
 
-static const struct sim_peak *peak(const struct sim_result *r, size_t offset)
+static const struct sim_peak *result_peak(const struct sim_result *r, size_t offset)
 {
     return (const struct sim_peak *)(const void *)((const char *)r + offset);
 }
 
-static double peak_most(const struct sim_result *r, size_t offset)
+static double result_peak_count(const struct sim_result *r, size_t offset)
 {
-    return (double)peak(r, offset)->most;
+    return (double)result_peak(r, offset)->max;
 }
 
-static double peak_at(const struct sim_result *r, size_t offset)
+static double result_peak_ms(const struct sim_result *r, size_t offset)
 {
-    return peak(r, offset)->most > 0 ? milliseconds(peak(r, offset)->at_ns) : NAN;
+    return result_peak(r, offset)->max > 0 ? milliseconds(result_peak(r, offset)->at_ns) : NAN;
 }
 
-static double budget(const struct sim_result *r, size_t offset)
+static double result_budget(const struct sim_result *r, size_t offset)
 {
     int64_t milli = *(const int64_t *)(const void *)((const char *)r + offset);
     return milli >= 0 ? (double)milli / 1000 : NAN;
 }
 
-static double tokens(const struct sim_result *r, size_t offset)
+static double result_tokens(const struct sim_result *r, size_t offset)
 {
     return (double)*(const int64_t *)(const void *)((const char *)r + offset) / 1000;
 }
@@ -151,7 +151,7 @@ static double refused_by(const struct sim_result *r, size_t gate)
 #define FIELD(name) offsetof(struct sim_result, name)
 #define COUNT(name, about)                                                                                             \
     {                                                                                                                  \
-        {#name, "", about, false}, count, FIELD(name)                                                                  \
+        {#name, "", about, false}, result_count, FIELD(name)                                                           \
     }
 #define OTHER(name, unit, about)                                                                                       \
     {                                                                                                                  \
@@ -159,7 +159,7 @@ static double refused_by(const struct sim_result *r, size_t gate)
     }
 #define LATENCY(name, ppm, about)                                                                                      \
     {                                                                                                                  \
-        {"latency_" #name "_ms", "ms", about, false}, latency, ppm                                                     \
+        {"latency_" #name "_ms", "ms", about, false}, result_latency, ppm                                              \
     }
 #define REFUSED(index, gate, what)                                                                                     \
     {                                                                                                                  \
@@ -167,9 +167,11 @@ static double refused_by(const struct sim_result *r, size_t gate)
     }
 
 #define PEAK(what, index, width, about)                                                                                \
-    {{"peak_" #what "_" width, "", "most " about " in a bin of " width, false}, peak_most, FIELD(peak[index].what)},   \
+    {{"peak_" #what "_" width, "", "most " about " in a bin of " width, false},                                        \
+     result_peak_count,                                                                                                \
+     FIELD(peak[index].what)},                                                                                         \
     {                                                                                                                  \
-        {"peak_" #what "_" width "_at_ms", "ms", "when that bin of " width " begins", false}, peak_at,                 \
+        {"peak_" #what "_" width "_at_ms", "ms", "when that bin of " width " begins", false}, result_peak_ms,          \
             FIELD(peak[index].what)                                                                                    \
     }
 #define PEAKS(what, about)                                                                                             \
@@ -186,10 +188,10 @@ static const struct metric_row fixed_rows[] = {
     OTHER(success, "", "share of calls that succeeded"),
     OTHER(error, "", "share of calls that gave up"),
     {{"goodput", "/s", "successful calls per second in the last quarter of the calls' time", false},
-     rate,
+     result_rate,
      FIELD(goodput)},
     {{"attempt_rate", "/s", "arrivals per second in the last quarter of the calls' time", false},
-     rate,
+     result_rate,
      FIELD(attempt_rate)},
     COUNT(arrivals, "attempts that reached the last service"),
     COUNT(first_arrivals, "arrivals that are first attempts"),
@@ -204,7 +206,9 @@ static const struct metric_row fixed_rows[] = {
      0},
     OTHER(recover_s, "s", "from the end of the disturbance until recovery; none if it never recovers"),
     OTHER(duration_s, "s", "time of the last event"),
-    {{"latency_mean_ms", "ms", "mean latency of users' calls that succeeded, waits included", false}, latency_mean, 0},
+    {{"latency_mean_ms", "ms", "mean latency of users' calls that succeeded, waits included", false},
+     result_latency_mean,
+     0},
     LATENCY(p50, 500000, "half of the users' calls that succeeded took no longer"),
     LATENCY(p90, 900000, "90 % of the users' calls that succeeded took no longer"),
     LATENCY(p99, 990000, "99 % of the users' calls that succeeded took no longer"),
@@ -220,9 +224,9 @@ static const struct metric_row fixed_rows[] = {
     COUNT(reopenings, "openings by a failed probe"),
     COUNT(probes, "attempts let through by half-open breakers"),
     {{"budget_low", "", "lowest level of the retry budget, mean over targets; none without a budget", false},
-     budget,
+     result_budget,
      FIELD(budget_low_milli)},
-    {{"budget_end", "", "level of the retry budget at the end", false}, budget, FIELD(budget_end_milli)},
+    {{"budget_end", "", "level of the retry budget at the end", false}, result_budget, FIELD(budget_end_milli)},
     REFUSED(0, "key", "a key is required"),
     REFUSED(1, "repeat", "not safe to repeat"),
     REFUSED(2, "hint", "the server's hint"),
@@ -233,13 +237,13 @@ static const struct metric_row fixed_rows[] = {
     REFUSED(7, "key_limit", "retries of one key"),
     REFUSED(8, "budget", "the retry budget"),
     COUNT(fleet_exchanges, "exchanges with the fleet's bucket"),
-    {{"peak_fleet_exchanges_1s", "", "most exchanges in a second", false}, count, FIELD(fleet_peak)},
+    {{"peak_fleet_exchanges_1s", "", "most exchanges in a second", false}, result_count, FIELD(fleet_peak)},
     COUNT(fleet_lost, "exchanges without a reply in time"),
     {{"fleet_leased", "", "tokens granted by the bucket, minus those returned", false},
-     tokens,
+     result_tokens,
      FIELD(fleet_leased_milli)},
     {{"fleet_earned", "", "tokens earned by calls and reported to the bucket", false},
-     tokens,
+     result_tokens,
      FIELD(fleet_earned_milli)},
     OTHER(fleet_disconnected_s, "s", "time without a lease, summed over instances"),
     COUNT(events, "events of the simulation"),

@@ -33,7 +33,7 @@ const char *sim_number_fixed(char text[SIM_NUMBER_SIZE], double value, unsigned 
     return text;
 }
 
-static bool is_whole(double size)
+static bool is_integer(double size)
 {
     return size < TOO_LARGE && (double)(uint64_t)size >= size;
 }
@@ -42,8 +42,8 @@ const char *sim_number(char text[SIM_NUMBER_SIZE], double value)
 {
     double size = fabs(value);
     unsigned digits = 0;
-    if (!is_whole(size))
-        for (double least = 1e5; digits < DIGITS_MAX && size < least; least /= 10)
+    if (!is_integer(size))
+        for (double min = 1e5; digits < DIGITS_MAX && size < min; min /= 10)
             digits++;
     sim_number_fixed(text, value, digits);
     if (digits > 0) {

@@ -224,7 +224,7 @@ static void draw_series(FILE *out, const struct sim_batch *batch, size_t row, co
     conf_duration_format(bin, r->bin_ns);
     snprintf(id, sizeof id, "series-%zu", row);
     for (size_t i = 0; i < series[0].count; i++)
-        is_cut = is_cut || arrivals[i] > scale.most || served[i] > scale.most;
+        is_cut = is_cut || arrivals[i] > scale.max || served[i] > scale.max;
     char every[64] = "";
     if (step > 1)
         snprintf(every, sizeof every, ", the highest of every %zu", step);
@@ -244,7 +244,7 @@ static void draw_series(FILE *out, const struct sim_batch *batch, size_t row, co
                                            .place = place,
                                            .x_step = (double)r->bin_ns * (double)step / axis.unit_ns,
                                            .x_most = (double)axis.length_ns / axis.unit_ns,
-                                           .y_most = scale.most,
+                                           .y_most = scale.max,
                                            .y_root = scale.root,
                                            .bands = bands,
                                            .band_count = world_bands(bands, &batch_row(batch, row)->world, &axis),

@@ -248,13 +248,13 @@ static void bucket_truncate(struct sim_queue *queue, uint32_t level, uint32_t di
 
 static key_word chunks_least_key(const struct chunk *chunk, const struct sim_event *end)
 {
-    key_word least = event_key(&chunk->event[0]);
+    key_word min = event_key(&chunk->event[0]);
     for (; chunk; chunk = chunk->below, end = chunk ? chunk->event + CHUNK_EVENTS : NULL)
         for (const struct sim_event *event = chunk->event; event < end; event++) {
             key_word key = event_key(event);
-            least = key < least ? key : least;
+            min = key < min ? key : min;
         }
-    return least;
+    return min;
 }
 
 /* Inserts the events of the lowest bucket again, with the least of them as base. */
@@ -294,39 +294,39 @@ static void insertion_sort(struct sim_event *event, size_t n)
 
 /* Range of the keys, and whether they are sorted already. */
 struct extent {
-    key_word least, most;
+    key_word min, max;
     bool sorted;
 };
 
 static struct extent extent_of(const struct sim_event *event, size_t n)
 {
     struct extent extent = {event_key(event), event_key(event), true};
-    key_word last = extent.least;
+    key_word last = extent.min;
     for (size_t i = 1; i < n; i++) {
         key_word key = event_key(&event[i]);
         extent.sorted &= last <= key;
-        extent.least = key < extent.least ? key : extent.least;
-        extent.most = key > extent.most ? key : extent.most;
+        extent.min = key < extent.min ? key : extent.min;
+        extent.max = key > extent.max ? key : extent.max;
         last = key;
     }
     return extent;
 }
 
-/* Maps a half of a key to slots of 2^shift, counted from `least`: an event in a later slot comes later. */
+/* Maps a half of a key to slots of 2^shift, counted from `min`: an event in a later slot comes later. */
 struct ruler {
     bool by_time;
-    uint64_t least;
+    uint64_t min;
     uint32_t shift;
 };
 
 /* Chooses at least n slots, up to SLOTS, for keys that are not all equal. */
 static struct ruler ruler_for(const struct extent *extent, size_t n)
 {
-    uint64_t length = (uint64_t)(extent->most >> 64) - (uint64_t)(extent->least >> 64);
-    struct ruler ruler = {.by_time = length > 0, .least = (uint64_t)(extent->least >> 64)};
+    uint64_t length = (uint64_t)(extent->max >> 64) - (uint64_t)(extent->min >> 64);
+    struct ruler ruler = {.by_time = length > 0, .min = (uint64_t)(extent->min >> 64)};
     if (!ruler.by_time) {
-        ruler.least = (uint64_t)extent->least;
-        length = (uint64_t)extent->most - ruler.least;
+        ruler.min = (uint64_t)extent->min;
+        length = (uint64_t)extent->max - ruler.min;
     }
     uint32_t bits = 64 - (uint32_t)__builtin_clzll(n), length_bits = 64 - (uint32_t)__builtin_clzll(length);
     bits = bits < SLOT_BITS ? bits : SLOT_BITS;
@@ -337,7 +337,7 @@ static struct ruler ruler_for(const struct extent *extent, size_t n)
 static inline size_t ruler_slot(const struct ruler *ruler, const struct sim_event *event)
 {
     uint64_t half = ruler->by_time ? (uint64_t)event->at_ns : event_tie(event);
-    return (size_t)((half - ruler->least) >> ruler->shift);
+    return (size_t)((half - ruler->min) >> ruler->shift);
 }
 
 /* Sorts the events by slot (counting sort); end[i] becomes the end of slot i. */

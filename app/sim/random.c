@@ -28,13 +28,13 @@ static uint64_t bits_next(uint64_t bits)
 }
 
 /* Lemire's method, as in the engine: scale by multiplication, and reject the products that would bias the result. */
-uint64_t sim_bits_to_range(uint64_t bits, uint64_t most)
+uint64_t sim_bits_to_range(uint64_t bits, uint64_t max)
 {
-    uint64_t range = most + 1;
+    uint64_t range = max + 1;
     if (range == 0)
         return bits;
     if (bits * range < range) {
-        uint64_t unfair = (UINT64_MAX - most) % range; /* 2^64 mod range */
+        uint64_t unfair = (UINT64_MAX - max) % range; /* 2^64 mod range */
         while (bits * range < unfair)
             bits = bits_next(bits);
     }

@@ -46,20 +46,20 @@ size_t sim_batch_plotted_metric(const struct sim_batch *batch)
 /* The largest value has four significant digits and the smallest two, with at most four decimals; counts have none. */
 unsigned sim_batch_digits(const struct sim_batch *batch, size_t metric)
 {
-    double most = 0, least = HUGE_VAL;
-    bool whole = true;
+    double max = 0, min = HUGE_VAL;
+    bool all_integers = true;
     for (size_t i = 0; i < batch->rows; i++) {
         const struct sim_figure *f = sim_batch_figure(batch, i, metric);
         double size = fabs(f->mean);
         if (isnan(size))
             continue;
-        most = size > most ? size : most;
-        least = size > 0 && size < least ? size : least;
-        whole = whole && (double)(uint64_t)size >= size && (double)(uint64_t)f->half >= f->half;
+        max = size > max ? size : max;
+        min = size > 0 && size < min ? size : min;
+        all_integers = all_integers && (double)(uint64_t)size >= size && (double)(uint64_t)f->half >= f->half;
     }
-    unsigned digits = most < 10 ? 3 : most < 100 ? 2 : most < 1000 ? 1 : 0;
-    unsigned needed = least < 0.01 ? 4 : least < 0.1 ? 3 : least < 1 ? 2 : least < 10 ? 1 : 0;
-    return whole ? 0 : digits > needed ? digits : needed;
+    unsigned digits = max < 10 ? 3 : max < 100 ? 2 : max < 1000 ? 1 : 0;
+    unsigned needed = min < 0.01 ? 4 : min < 0.1 ? 3 : min < 1 ? 2 : min < 10 ? 1 : 0;
+    return all_integers ? 0 : digits > needed ? digits : needed;
 }
 
 static bool metric_is_share(const char *name)
@@ -73,12 +73,12 @@ static bool metric_is_share(const char *name)
 
 double sim_batch_bar_max(const struct sim_batch *batch, size_t metric)
 {
-    double most = 0;
+    double max = 0;
     for (size_t i = 0; i < batch->rows; i++) {
         double mean = sim_batch_figure(batch, i, metric)->mean;
-        most = mean > most ? mean : most;
+        max = mean > max ? mean : max;
     }
-    return most <= 0 || metric_is_share(sim_metric(metric)->name) ? 1 : most;
+    return max <= 0 || metric_is_share(sim_metric(metric)->name) ? 1 : max;
 }
 
 void sim_flag_text(char *text, size_t size, const struct sim_batch *batch, const struct sim_figure *figure)
@@ -244,19 +244,19 @@ bool sim_batch_has_one_loop(const struct sim_batch *batch)
 
 const char *sim_bin_width_text(char text[SIM_REPORT_TEXT_MAX], const struct sim_batch *batch)
 {
-    int64_t least_ns = INT64_MAX, most_ns = 0;
-    char least[CONF_VALUE_SIZE], most[CONF_VALUE_SIZE];
+    int64_t min_ns = INT64_MAX, max_ns = 0;
+    char min[CONF_VALUE_SIZE], max[CONF_VALUE_SIZE];
     for (size_t i = 0; i < batch->rows; i++) {
         int64_t ns = batch->row[i].result.bin_ns;
-        least_ns = ns < least_ns ? ns : least_ns;
-        most_ns = ns > most_ns ? ns : most_ns;
+        min_ns = ns < min_ns ? ns : min_ns;
+        max_ns = ns > max_ns ? ns : max_ns;
     }
-    conf_duration_format(least, least_ns);
-    conf_duration_format(most, most_ns);
-    if (least_ns >= most_ns)
-        snprintf(text, SIM_REPORT_TEXT_MAX, "%s", most);
+    conf_duration_format(min, min_ns);
+    conf_duration_format(max, max_ns);
+    if (min_ns >= max_ns)
+        snprintf(text, SIM_REPORT_TEXT_MAX, "%s", max);
     else
-        snprintf(text, SIM_REPORT_TEXT_MAX, "%s to %s", least, most);
+        snprintf(text, SIM_REPORT_TEXT_MAX, "%s to %s", min, max);
     return text;
 }
 

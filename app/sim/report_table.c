@@ -97,8 +97,8 @@ static void table_put_label(const struct table *t, const char *text, unsigned wi
 {
     unsigned length = text_length(text), used = 0;
     const char *dots = t->style->utf8 ? "…" : "...";
-    unsigned keep = length > width ? width - text_length(dots) : length;
-    for (; used < keep && *text != '\0'; used++)
+    unsigned kept = length > width ? width - text_length(dots) : length;
+    for (; used < kept && *text != '\0'; used++)
         text = table_put_character(t, text);
     if (length > width) {
         fputs(dots, t->out);
@@ -281,13 +281,13 @@ static bool table_has_series(const struct table *t)
 
 static int64_t table_longest_ns(const struct table *t)
 {
-    int64_t most_ns = 1;
+    int64_t max_ns = 1;
     for (size_t i = 0; i < t->batch->rows; i++) {
         const struct sim_result *r = &t->batch->row[i].result;
         int64_t ns = (int64_t)r->points * r->bin_ns;
-        most_ns = ns > most_ns ? ns : most_ns;
+        max_ns = ns > max_ns ? ns : max_ns;
     }
-    return most_ns;
+    return max_ns;
 }
 
 /* Returns the height of a value in eighths of `whole`; at least one if the value is above 0. */
@@ -318,10 +318,10 @@ static void table_draw_series(const struct table *t, size_t row)
     for (unsigned i = 0; i < t->picture; i++) {
         size_t from = (size_t)(all_ns / r->bin_ns * i / t->picture),
                to = (size_t)(all_ns / r->bin_ns * (i + 1) / t->picture);
-        uint64_t most = 0;
+        uint64_t max = 0;
         for (size_t j = from; j < r->points && (j == from || j < to); j++)
-            most = r->point[j].arrivals > most ? r->point[j].arrivals : most;
-        level[i] = table_eighths(t, (double)most, 1);
+            max = r->point[j].arrivals > max ? r->point[j].arrivals : max;
+        level[i] = table_eighths(t, (double)max, 1);
         last = level[i] > 0 ? i + 1 : last;
     }
     for (unsigned i = 0; i < last; i++)
@@ -397,18 +397,18 @@ static void table_put_block(const struct table *t, size_t from, size_t count)
 
 static void table_put_picture_caption(const struct table *t)
 {
-    char text[SIM_REPORT_TEXT_MAX], most[SIM_NUMBER_SIZE], time[CONF_VALUE_SIZE], bucket[SIM_REPORT_TEXT_MAX],
+    char text[SIM_REPORT_TEXT_MAX], max[SIM_NUMBER_SIZE], time[CONF_VALUE_SIZE], bucket[SIM_REPORT_TEXT_MAX],
         cut[96] = "";
     size_t plot = sim_batch_plotted_metric(t->batch);
-    if (t->scale.highest > t->scale.most)
-        snprintf(cut, sizeof cut, ", drawn no higher than %s", sim_number(most, t->scale.most));
+    if (t->scale.highest > t->scale.max)
+        snprintf(cut, sizeof cut, ", drawn no higher than %s", sim_number(max, t->scale.max));
     if (table_has_series(t))
         snprintf(text, sizeof text, "Right: arrivals over time, 0 to %s; the highest are %s per %.60s%s%s.",
-                 conf_duration_format(time, table_longest_ns(t)), sim_number(most, t->scale.highest),
+                 conf_duration_format(time, table_longest_ns(t)), sim_number(max, t->scale.highest),
                  sim_bin_width_text(bucket, t->batch), cut, t->scale.root ? " (square-root scale)" : "");
     else
         snprintf(text, sizeof text, "Right: %s, 0 to %s.", sim_metric(plot)->name,
-                 sim_number_fixed(most, t->scale.most, sim_batch_digits(t->batch, plot)));
+                 sim_number_fixed(max, t->scale.max, sim_batch_digits(t->batch, plot)));
     table_put_paragraph(t, text, 0, 0);
 }
 
@@ -538,7 +538,7 @@ static struct sim_scale table_scale(const struct table *t)
 {
     if (table_has_series(t))
         return sim_scale_of_arrivals(t->batch);
-    return (struct sim_scale){.most = sim_batch_bar_max(t->batch, sim_batch_plotted_metric(t->batch))};
+    return (struct sim_scale){.max = sim_batch_bar_max(t->batch, sim_batch_plotted_metric(t->batch))};
 }
 
 void sim_report_table(FILE *out, const struct sim_batch *batch, const struct sim_table_style *style)

@@ -13,7 +13,7 @@
 
 /* The largest count in a bin of a width, and when that bin begins. */
 struct sim_peak {
-    uint64_t most;
+    uint64_t max;
     int64_t at_ns;
 };
 

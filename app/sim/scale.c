@@ -51,24 +51,24 @@ static struct tops tops_of(const struct sim_result *r, double (*at)(const struct
 
 bool sim_scale_needs_root(const double *tops, size_t count)
 {
-    double least = HUGE_VAL, most = 0;
+    double min = HUGE_VAL, max = 0;
     for (size_t i = 0; i < count; i++) {
-        least = tops[i] > 0 && tops[i] < least ? tops[i] : least;
-        most = tops[i] > most ? tops[i] : most;
+        min = tops[i] > 0 && tops[i] < min ? tops[i] : min;
+        max = tops[i] > max ? tops[i] : max;
     }
-    return most > ROOT_RATIO * least;
+    return max > ROOT_RATIO * min;
 }
 
 /* Returns the highest value not far above the usual. */
 static double highest_near_usual(const struct sim_batch *batch, double usual, double (*at)(const struct sim_point *))
 {
-    double most = usual;
+    double max = usual;
     for (size_t i = 0; i < batch->rows; i++)
         for (size_t j = 0; j < batch->row[i].result.points; j++) {
             double top = at(&batch->row[i].result.point[j]);
-            most = top > most && top <= NEAR * usual ? top : most;
+            max = top > max && top <= NEAR * usual ? top : max;
         }
-    return most;
+    return max;
 }
 
 static struct sim_scale scale_of(const struct sim_batch *batch, double (*at)(const struct sim_point *))
@@ -81,11 +81,11 @@ static struct sim_scale scale_of(const struct sim_batch *batch, double (*at)(con
         usual = tops.usual > usual ? tops.usual : usual;
         top[i] = tops.highest;
     }
-    scale.most = usual > 0 && scale.highest > CUT_RATIO * usual ? highest_near_usual(batch, usual, at) : scale.highest;
+    scale.max = usual > 0 && scale.highest > CUT_RATIO * usual ? highest_near_usual(batch, usual, at) : scale.highest;
     for (size_t i = 0; i < batch->rows; i++)
-        top[i] = top[i] < scale.most ? top[i] : scale.most;
+        top[i] = top[i] < scale.max ? top[i] : scale.max;
     scale.root = sim_scale_needs_root(top, batch->rows);
-    scale.most = scale.most > 0 ? scale.most : 1;
+    scale.max = scale.max > 0 ? scale.max : 1;
     return scale;
 }
 
@@ -101,7 +101,7 @@ struct sim_scale sim_scale_of_series(const struct sim_batch *batch)
 
 double sim_scale_fraction(const struct sim_scale *scale, double value)
 {
-    double part = value > 0 ? value / scale->most : 0;
+    double part = value > 0 ? value / scale->max : 0;
     part = part < 1 ? part : 1;
     return scale->root ? sqrt(part) : part;
 }

@@ -8,8 +8,8 @@
 #include "batch.h"
 
 struct sim_scale {
-    double most;    /* end of the scale; above 0 */
-    double highest; /* the highest value; above `most` if bins are cut */
+    double max;     /* end of the scale; above 0 */
+    double highest; /* the highest value; above `max` if bins are cut */
     bool root;
 };
 

@@ -175,10 +175,10 @@ static void report_settings(struct sim_builder *b)
 static void scenario_set_name(struct sim_scenario *scenario, const char *file)
 {
     const char *slash = strrchr(file, '/'), *base = slash != NULL ? slash + 1 : file;
-    size_t length = strlen(base), most = sizeof scenario->name - 1;
+    size_t length = strlen(base), max = sizeof scenario->name - 1;
     if (length > 4 && strcmp(base + length - 4, ".ini") == 0)
         length -= 4;
-    snprintf(scenario->name, sizeof scenario->name, "%.*s", (int)(length < most ? length : most), base);
+    snprintf(scenario->name, sizeof scenario->name, "%.*s", (int)(length < max ? length : max), base);
 }
 
 /* Splits the list of columns; the names were checked when they were read. */

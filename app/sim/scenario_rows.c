@@ -147,16 +147,16 @@ static const struct sim_setting *row_blamed_setting(const struct row_builder *m,
 
 static void row_check_policy(struct row_builder *m, const struct conf_policy *policy)
 {
-    struct conf_problem wrong;
+    struct conf_problem problem;
     char value[256];
-    if (conf_pair_check(&policy->pair, &wrong))
+    if (conf_pair_check(&policy->pair, &problem))
         return;
-    const struct sim_setting *setting = row_blamed_setting(m, wrong.field);
-    if (wrong.field == NULL || setting->policy_key.field == wrong.field)
-        sim_setting_report(setting, m->b->diagnostics, "must be %s (in policy %s)", wrong.want, policy->name);
+    const struct sim_setting *setting = row_blamed_setting(m, problem.field);
+    if (problem.field == NULL || setting->policy_key.field == problem.field)
+        sim_setting_report(setting, m->b->diagnostics, "must be %s (in policy %s)", problem.want, policy->name);
     else
-        sim_setting_report(setting, m->b->diagnostics, "%s of policy %s would be %s: must be %s", wrong.field->key,
-                           policy->name, conf_field_format(value, wrong.field, &policy->pair), wrong.want);
+        sim_setting_report(setting, m->b->diagnostics, "%s of policy %s would be %s: must be %s", problem.field->key,
+                           policy->name, conf_field_format(value, problem.field, &policy->pair), problem.want);
 }
 
 /* Returns a copy of the policy with the row's policy settings applied; a policy used in two places is copied once. */
@@ -239,13 +239,13 @@ static void row_set_label(struct row_builder *m)
         used += (size_t)snprintf(swept + used, sizeof swept - used, "%s%s=%.255s", i > 0 ? ", " : "",
                                  m->swept[i]->origin.key, m->swept[i]->value);
     const char *name = m->variation != NULL ? m->variation->name : row->world.clients[0].policy;
-    size_t length = strlen(name), most = sizeof row->name - 1;
-    snprintf(row->name, sizeof row->name, "%s", name + (length > most ? length - most : 0));
+    size_t length = strlen(name), max = sizeof row->name - 1;
+    snprintf(row->name, sizeof row->name, "%s", name + (length > max ? length - max : 0));
     bool both = m->variation != NULL && used > 0;
-    int whole =
+    int label_length =
         snprintf(row->label, sizeof row->label, "%s%s%s", both || used == 0 ? row->name : "", both ? ", " : "", swept);
     snprintf(row->swept, sizeof row->swept, "%.*s", (int)sizeof row->swept - 1, swept);
-    if ((size_t)whole >= sizeof row->label)
+    if ((size_t)label_length >= sizeof row->label)
         sim_setting_report(m->swept[0], m->b->diagnostics, "the row label would be too long: use shorter values");
 }
 

@@ -71,14 +71,14 @@ static void section_report_duplicate(struct sim_builder *b, const struct sim_sec
 
 /* Adds an element of a part. Returns false after reporting a mistake. */
 static bool section_declare_element(struct sim_builder *b, const struct sim_section *s, enum sim_part part,
-                                    uint32_t most)
+                                    uint32_t max)
 {
     uint32_t *count = part == SIM_PART_CLIENTS   ? &b->base.groups
                       : part == SIM_PART_SERVICE ? &b->base.services
                                                  : &b->base.outages;
-    char *name = part == SIM_PART_CLIENTS   ? b->base.clients[*count % most].name
-                 : part == SIM_PART_SERVICE ? b->base.service[*count % most].name
-                                            : b->base.outage[*count % most].name;
+    char *name = part == SIM_PART_CLIENTS   ? b->base.clients[*count % max].name
+                 : part == SIM_PART_SERVICE ? b->base.service[*count % max].name
+                                            : b->base.outage[*count % max].name;
     if (!section_name_is_valid(s->name, false)) {
         section_report(b, s, "the name must have 1 to 63 letters, digits, _ and -");
         return false;
@@ -88,9 +88,9 @@ static bool section_declare_element(struct sim_builder *b, const struct sim_sect
             section_report_duplicate(b, s, b->line[part][i]);
             return false;
         }
-    if (*count == most) {
+    if (*count == max) {
         char problem[64];
-        snprintf(problem, sizeof problem, "at most %u such sections are allowed", most);
+        snprintf(problem, sizeof problem, "at most %u such sections are allowed", max);
         section_report(b, s, problem);
         return false;
     }
@@ -446,8 +446,8 @@ static void override_name_policies(struct sim_builder *b)
         for (size_t j = 0; j < b->variations; j++)
             if (j != i && strcmp(b->variation[j].policy->name, one->policy->name) == 0)
                 name = one->policy_name;
-        size_t length = strlen(name), most = sizeof one->name - 1;
-        snprintf(one->name, sizeof one->name, "%s", name + (length > most ? length - most : 0));
+        size_t length = strlen(name), max = sizeof one->name - 1;
+        snprintf(one->name, sizeof one->name, "%s", name + (length > max ? length - max : 0));
     }
 }
 

@@ -10,8 +10,8 @@
 
 #include "scenario.h"
 
-static struct sim_scenario *read_file(const char *path, const struct sim_overrides *overrides,
-                                      char errors[CONF_ERROR_MAX])
+static struct sim_scenario *scenario_read_file(const char *path, const struct sim_overrides *overrides,
+                                               char errors[CONF_ERROR_MAX])
 {
     char name[CONF_PATH_MAX];
     size_t length = 0;
@@ -49,7 +49,7 @@ struct sim_scenario *sim_scenario_read(const char *name, const struct sim_overri
     const struct sim_entry *entry;
     errors[0] = '\0';
     if (strcmp(name, "-") == 0 || strpbrk(name, "/.") != NULL)
-        return read_file(name, overrides, errors);
+        return scenario_read_file(name, overrides, errors);
     for (size_t i = 0; (entry = sim_catalogue(i)) != NULL; i++) {
         char file[SIM_NAME_MAX + 8];
         if (strcmp(entry->name, name) != 0)

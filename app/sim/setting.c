@@ -92,9 +92,8 @@ static const char *nearest_path(char text[SIM_KEY_MAX], const char *path)
     unsigned distance = 0;
     for (size_t pass = 0; pass < 2; pass++)
         for (size_t i = 0; (field = sim_field(i)) != NULL; i++) {
-            char whole[SIM_KEY_MAX];
-            conf_suggestion_consider(&near, pass == 0 ? sim_key_path(whole, field, "") : field->key.key,
-                                     field->key.key);
+            char path_text[SIM_KEY_MAX];
+            conf_suggestion_consider(&near, pass == 0 ? sim_key_path(path_text, field, "") : field->key.key, field->key.key);
             if (near.found != NULL && (best == NULL || near.distance < distance)) {
                 best = field;
                 distance = near.distance;

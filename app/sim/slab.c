@@ -12,7 +12,7 @@
 
 /* Asks for huge pages: with many millions of calls most of the time goes into TLB misses. Not for the first chunk, of
  * which a small world uses only a part. */
-static unsigned char *new_chunk(size_t size, bool first)
+static unsigned char *slab_new_chunk(size_t size, bool first)
 {
     void *chunk = NULL;
     if (os_memory_refused() || posix_memalign(&chunk, HUGE_PAGE, size << SIM_SLAB_CHUNK_BITS) != 0)
@@ -22,13 +22,13 @@ static unsigned char *new_chunk(size_t size, bool first)
     return chunk;
 }
 
-static bool grow(struct sim_slab *slab)
+static bool slab_grow(struct sim_slab *slab)
 {
     unsigned char **chunk = os_memory_refused() ? NULL : realloc(slab->chunk, (slab->chunks + 1) * sizeof *chunk);
     if (chunk == NULL)
         return false;
     slab->chunk = chunk;
-    chunk[slab->chunks] = new_chunk(slab->size, slab->chunks == 0);
+    chunk[slab->chunks] = slab_new_chunk(slab->size, slab->chunks == 0);
     if (chunk[slab->chunks] == NULL)
         return false;
     slab->chunks++;
@@ -42,7 +42,7 @@ uint32_t sim_slab_alloc(struct sim_slab *slab)
         memcpy(&slab->free, (unsigned char *)sim_slab_at(slab, i) + slab->link_offset, sizeof slab->free);
     else {
         i = slab->high_water;
-        if (i == slab->chunks << SIM_SLAB_CHUNK_BITS && (i >= slab->count_max || !grow(slab)))
+        if (i == slab->chunks << SIM_SLAB_CHUNK_BITS && (i >= slab->count_max || !slab_grow(slab)))
             return SIM_NONE;
         slab->high_water++;
     }

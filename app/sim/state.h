@@ -275,7 +275,7 @@ void sim_service_arrive(struct sim_state *state, uint32_t request, enum sim_step
 void sim_service_served(struct sim_state *state, uint32_t request);
 
 /* Handles the end of a downstream call that this request made. */
-void sim_service_call_ended(struct sim_state *state, uint32_t request, bool well);
+void sim_service_call_ended(struct sim_state *state, uint32_t request, bool succeeded);
 
 /* Returns the shard of the service that a call with this seed belongs to. */
 uint32_t sim_service_shard(const struct sim_world *world, uint32_t service, uint64_t seed);
@@ -318,6 +318,6 @@ void sim_stats_count_call(struct sim_state *state);
 void sim_stats_count_attempt(struct sim_state *state, const struct bide_verdict *verdict);
 void sim_stats_count_probe(struct sim_state *state);
 void sim_stats_count_call_end(struct sim_state *state, const struct bide_verdict *verdict);
-void sim_stats_count_user(struct sim_state *state, int64_t began_ns, bool well);
+void sim_stats_count_user(struct sim_state *state, int64_t began_ns, bool succeeded);
 
 #endif

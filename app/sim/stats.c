@@ -125,7 +125,7 @@ static void series_advance(struct sim_state *state)
 
 static void peak_update(struct sim_peak *peak, uint64_t count, int64_t at_ns)
 {
-    if (count > peak->most)
+    if (count > peak->max)
         *peak = (struct sim_peak){count, at_ns};
 }
 

@@ -401,8 +401,8 @@ static double clients_calls_max(const struct sim_world *world, const struct sim_
         rate = (double)c->end_rate_micro > rate ? (double)c->end_rate_micro : rate;
     }
     calls = rate / 1e6 * seconds * c->fanout;
-    double most = (double)c->calls * c->fanout; /* `calls` limits users */
-    return c->calls > 0 && most < calls ? most : calls;
+    double max = (double)c->calls * c->fanout; /* `calls` limits users */
+    return c->calls > 0 && max < calls ? max : calls;
 }
 
 static void check_clients(struct faults *f)
@@ -445,14 +445,14 @@ static void check_call_cycle(struct faults *f, uint32_t i)
 {
     const struct sim_world *world = f->world;
     int32_t at = (int32_t)i;
-    uint32_t least = i;
+    uint32_t min = i;
     for (uint32_t steps = 0; steps < world->services; steps++) {
         at = world->service[at].calls;
         if (at < 0)
             return;
-        least = (uint32_t)at < least ? (uint32_t)at : least;
+        min = (uint32_t)at < min ? (uint32_t)at : min;
         if (at == (int32_t)i) {
-            if (least == i)
+            if (min == i)
                 fault_add(f, SIM_PART_SERVICE, i, "calls",
                           "must not form a cycle: set calls = none in one of these services");
             return;

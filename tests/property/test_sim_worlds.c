@@ -38,19 +38,18 @@ static bool once_in(struct dice *dice, uint64_t sides)
     return roll(dice, sides) == 0;
 }
 
-static int64_t some_time(struct dice *dice, int64_t most_ns)
+static int64_t some_time(struct dice *dice, int64_t max_ns)
 {
     static const int64_t units_ns[] = {1, MS, 10 * MS, 100 * MS};
     int64_t unit_ns = units_ns[roll(dice, 4)];
-    return (int64_t)roll(dice, (uint64_t)(most_ns / unit_ns) + 1) *
-           unit_ns; /* round numbers, so that events coincide */
+    return (int64_t)roll(dice, (uint64_t)(max_ns / unit_ns) + 1) * unit_ns; /* round numbers, so that events coincide */
 }
 
-static struct sim_distribution some_shape(struct dice *dice, int64_t most_ns)
+static struct sim_distribution some_shape(struct dice *dice, int64_t max_ns)
 {
     struct sim_distribution dist = {.shape = (enum sim_shape)roll(dice, 5)};
-    dist.a_ns = some_time(dice, most_ns);
-    dist.b_ns = dist.a_ns + some_time(dice, most_ns);
+    dist.a_ns = some_time(dice, max_ns);
+    dist.b_ns = dist.a_ns + some_time(dice, max_ns);
     dist.ppm = (uint32_t)roll(dice, 1000001);
     if (once_in(dice, 3))
         dist = (struct sim_distribution){.shape = SIM_FIXED};
@@ -216,7 +215,7 @@ static void every_call_ends_once(uint64_t number, const struct sim_result *r)
         r->reason[BIDE_REASON_CANCELLED] == 0);
     LAW(r->attempts >= r->retries + r->hedges && r->attempts - r->retries - r->hedges <= r->calls);
     LAW(r->users <= r->calls && r->users_succeeded <= r->users && r->latency.total == r->users_succeeded);
-    LAW(r->latency.most_ns <= r->ended_ns);
+    LAW(r->latency.max_ns <= r->ended_ns);
 }
 
 /* In worlds without layers, attempts of clients arrive unless they are lost or wait for a connection; a call succeeds
@@ -261,12 +260,12 @@ static void the_series_adds_up(uint64_t number, const struct sim_result *r)
     LAW(SUM(gave_up) == r->gave_up);
     for (size_t w = 0; w < SIM_BIN_WIDTHS; w++) {
         const struct sim_peaks *p = &r->peak[w];
-        LAW(p->arrivals.most <= r->arrivals && (p->arrivals.most > 0) == (r->arrivals > 0));
-        LAW(p->retries.most <= p->arrivals.most);
-        LAW(p->served.most <= r->served && (p->served.most > 0) == (r->served > 0));
-        LAW(w == 0 || p->arrivals.most >= r->peak[w - 1].arrivals.most);
-        LAW(w == 0 || p->served.most <= r->peak[w - 1].served.most * (uint64_t)(p->width_ns / p[-1].width_ns));
-        LAW(p->probes.most <= r->probes && (p->probes.most > 0) == (r->probes > 0));
+        LAW(p->arrivals.max <= r->arrivals && (p->arrivals.max > 0) == (r->arrivals > 0));
+        LAW(p->retries.max <= p->arrivals.max);
+        LAW(p->served.max <= r->served && (p->served.max > 0) == (r->served > 0));
+        LAW(w == 0 || p->arrivals.max >= r->peak[w - 1].arrivals.max);
+        LAW(w == 0 || p->served.max <= r->peak[w - 1].served.max * (uint64_t)(p->width_ns / p[-1].width_ns));
+        LAW(p->probes.max <= r->probes && (p->probes.max > 0) == (r->probes > 0));
         LAW(p->arrivals.at_ns % p->width_ns == 0);
     }
 }
@@ -274,9 +273,9 @@ static void the_series_adds_up(uint64_t number, const struct sim_result *r)
 /* Returns the cost of the cheapest retry or hedge. */
 static uint64_t cheapest_milli(const struct bide_budget_config *budget)
 {
-    uint64_t least = budget->cost_milli;
-    least = budget->cost_throttled_milli < least ? budget->cost_throttled_milli : least;
-    return budget->cost_timeout_milli < least ? budget->cost_timeout_milli : least;
+    uint64_t min = budget->cost_milli;
+    min = budget->cost_throttled_milli < min ? budget->cost_throttled_milli : min;
+    return budget->cost_timeout_milli < min ? budget->cost_timeout_milli : min;
 }
 
 /* If all groups lease: every retry is covered by tokens that the bucket granted or that were refilled locally while

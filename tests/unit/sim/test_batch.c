@@ -122,8 +122,8 @@ static void several_seeds_have_mean_extremes_and_student_t_interval(void **state
                      0);
     const struct sim_figure *f = figure(&batch, 0, "calls");
     assert_near(f->mean, 13);
-    assert_near(f->least, 11);
-    assert_near(f->most, 15);
+    assert_near(f->min, 11);
+    assert_near(f->max, 15);
     assert_near(f->half, 2.77645 * sqrt(2.5 / 5));
     assert_int_equal(f->count, 5);
     sim_batch_free(&batch);

@@ -38,10 +38,9 @@ static size_t metric(const char *name)
     return m;
 }
 
-static void set_figure(size_t row, const char *name, double least, double mean, double most)
+static void set_figure(size_t row, const char *name, double min, double mean, double max)
 {
-    row_result[row].figure[metric(name)] =
-        (struct sim_figure){mean, 0, least, most, isnan(mean) ? 0 : batch.plan.seeds};
+    row_result[row].figure[metric(name)] = (struct sim_figure){mean, 0, min, max, isnan(mean) ? 0 : batch.plan.seeds};
 }
 
 /* Rows: fifo at two rates, and lifo; a single seed. */

@@ -57,10 +57,10 @@ static double retries(const char *name)
     return (double)row_result(name, ALL)->retries;
 }
 
-static void assert_between(const char *what, double value, double least, double most)
+static void assert_between(const char *what, double value, double min, double max)
 {
-    if (!(value >= least && value <= most))
-        fail_msg("%s: %.6g is not from %.6g to %.6g (seed %llu)", what, value, least, most,
+    if (!(value >= min && value <= max))
+        fail_msg("%s: %.6g is not from %.6g to %.6g (seed %llu)", what, value, min, max,
                  (unsigned long long)GOLDEN_SEED);
 }
 

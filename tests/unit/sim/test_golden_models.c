@@ -194,12 +194,12 @@ struct spread {
     double mean, deviation;
 };
 
-/* Attempts until the first success, `most` at most: the product of all layers for a call. */
-static struct spread tries(double p, unsigned most)
+/* Attempts until the first success, `max` at most: the product of all layers for a call. */
+static struct spread tries(double p, unsigned max)
 {
     double mean = 0, square = 0, left = 1;
-    for (unsigned n = 1; n <= most; n++) {
-        double here = n < most ? left * (1 - p) : left;
+    for (unsigned n = 1; n <= max; n++) {
+        double here = n < max ? left * (1 - p) : left;
         mean += n * here;
         square += (double)n * n * here;
         left *= p;
@@ -211,7 +211,7 @@ static void retries_of_layers_follow_the_truncated_geometric_distribution(void *
 {
     static const struct {
         const char *name;
-        unsigned most;
+        unsigned max;
     } chain[] = {{"3x3", 27}, {"4x3", 64}, {"3x5", 243}, {"top-only", 3}};
     static const struct {
         const char *fail;
@@ -221,7 +221,7 @@ static void retries_of_layers_follow_the_truncated_geometric_distribution(void *
     for (size_t i = 0; i < COUNT(chain) * COUNT(leaf); i++) {
         char label[SIM_LABEL_MAX];
         size_t c = i / COUNT(leaf), l = i % COUNT(leaf);
-        struct spread want = tries(leaf[l].p, chain[c].most);
+        struct spread want = tries(leaf[l].p, chain[c].max);
         (void)snprintf(label, sizeof label, "%s, service.leaf.fail=%s", chain[c].name, leaf[l].fail);
         golden_near(label, golden(scenario, label, "amplification"), want.mean, 4 * want.deviation / sqrt(1000));
     }

@@ -57,11 +57,11 @@ static void published_tails_follow_from_the_leaf_distribution(void **state)
 static void check_quantile(const struct sim_result *result, const char *metric, double rank, double hedge_ms)
 {
     double users = golden_figure(result, "users"), off = (4 * sqrt(rank * (1 - rank) * users) + 4) / users;
-    double value = golden_figure(result, metric), least = users_quantile(rank - off, hedge_ms);
-    double most = rank + off < 1 ? users_quantile(rank + off, hedge_ms) : 20000;
-    if (!(value >= least * (1 - 1.0 / 256) && value <= most * (1 + 1.0 / 256)))
+    double value = golden_figure(result, metric), min = users_quantile(rank - off, hedge_ms);
+    double max = rank + off < 1 ? users_quantile(rank + off, hedge_ms) : 20000;
+    if (!(value >= min * (1 - 1.0 / 256) && value <= max * (1 + 1.0 / 256)))
         fail_msg("%s is %.4g ms with a hedge after %g ms; expected %.4g to %.4g (seed %llu)", metric, value, hedge_ms,
-                 least, most, (unsigned long long)GOLDEN_SEED);
+                 min, max, (unsigned long long)GOLDEN_SEED);
 }
 
 static const char *const fewer_users[] = {"clients.calls=300", NULL};

@@ -46,7 +46,7 @@ struct fate {
     const char *set; /* clients.rate */
     const char *label;
     bool recovers;
-    double least_s, most_s;   /* time to recover: the order of magnitude of two runs */
+    double min_s, max_s;      /* time to recover: the order of magnitude of two runs */
     double goodput, attempts; /* per second, in steady state */
 };
 
@@ -62,8 +62,8 @@ static void fate_is(const struct fate *want)
     assert_true(result.disturbed);
     assert_int_equal(result.recovers, want->recovers);
     if (want->recovers) {
-        assert_true(golden_figure(&result, "recover_s") >= want->least_s);
-        assert_true(golden_figure(&result, "recover_s") <= want->most_s);
+        assert_true(golden_figure(&result, "recover_s") >= want->min_s);
+        assert_true(golden_figure(&result, "recover_s") <= want->max_s);
     }
     golden_near("goodput", result.goodput, want->goodput, 0.05 * want->goodput + 10);
     golden_near("attempts a second", result.attempt_rate, want->attempts, 0.05 * want->attempts + 5);
@@ -239,7 +239,7 @@ static void breakers_opened_together_probe_together(void **state)
 /* Openings, and openings by a failed probe, in eight runs of an independent program with the same server. */
 struct stampede {
     const char *label;
-    double least, most; /* probes in 50 ms */
+    double min, max; /* probes in 50 ms */
     double openings, reopenings, deviation;
 };
 
@@ -251,7 +251,7 @@ static void stampede_is(const struct stampede *want)
     double peak = golden_figure(&result, "peak_probes_50ms");
     print_message("halfopen_stampede %s: %.0f probes in 50 ms, %llu openings, %llu by a probe\n", want->label, peak,
                   (unsigned long long)result.openings, (unsigned long long)result.reopenings);
-    assert_true(peak >= want->least && peak <= want->most);
+    assert_true(peak >= want->min && peak <= want->max);
     golden_near("openings", (double)result.openings, want->openings, 0.04 * want->openings);
     golden_near("openings by a probe", (double)result.reopenings, want->reopenings, 4 * want->deviation);
     sim_result_free(&result);

@@ -100,7 +100,7 @@ static void herd_without_jitter_stays_in_lockstep(void **state)
     struct sim_scenario *herd = golden_read("storm_herd", NULL);
     golden_run(golden_row(herd, "none"), GOLDEN_SEED, &result);
     assert_int_equal(result.attempts, 3000);
-    assert_int_equal(result.peak[0].served.most, 1000);
+    assert_int_equal(result.peak[0].served.max, 1000);
     assert_int_equal(result.peak[0].served.at_ns, 300 * BIDE_MS);
     assert_int_equal(result.ended_ns, 300 * BIDE_MS);
     sim_result_free(&result);
@@ -248,7 +248,7 @@ static void no_seed_comes_near_4380(void **state)
     for (size_t row = 0; row < sim_scenario_rows(storm); row++)
         for (uint64_t seed = 1000; seed < 1020; seed++) {
             golden_run(sim_scenario_row(storm, row), seed, &result);
-            assert_in_range(20 * result.peak[2].served.most, 500, 2540);
+            assert_in_range(20 * result.peak[2].served.max, 500, 2540);
             sim_result_free(&result);
         }
     sim_scenario_free(storm);
@@ -278,7 +278,7 @@ static void blip_affects_viewers_times_blip_over_period(void **state)
     golden_near("retries", (double)result.retries, failing(), 1);
     assert_int_equal(result.succeeded, result.calls);
     /* the wave returns unchanged 4 s later */
-    golden_near("peak", (double)result.peak[2].retries.most, failing() / 2, 1);
+    golden_near("peak", (double)result.peak[2].retries.max, failing() / 2, 1);
     assert_int_equal(result.peak[2].retries.at_ns / BIDE_S, 4);
     sim_result_free(&result);
     sim_scenario_free(cricket);

@@ -200,13 +200,13 @@ static void geometrically_clustered_times_are_sorted(void **state)
 /* Returns the time of a new event; kinds: storms, sparse worlds, and the far end of time. */
 static int64_t ahead_ns(int kind, int64_t now_ns)
 {
-    uint64_t most = kind == 0   ? 1
-                    : kind == 1 ? 40
-                    : kind == 2 ? (uint64_t)MS
-                    : kind == 3 ? UINT64_C(1) << random_below(40)
-                    : kind == 4 ? (random_below(5) == 0 ? 10000 * MS : 50)
-                                : (uint64_t)(INT64_MAX - now_ns);
-    uint64_t left = (uint64_t)(INT64_MAX - now_ns), distance = random_below(most + 1 ? most + 1 : most);
+    uint64_t max = kind == 0   ? 1
+                   : kind == 1 ? 40
+                   : kind == 2 ? (uint64_t)MS
+                   : kind == 3 ? UINT64_C(1) << random_below(40)
+                   : kind == 4 ? (random_below(5) == 0 ? 10000 * MS : 50)
+                               : (uint64_t)(INT64_MAX - now_ns);
+    uint64_t left = (uint64_t)(INT64_MAX - now_ns), distance = random_below(max + 1 ? max + 1 : max);
     return now_ns + (int64_t)(distance < left ? distance : left);
 }
 
@@ -240,21 +240,21 @@ static bool pop_from_both(struct pair *pair)
 }
 
 /* Fills the queue, keeps its level and empties it, in waves. */
-static void run_both(uint64_t seed, int kind, uint32_t most)
+static void run_both(uint64_t seed, int kind, uint32_t max)
 {
     random_state = seed;
     struct pair pair = {sim_queue_new(false), sim_queue_new(true), 0, 0};
     for (int wave = 0; wave < 4; wave++) {
-        size_t level = random_below(most);
+        size_t level = random_below(max);
         while (sim_queue_count(pair.radix) < level) {
-            push_to_both(&pair, kind, most);
+            push_to_both(&pair, kind, max);
             if (random_below(4) == 0)
                 pop_from_both(&pair);
         }
         for (size_t i = 0; i < 2 * level; i++) {
             pop_from_both(&pair);
             for (uint64_t more = random_below(3); more > 0; more--)
-                push_to_both(&pair, kind, most);
+                push_to_both(&pair, kind, max);
         }
         while (sim_queue_count(pair.radix) > level / 2)
             pop_from_both(&pair);

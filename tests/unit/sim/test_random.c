@@ -163,11 +163,11 @@ static void ranges_include_both_ends_and_are_uniform(void **state)
 /* With 3 * 2^62 results, scaling without rejection would return one in three twice as often as the others. */
 static void wide_range_is_not_biased(void **state)
 {
-    const uint64_t most = 3 * (UINT64_C(1) << 62) - 1;
+    const uint64_t max = 3 * (UINT64_C(1) << 62) - 1;
     uint32_t remainder[3] = {0}, third[3] = {0};
     for (uint64_t i = 0; i < 60000; i++) {
-        uint64_t x = sim_random_range(nth_key(i), most);
-        assert_true(x <= most);
+        uint64_t x = sim_random_range(nth_key(i), max);
+        assert_true(x <= max);
         remainder[x % 3]++;
         third[x >> 62]++;
     }

@@ -204,12 +204,12 @@ static size_t occurrences(const char *text, const char *part)
 /* Returns the width of the widest line, in characters. */
 static size_t width_of(const char *text)
 {
-    size_t most = 0, width = 0;
+    size_t max = 0, width = 0;
     for (; *text != '\0'; text++) {
         width = *text == '\n' ? 0 : width + (((unsigned char)*text & 0xc0) != 0x80);
-        most = width > most ? width : most;
+        max = width > max ? width : max;
     }
-    return most;
+    return max;
 }
 
 static char *table_of(unsigned columns, bool utf8)
@@ -452,7 +452,7 @@ static void colours_are_used_only_on_request(void **state)
 /* ---- CSV ---- */
 
 /* Splits a line into fields and moves to the next line. */
-static size_t take_fields(char **at, char *field[], size_t most)
+static size_t take_fields(char **at, char *field[], size_t max)
 {
     size_t count = 0;
     char *to = *at;
@@ -469,7 +469,7 @@ static size_t take_fields(char **at, char *field[], size_t most)
             *to++ = '\0';
             if (c == '\n')
                 break;
-            assert_true(count < most);
+            assert_true(count < max);
             field[count++] = to;
         } else
             *to++ = c;

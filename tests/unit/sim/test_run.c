@@ -96,10 +96,10 @@ static void retries(uint32_t attempts, int64_t wait_ns)
 }
 
 /* Sets the number of hedges and the delay between them. */
-static void hedge(uint32_t most, int64_t delay_ns)
+static void hedge(uint32_t max, int64_t delay_ns)
 {
-    policy->pair.policy.attempts_max = most + 1;
-    policy->pair.policy.hedges_max = most;
+    policy->pair.policy.attempts_max = max + 1;
+    policy->pair.policy.hedges_max = max;
     policy->pair.policy.hedge_delay_ns = delay_ns;
 }
 
@@ -222,8 +222,8 @@ static void uniform_arrivals_are_equally_spaced(void **state)
     world.duration_ns = 2 * S;
     run();
     assert_int_equal(result.calls, 1000);
-    assert_int_equal(result.peak[2].arrivals.most, 25);
-    assert_int_equal(result.peak[0].arrivals.most, 1);
+    assert_int_equal(result.peak[2].arrivals.max, 25);
+    assert_int_equal(result.peak[0].arrivals.max, 1);
 }
 
 static void uniform_arrivals_never_come_before_their_second(void **state)
@@ -319,8 +319,8 @@ static void network_delay_counts_both_ways(void **state)
     world.delay = fixed(10 * MS);
     world.service[0].time = fixed(5 * MS);
     run();
-    assert_int_equal(result.latency.most_ns, 25 * MS);
-    assert_int_equal(result.latency.least_ns, 25 * MS);
+    assert_int_equal(result.latency.max_ns, 25 * MS);
+    assert_int_equal(result.latency.min_ns, 25 * MS);
     assert_int_equal(result.peak[0].arrivals.at_ns, 10 * MS);
 }
 
@@ -388,9 +388,9 @@ static void hold_outage_delivers_requests_at_its_end(void **state)
     run();
     assert_int_equal(result.calls, 200);
     assert_int_equal(result.succeeded, 200);
-    assert_int_equal(result.peak[0].arrivals.most, 51); /* five seconds of calls, and the call of that instant */
+    assert_int_equal(result.peak[0].arrivals.max, 51); /* five seconds of calls, and the call of that instant */
     assert_int_equal(result.peak[0].arrivals.at_ns, 10 * S);
-    assert_int_equal(result.latency.most_ns, 5 * S);
+    assert_int_equal(result.latency.max_ns, 5 * S);
 }
 
 static void silent_service_leaves_calls_without_timeout_unfinished(void **state)
@@ -427,8 +427,8 @@ static void cold_service_warms_up(void **state)
     world.clients[0].rate_micro = 1000000;
     world.duration_ns = 20 * S;
     run();
-    assert_int_equal(result.latency.most_ns, 100 * MS);
-    assert_int_equal(result.latency.least_ns, 10 * MS);
+    assert_int_equal(result.latency.max_ns, 100 * MS);
+    assert_int_equal(result.latency.min_ns, 10 * MS);
 }
 
 static void latency_grows_with_requests_in_the_system(void **state)
@@ -438,8 +438,8 @@ static void latency_grows_with_requests_in_the_system(void **state)
     world.service[0].time = fixed(100 * MS);
     world.service[0].per_in_flight_ns = 10 * MS;
     run();
-    assert_int_equal(result.latency.least_ns, 100 * MS);
-    assert_int_equal(result.latency.most_ns, 120 * MS);
+    assert_int_equal(result.latency.min_ns, 100 * MS);
+    assert_int_equal(result.latency.max_ns, 120 * MS);
 }
 
 static void endless_service_time_ends_the_run(void **state)
@@ -489,7 +489,7 @@ static void hedges_without_delay_start_together(void **state)
     run();
     assert_int_equal(result.hedges, 10);
     assert_int_equal(result.arrivals, 15);
-    assert_int_equal(result.peak[0].arrivals.most, 15);
+    assert_int_equal(result.peak[0].arrivals.max, 15);
 }
 
 /* ---- a row ---- */
@@ -514,7 +514,7 @@ static void outage_at_the_write_of_a_row_refuses_it(void **state)
     o->kind = SIM_OUTAGE_HOLD;
     run();
     assert_int_equal(result.succeeded, 1);
-    assert_int_equal(result.latency.most_ns, 50 * MS);
+    assert_int_equal(result.latency.max_ns, 50 * MS);
 }
 
 static void any_of_the_four_messages_may_be_lost(void **state)
@@ -571,7 +571,7 @@ static void gaussian_jitter_stays_in_its_envelope(void **state)
     run();
     assert_near((double)result.gave_up / 100000, 0.00135, 0.35); /* waits cut to 0 fall into the outage */
     assert_near(mean_ms(), 50, 0.005);
-    assert_true(result.latency.most_ns <= 100 * MS);
+    assert_true(result.latency.max_ns <= 100 * MS);
     assert_near((double)sim_histogram_quantile(&result.latency, 841345) / 1e6, 50 + 100.0 / 6, 0.01);
 }
 
@@ -821,7 +821,7 @@ static void losing_attempt_releases_its_connection(void **state)
     world.outages = 2;
     run();
     assert_int_equal(result.succeeded, 6);
-    assert_int_equal(result.latency.most_ns, 150 * MS);
+    assert_int_equal(result.latency.max_ns, 150 * MS);
 }
 
 /* ---- layers ---- */
@@ -870,7 +870,7 @@ static void service_makes_several_downstream_calls(void **state)
     run();
     assert_int_equal(result.arrivals, 30);
     assert_int_equal(result.succeeded, 10);
-    assert_int_equal(result.latency.most_ns, 30 * MS);
+    assert_int_equal(result.latency.max_ns, 30 * MS);
 }
 
 static void deadline_is_passed_downstream(void **state)
