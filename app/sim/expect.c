@@ -91,7 +91,8 @@ static struct bide_text number_joined(char space[NUMBER_MAX], struct bide_text t
 static bool number_read_scaled(struct bide_text text, char letter, double times, double *number)
 {
     int64_t value;
-    if (text.length < 2 || text.at[text.length - 1] != letter || !conf_decimal_parse(text.at, text.length - 1, MICRO, &value))
+    if (text.length < 2 || text.at[text.length - 1] != letter ||
+        !conf_decimal_parse(text.at, text.length - 1, MICRO, &value))
         return false;
     *number = (double)value / (double)MICRO * times;
     return true;
@@ -120,7 +121,8 @@ static bool number_read(struct bide_text text, const struct sim_metric *metric, 
     }
     if (unit > 0)
         return false;
-    if (text.length > 1 && text.at[text.length - 1] == '%' && conf_decimal_parse(text.at, text.length - 1, MICRO, &value)) {
+    if (text.length > 1 && text.at[text.length - 1] == '%' &&
+        conf_decimal_parse(text.at, text.length - 1, MICRO, &value)) {
         *number = (double)value / (double)MICRO / 100;
         return true;
     }

@@ -93,7 +93,8 @@ static const char *nearest_path(char text[SIM_KEY_MAX], const char *path)
     for (size_t pass = 0; pass < 2; pass++)
         for (size_t i = 0; (field = sim_field(i)) != NULL; i++) {
             char path_text[SIM_KEY_MAX];
-            conf_suggestion_consider(&near, pass == 0 ? sim_key_path(path_text, field, "") : field->key.key, field->key.key);
+            conf_suggestion_consider(&near, pass == 0 ? sim_key_path(path_text, field, "") : field->key.key,
+                                     field->key.key);
             if (near.found != NULL && (best == NULL || near.distance < distance)) {
                 best = field;
                 distance = near.distance;

@@ -1,4 +1,4 @@
-# bide sim, as a user types it. Worlds are small: what is asserted are relations that hold for every seed.
+# bide sim, as a user types it. Worlds are small; the asserted relations hold for every seed.
 
 # shellcheck disable=SC2154 # status, output and stderr are set by run
 load helpers
@@ -47,7 +47,7 @@ END
 }
 teardown() { bide_teardown; }
 
-# ---- words ----
+# ---- subcommands ----
 
 @test "the catalogue is listed with titles, for people and for programs" {
     run --separate-stderr bide sim list
@@ -64,10 +64,10 @@ teardown() { bide_teardown; }
     jq -e 'length >= 20 and all(.[]; (.title | length > 0) and (.question | length > 0) and .rows >= 1)' <<< "$output"
 }
 
-@test "a scenario's file can be shown, kept and played again as one's own" {
+@test "a shown scenario file gives the same results when run as a file" {
     bide sim show mm1_check > mine.ini
     grep -q '^\[scenario\]$' mine.ini
-    # All but the first column, which names the scenario.
+    # Without the first column, which names the scenario.
     bide sim mm1_check --csv --set scenario.duration=20s | cut -d , -f 2- > built-in
     bide sim mine.ini --csv --set scenario.duration=20s | cut -d , -f 2- > mine
     bide sim - --csv --set scenario.duration=20s < mine.ini | cut -d , -f 2- > piped
@@ -86,7 +86,7 @@ teardown() { bide_teardown; }
     jq -e 'all(.[]; has("default") and has("want"))' <<< "$output"
 }
 
-@test "every figure is listed by name, and each is a member of a row in JSON" {
+@test "every metric is listed, and is a member of each JSON row" {
     run --separate-stderr bide sim metrics
     [ "$status" -eq 0 ]
     grep -qE '^  amplification +' <<< "$output"
@@ -99,7 +99,7 @@ teardown() { bide_teardown; }
     done < names
 }
 
-@test "no word of a list is wider than the terminal" {
+@test "lists fit the width of the terminal" {
     for word in list keys metrics; do
         bide sim "$word" > lines
         run ! awk 'length > 80 { print; found = 1 } END { exit !found }' lines
@@ -108,7 +108,7 @@ teardown() { bide_teardown; }
 
 # ---- running ----
 
-@test "a table for people: each case a row, with seed and bucket width" {
+@test "the table has a row per case, with seed and bin width" {
     run --separate-stderr bide sim shop.ini
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]
@@ -120,14 +120,14 @@ teardown() { bide_teardown; }
     [[ $output != *$'\033'* ]]
 }
 
-@test "retries keep the queue full for longer than none do" {
+@test "retries prolong the overload" {
     run --separate-stderr bide sim shop.ini --json
     [ "$status" -eq 0 ]
     jq -e '.scenario and .seed == 1 and (.settings | type == "object") and (.rows | length == 2)' <<< "$output"
     bide sim shop.ini --expect 'naive: amplification>1.5' --expect 'once: amplification<=1'
 }
 
-@test "policies are compared side by side, in place of the scenario's cases" {
+@test "policies replace the cases of the scenario" {
     printf '[payments]\nattempts = 2\nbudget.kind = none\nbreaker.kind = off\n' > bide.conf
     run --separate-stderr bide sim shop.ini --policy service --policy payments --policy bide.conf#payments --json
     [ "$status" -eq 0 ]
@@ -147,7 +147,7 @@ teardown() { bide_teardown; }
     [ "$status" -eq 0 ]
 }
 
-@test "the same seed gives the same bytes, with one thread or two and with either queue" {
+@test "the same seed gives the same bytes with any number of threads and either queue" {
     for format in --json --csv "--svg -" "--html -" "--series -"; do
         # shellcheck disable=SC2086 # two words
         bide sim shop.ini --seeds 3 --seed 7 --threads 1 $format > one
@@ -164,7 +164,7 @@ teardown() { bide_teardown; }
     run ! cmp -s one other
 }
 
-@test "several seeds give a mean and an interval, and the first is the one that a single run has" {
+@test "several seeds give means with intervals, and the series of the first seed" {
     bide sim shop.ini --seeds 5 --csv > five.csv
     head -1 five.csv | tr ',' '\n' | grep -q '_half$'
     bide sim shop.ini --series - > one.csv
@@ -172,14 +172,14 @@ teardown() { bide_teardown; }
     cmp one.csv five.csv
 }
 
-@test "the page tells how to repeat the run, as a shell reads it" {
+@test "the page has the shell command that repeats the run" {
     bide sim mm1_check --seed 5 --policy curl --set scenario.duration=10s --set 'policy.observe=budget, hint' \
         --html page.html > /dev/null
     grep -q -F "mm1_check --policy curl --set scenario.duration=10s --set &#39;policy.observe=budget, hint&#39; --seed 5" \
         page.html
 }
 
-@test "the seed is the command line's, else the scenario's, else 1" {
+@test "the seed is that of --seed, else of the scenario, else 1" {
     seed_of() { bide sim "$@" --json | jq .seed; }
     [ "$(seed_of shop.ini)" = 1 ]
     [ "$(seed_of shop.ini --set scenario.seed=7)" = 7 ]
@@ -194,7 +194,7 @@ teardown() { bide_teardown; }
 
 # ---- files ----
 
-@test "pictures and series go to files, and the table is printed beside them" {
+@test "pictures and series go to files, and the table is still printed" {
     run --separate-stderr bide sim shop.ini --svg shop.svg --html shop.html --series series.csv
     [ "$status" -eq 0 ]
     [[ $output == *"A shop and its database"* ]]
@@ -205,7 +205,7 @@ teardown() { bide_teardown; }
     [ "$(stat -c %a shop.svg)" = "$(printf %o $((0666 & ~$(umask))))" ]
 }
 
-@test "a file that is replaced keeps its mode, and a link stays a link" {
+@test "a replaced file keeps its mode, and a link stays a link" {
     echo old > real.svg
     chmod 640 real.svg
     ln -s real.svg link.svg
@@ -215,7 +215,7 @@ teardown() { bide_teardown; }
     [ "$(stat -c %a real.svg)" = 640 ]
 }
 
-@test "a file that cannot be written is told before anything is run" {
+@test "an output that cannot be written is reported before the run" {
     run bide sim shop.ini --svg no/such/directory/x.svg
     [ "$status" -eq 125 ]
     [ "$output" = "bide sim: --svg no/such/directory/x.svg: No such file or directory" ]
@@ -224,7 +224,7 @@ teardown() { bide_teardown; }
     [[ $output == *"--html .: Is a directory"* ]]
 }
 
-@test "a full disk is an error that names the file, on stdout too" {
+@test "a full disk is reported with the name of the file, also for stdout" {
     run --separate-stderr bide sim shop.ini --svg /dev/full
     [ "$status" -eq 125 ]
     [[ $stderr == "bide sim: --svg /dev/full: No space left on device"* ]]
@@ -240,16 +240,16 @@ teardown() { bide_teardown; }
     done
 }
 
-@test "a reader who leaves early is no reason to complain, and no success" {
+@test "a closed pipe gives no message, and no success" {
     set +o pipefail
     local piped
     bide sim shop.ini --series - --seeds 1 2> err | true
     piped=("${PIPESTATUS[@]}")
-    [ "${piped[0]}" -eq 125 ] || [ "${piped[0]}" -eq 0 ] # what fits into the pipe was written
+    [ "${piped[0]}" -eq 125 ] || [ "${piped[0]}" -eq 0 ] # 0 if all output fitted into the pipe
     [ ! -s err ]
 }
 
-@test "only one thing goes to standard output" {
+@test "only one output goes to standard output" {
     run bide sim shop.ini --json --csv
     [ "$status" -eq 125 ]
     [[ $output == *"one of --json, --csv and a file named -"* ]]
@@ -265,39 +265,39 @@ teardown() { bide_teardown; }
     [ "$(ls)" = shop.ini ]
 }
 
-@test "no output takes the place of what the run is read from" {
+@test "no output replaces an input of the run" {
     printf '[payments]\nattempts = 2\n' > bide.conf
     cp bide.conf other.conf
     ln -s shop.ini link.svg
     sed 's/^clients.policy = once/clients.policy = other.conf#payments/' shop.ini > far.ini
     md5sum ./*.conf ./*.ini > before
-    spared() {
+    refused_output() {
         run --separate-stderr bide sim "$@" < shop.ini
         [ "$status" -eq 125 ] || { echo "$* exits $status" && false; }
         [ -z "$output" ]
         [[ $stderr == "bide sim: --"*": must be another file: this file is an input" ]] || { echo "$*: $stderr" && false; }
         md5sum --quiet -c before
     }
-    spared shop.ini --svg shop.ini
-    spared shop.ini --html ../"${PWD##*/}"/shop.ini
-    spared shop.ini --svg link.svg
-    spared - --series shop.ini
-    spared shop.ini --policy payments --html bide.conf
-    spared shop.ini --policy other.conf#payments --html other.conf
-    spared shop.ini --config other.conf --svg other.conf
-    spared far.ini --set scenario.duration=20s --svg other.conf
+    refused_output shop.ini --svg shop.ini
+    refused_output shop.ini --html ../"${PWD##*/}"/shop.ini
+    refused_output shop.ini --svg link.svg
+    refused_output - --series shop.ini
+    refused_output shop.ini --policy payments --html bide.conf
+    refused_output shop.ini --policy other.conf#payments --html other.conf
+    refused_output shop.ini --config other.conf --svg other.conf
+    refused_output far.ini --set scenario.duration=20s --svg other.conf
 }
 
 # ---- expectations ----
 
-@test "an expectation that holds is a line behind the table, and 0" {
+@test "a met expectation prints a line after the table and exits 0" {
     run --separate-stderr bide sim shop.ini --expect 'once: amplification<=1'
     [ "$status" -eq 0 ]
     [[ $output == *"A shop and its database"* ]]
     [[ ${lines[-1]} == "ok      once: amplification is "*"; expected <= 1" ]]
 }
 
-@test "one that does not exits 1 with the figure" {
+@test "a failed expectation exits 1 and prints the value" {
     run --separate-stderr bide sim shop.ini --expect 'amplification<1.2' --expect 'calls>0'
     [ "$status" -eq 1 ]
     [[ ${lines[-2]} =~ ^"FAILED  naive: amplification is "[0-9.]+"; expected < 1.2"$ ]]
@@ -324,7 +324,7 @@ teardown() { bide_teardown; }
     [ "$status" -eq 125 ]
 }
 
-@test "the example of the manual, as it is typed" {
+@test "the example of the manual works" {
     printf '[payments]\nattempts = 3\n' > bide.conf
     run bide sim metastable --policy bide.conf#payments --expect 'recovers' --expect 'amplification<1.2'
     [ "$status" -eq 0 ]
@@ -336,7 +336,7 @@ teardown() { bide_teardown; }
     [[ ${lines[-1]} =~ ^"FAILED  payments: amplification is "3\.[0-9]+"; expected < 1.2"$ ]]
 }
 
-@test "a cut that retries make permanent, and no retries do not: the README's use in CI" {
+@test "retries make an outage permanent: the example of the README for CI" {
     printf '[payments]\nattempts = 2\nattempt_timeout = 1s\nbudget.kind = none\nbreaker.kind = off\n' > bide.conf
     run bide sim assert metastable --policy bide.conf#payments --set clients.rate=280/s --expect recovers \
         --expect 'amplification<1.2'
@@ -347,7 +347,7 @@ teardown() { bide_teardown; }
     [ "$status" -eq 0 ]
 }
 
-@test "the page of bide sim begins with what it prints" {
+@test "the page of bide sim quotes its real output" {
     local page=$BATS_TEST_DIRNAME/../../docs/command-sim.md
     sed -n '/^\$ bide sim assert/,/^```/p' "$page" > block
     run bash -c "$(sed -n '1,2p' block | sed 's/^\$ //')"
@@ -357,7 +357,7 @@ teardown() { bide_teardown; }
 
 # ---- mistakes ----
 
-@test "mistakes are told with what would be right, and nothing is run" {
+@test "mistakes are reported with the valid form, and nothing runs" {
     wrong() {
         local want=$1
         shift
@@ -401,7 +401,7 @@ teardown() { bide_teardown; }
     [ "${#stderr_lines[@]}" -eq 1 ]
     printf '[payments]\nattempts = 2\n' > bide.conf
     wrong "bide.conf:1: [payments]: no such section: must be scenario, clients," bide.conf
-    BIDE_CONFIG='' run bide sim shop.ini --policy payments --csv # as if it were not set
+    BIDE_CONFIG='' run bide sim shop.ini --policy payments --csv # empty counts as not set
     [ "$status" -eq 0 ]
     sed 's/^rate .*/rate = often/' shop.ini > bad.ini
     wrong "bad.ini:" bad.ini
@@ -409,7 +409,7 @@ teardown() { bide_teardown; }
     BIDE_SIM_QUEUE=fast wrong "must be plain" shop.ini
 }
 
-@test "a run that needs more memory than there is says so before it starts" {
+@test "a run that needs too much memory is refused before it starts" {
     run --separate-stderr bide sim mm1_check --set clients.arrival=herd --set clients.count=200M \
         --set clients.processes=0 --policy service --svg x.svg
     [ "$status" -eq 125 ]
@@ -418,8 +418,8 @@ teardown() { bide_teardown; }
     [ "$(ls)" = shop.ini ]
 }
 
-@test "where memory is not enough for all cores, fewer are used, and that is said" {
-    (ulimit -v 50000 && bide-sim --version > /dev/null 2>&1) || return 0 # sanitizers need all addresses there are
+@test "with too little memory for all cores fewer runs are parallel, with a message" {
+    (ulimit -v 50000 && bide-sim --version > /dev/null 2>&1) || return 0 # sanitizers need the whole address space
     run --separate-stderr bash -c 'ulimit -v 50000; bide sim storm_herd --set clients.count=20000 --threads 2 --csv'
     [ "$status" -eq 0 ]
     [[ $stderr =~ ^"bide sim: 2 parallel runs need about "[0-9]+" MB of memory, and "[0-9]+" MB are available: running 1 at a time"$ ]]
@@ -428,9 +428,9 @@ teardown() { bide_teardown; }
     [[ $stderr == *"MB are available: use a smaller clients.count" ]]
 }
 
-# ---- a person looks on ----
+# ---- terminal and signals ----
 
-@test "Ctrl-C ends it at once with 130 and leaves nothing behind" {
+@test "Ctrl-C exits with 130 and leaves no file" {
     env --default-signal=INT bide-sim mm1_check --set scenario.duration=3000000s --svg x.svg > out 2> err 3>&- &
     local pid=$!
     drafted() { ls x.svg.* > /dev/null 2>&1; }
@@ -444,7 +444,7 @@ teardown() { bide_teardown; }
     [ "$(ls)" = $'err\nout\nshop.ini' ]
 }
 
-@test "on a terminal a long run shows a bar, and wipes it" {
+@test "a long run shows a progress bar on a terminal and clears it" {
     command -v script > /dev/null || skip "needs script"
     export TERM=xterm
     script -qfec "stty cols 80 rows 40; env --default-signal=INT sh -c 'echo \$\$ > pid.new; mv pid.new pid
