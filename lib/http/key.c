@@ -53,8 +53,8 @@ enum bide_err bide_key_make(char text[BIDE_KEY_TEXT_SIZE])
 
 /* ---- checking ---- */
 
-#define WANT_LENGTH "a length of 1 to 255 bytes"
-#define WANT_ASCII  "printable ASCII only"
+#define WANT_LENGTH "1 to 255 bytes long"
+#define WANT_ASCII  "printable ASCII"
 #define WANT_BARE   "a raw key without comma, semicolon or quote, and without a space at either end"
 
 static bool is_printable(char c)
