@@ -371,7 +371,7 @@ static void invalid_overrides_are_reported_as_options(void **state)
         {"outage.from=1s", "there is no [outage]"},
         {"clients.service=db", "there is no [service db]"},
         {"clients.think=1s", "no effect: only closed clients think (arrival = closed)"},
-        {"clients.policy=servic", "no policy named servic: no preset"},
+        {"clients.policy=servic", "no policy named servic: not a preset"},
         {"scenario.plot=goodputt", "no metric named \"goodputt\"; did you mean goodput?"},
         {"policy.extends=one", "extends is only valid in the policy's own section"},
         {"hullabaloo=1", "no such key"},
@@ -425,7 +425,7 @@ static void unknown_policy_is_reported_where_it_is_used(void **state)
     assert_reports("[clients]\nrate = 1/s\npolicy = bad.conf#x\n[service]\n",
                    "f.ini:3: [clients] policy = bad.conf#x: bad.conf:2: [x] attemps = 3: no such key; did you mean "
                    "attempts?\n"
-                   "f.ini:3: [clients] policy = bad.conf#x: bad.conf:3: [x] base = 1: want a duration such as 200ms");
+                   "f.ini:3: [clients] policy = bad.conf#x: bad.conf:3: [x] base = 1: must be a duration such as 200ms");
 }
 
 static void mistakes_of_cases_and_sweeps_are_reported(void **state)
