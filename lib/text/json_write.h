@@ -1,4 +1,4 @@
-/* json_write.h - writes one flat JSON object (RFC 8259) into a buffer of the caller, on one line. Pure.
+/* json_write.h - writes a flat JSON object (RFC 8259) as a single line into a buffer of the caller. Pure.
  *
  *     struct text_json json = text_json_open(buffer, sizeof buffer);
  *     text_json_string(&json, "type", type);
