@@ -1,4 +1,4 @@
-/* fuzz_fleet_url.c - parsing a fleet's URL is safe whatever it contains, and no text contains its password.
+/* fuzz_fleet_url.c - parsing any text as a fleet's URL is safe, and no error contains its password.
  *
  * The input is a URL; and, in a second run, the continuation of a password: "redis://:hunter2" and the input.
  * Invariants: errors are printable; an accepted URL has an endpoint or a path, parameters in range, and for any name a

@@ -12,12 +12,14 @@
  *      └────────┘                   └────────┘ ◄───────────────── └─────────┘
  *          │   request failed                    reply accepted    ▲
  *          └───────────────────────────────────────────────────────┘
- *      lease_member_leave, from any state ──► left
+ *     ┌─────────┐
+ *     │ leaving │ ◄── lease_member_leave, from any state
+ *     └─────────┘
  *
  *     joined    !had_reply              the target is leased and was emptied; it refills at its floor since the join
  *     leased    had_reply, connected    no refill; the lease lasts 2.5 x next_ms + timeout beyond the last reply
  *     failing   !connected              the lease is over; the target refills at its floor, from a random offset on
- *     left      due_ns is BIDE_NEVER    the final request returns all tokens of a private target
+ *     leaving   due_ns is BIDE_NEVER    the final request returns all tokens of a private target; the driver sends it
  *
  * Failing again keeps a member failing; a reply keeps it leased. In each state at most one request is pending
  * (request_pending).
