@@ -281,7 +281,7 @@ has_leased() { bide budget show db --json | jq -e ".budget.left >= $1" > /dev/nu
     done
     apart bide run --target db -- true
     [ "$status" -eq 125 ]
-    [[ $stderr == "bide run: \$BIDE_FLEET: "*"the port is no number"* ]]
+    [[ $stderr == "bide run: \$BIDE_FLEET: "*"the port must be a number"* ]]
     apart bide run --target db --fleet - -- true
     [ "$status" -eq 125 ]
     BIDE_FLEET='' bide run --target db -- true
