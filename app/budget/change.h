@@ -8,7 +8,7 @@
 #ifndef BUDGET_CHANGE_H
 #define BUDGET_CHANGE_H
 
-#include "look.h"
+#include "snapshot.h"
 
 #define BUDGET_WANT 256u
 

@@ -1,6 +1,6 @@
 /* budget.c - bide budget: the targets that the processes of this host share, seen and changed from outside.
  *
- * A look at all of them is a list of rows (app/budget/rows.h); what is printed is made from the rows: a table, a page,
+ * A look at all of them is a list of rows (app/budget/list.h); what is printed is made from the rows: a table, a page,
  * JSON, or the screen of `watch`. What can be changed, and how, is in app/budget/change.h. */
 #include "command_fleet.h"
 #include "common/commands.h"
@@ -8,7 +8,7 @@
 
 #include "change.h"
 #include "conf/suggest.h"
-#include "rows.h"
+#include "list.h"
 
 #include <bide/clock.h>
 

@@ -1,7 +1,7 @@
 /* json.c - a look for programs: names that stay, times in milliseconds, rounded up, as in `bide run --json`.
  *
  * A tree that could not be built for want of memory is NULL all the way up: jansson's "_new" setters pass that on. */
-#include "rows.h"
+#include "list.h"
 
 #include <jansson.h>
 

@@ -1,5 +1,5 @@
 /* page.c - everything of one target, for people. */
-#include "look.h"
+#include "snapshot.h"
 
 #include <inttypes.h>
 

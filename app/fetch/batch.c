@@ -3,7 +3,7 @@
  * Jobs begin in their order. Answers for standard output come there in the same order: the one whose turn it is when it
  * begins streams, the others are spooled to their end and poured when their turn comes. So that spools stay bounded, no
  * more than FETCH_AHEAD_MAX of them are begun and not poured. Files do not wait for anybody. */
-#include "transfer.h"
+#include "call.h"
 
 #include "setup.h"
 

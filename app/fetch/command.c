@@ -10,11 +10,11 @@
 #include "common/term.h"
 
 #include "input.h"
+#include "log.h"
 #include "plan.h"
 #include "progress.h"
 #include "secret.h"
 #include "setup.h"
-#include "tell.h"
 #include "url.h"
 
 #include <bide/clock.h>

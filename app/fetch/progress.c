@@ -2,7 +2,7 @@
 #include "progress.h"
 
 #include "conf/unit.h"
-#include "tell.h"
+#include "log.h"
 
 #include <stdarg.h>
 #include <stdio.h>

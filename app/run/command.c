@@ -9,8 +9,8 @@
 #include "common/shared.h"
 #include "common/term.h"
 
-#include "file.h"
-#include "run.h"
+#include "fd.h"
+#include "loop.h"
 
 #include <bide/clock.h>
 

@@ -1,7 +1,7 @@
 /* signals.c - signals as something to read, and put back as they were for the command. */
 #include "signals.h"
 
-#include "file.h"
+#include "fd.h"
 
 #include <sys/signalfd.h>
 #include <unistd.h>

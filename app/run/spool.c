@@ -1,7 +1,7 @@
 /* spool.c - bytes kept for later: in memory while they are few, beyond that in a file without a name. */
 #include "spool.h"
 
-#include "file.h"
+#include "fd.h"
 
 #include <errno.h>
 #include <fcntl.h>

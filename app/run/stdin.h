@@ -10,7 +10,7 @@
 #ifndef RUN_STDIN_H
 #define RUN_STDIN_H
 
-#include "file.h"
+#include "fd.h"
 #include "spool.h"
 
 #include <poll.h>

@@ -11,7 +11,7 @@
 #ifndef RUN_TAP_H
 #define RUN_TAP_H
 
-#include "file.h"
+#include "fd.h"
 #include "lines.h"
 #include "spool.h"
 

@@ -9,7 +9,7 @@
 #ifndef RUN_TERMINAL_H
 #define RUN_TERMINAL_H
 
-#include "file.h"
+#include "fd.h"
 
 #include <sys/types.h>
 #include <termios.h>

@@ -1,7 +1,7 @@
 /* test_fetch_exit.c - how a job ended, as an exit status, and in words. */
 #define _GNU_SOURCE
 #include "fetch/fetch.h"
-#include "fetch/tell.h"
+#include "fetch/log.h"
 
 #include <errno.h>
 #include <setjmp.h>

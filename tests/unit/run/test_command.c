@@ -1,7 +1,7 @@
-/* test_run_command.c - a target that refuses the first attempt: nothing is run (app/run/run.c). The rest of run_command
+/* test_run_command.c - a target that refuses the first attempt: nothing is run (app/run/loop.c). The rest of run_command
  * is tested as people meet it, in tests/cli/run*.bats. */
 #define _GNU_SOURCE
-#include "run/run.h"
+#include "run/loop.h"
 
 #include <bide/breaker.h>
 #include <bide/clock.h>

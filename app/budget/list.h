@@ -1,4 +1,4 @@
-/* rows.h - all shared targets, or some of them, as they stood: each opened, read, and closed again.
+/* list.h - all shared targets, or some of them, as they stood: each opened, read, and closed again.
  *
  * A file that cannot be used has a row as well, which says why. */
 #ifndef BUDGET_ROWS_H
@@ -6,7 +6,7 @@
 
 #include <bide/shared.h>
 
-#include "look.h"
+#include "snapshot.h"
 
 struct budget_row {
     char name[BIDE_TARGET_NAME_MAX + 1];

@@ -1,5 +1,5 @@
-/* test_run_judge.c - from what was seen of an attempt to an outcome and an exit status (app/run/judge.c). */
-#include "run/judge.h"
+/* test_run_judge.c - from what was seen of an attempt to an outcome and an exit status (app/run/result.c). */
+#include "run/result.h"
 
 #include <errno.h>
 #include <setjmp.h>

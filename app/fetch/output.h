@@ -1,4 +1,4 @@
-/* place.h - where an answer goes, so that only one worth keeping is ever seen there.
+/* output.h - where an answer goes, so that only one worth keeping is ever seen there.
  *
  *     file     written beside its final name, as NAME.bide-XXXXXX, and renamed when it is whole. What had that name
  *              before stays as it was until then, and for good if the answer is not to be kept. Its mode is that of

@@ -1,4 +1,4 @@
-/* where.h - the file in which a piece of memory lies. */
+/* mapping.h - the file in which a piece of memory lies. */
 #ifndef BUDGET_WHERE_H
 #define BUDGET_WHERE_H
 

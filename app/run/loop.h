@@ -1,4 +1,4 @@
-/* run.h - a command, run again while it fails in a way that may pass.
+/* loop.h - a command, run again while it fails in a way that may pass.
  *
  *     config ──► run_command ──► exit status
  *                    │
@@ -16,8 +16,8 @@
 #include <bide/call.h>
 #include <bide/classify.h>
 
-#include "judge.h"
 #include "lines.h"
+#include "result.h"
 
 /* Where the command may ask for time. */
 enum run_hints {

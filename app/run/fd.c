@@ -1,5 +1,5 @@
-/* file.c - descriptors of our own stay out of the way of those that a command may expect. */
-#include "file.h"
+/* fd.c - descriptors of our own stay out of the way of those that a command may expect. */
+#include "fd.h"
 
 #include <errno.h>
 #include <fcntl.h>

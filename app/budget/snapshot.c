@@ -1,5 +1,5 @@
-/* look.c - see look.h: reading a target, and the words for what was read. */
-#include "look.h"
+/* snapshot.c - see snapshot.h: reading a target, and the words for what was read. */
+#include "snapshot.h"
 
 #include <bide/lease.h>
 

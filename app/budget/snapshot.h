@@ -1,4 +1,4 @@
-/* look.h - a target as it stood at one instant, for people and programs.
+/* snapshot.h - a target as it stood at one instant, for people and programs.
  *
  *     target ──► budget_look ──► a row of a table, a page, a JSON object
  *

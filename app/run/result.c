@@ -1,7 +1,7 @@
-/* judge.c - from what was seen of an attempt to an outcome, and to an exit status. */
-#include "judge.h"
+/* result.c - from what was seen of an attempt to an outcome, and to an exit status. */
+#include "result.h"
 
-#include "run.h"
+#include "loop.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* test_fetch_place.c - a file appears whole or not at all; what waits for its turn is bounded in memory. */
 #define _GNU_SOURCE
-#include "fetch/place.h"
+#include "fetch/output.h"
 
 #include <dirent.h>
 #include <errno.h>

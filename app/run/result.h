@@ -1,4 +1,4 @@
-/* judge.h - from what was seen of an attempt to an outcome, and to an exit status.
+/* result.h - from what was seen of an attempt to an outcome, and to an exit status.
  *
  * In this order: it could not be started (permanent); time ran out (transient); somebody interrupted it, as death by
  * SIGINT, SIGQUIT or SIGTERM says (cancelled, unless a rule of the user names it); its output cannot be read by anybody

@@ -1,4 +1,4 @@
-/* file.h - descriptors of our own stay out of the way of those that a command may expect.
+/* fd.h - descriptors of our own stay out of the way of those that a command may expect.
  *
  * A command's descriptors 0 to 2 may be closed, and 3 and up may be the user's. What bide opens for itself lies at
  * RUN_FILE_FIRST and above, and is closed by exec. */

@@ -1,5 +1,5 @@
-/* tell.c - see tell.h. */
-#include "tell.h"
+/* log.c - see log.h. */
+#include "log.h"
 
 #include "conf/unit.h"
 

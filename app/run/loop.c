@@ -1,4 +1,4 @@
-/* run.c - a command, run again while it fails in a way that may pass.
+/* loop.c - a command, run again while it fails in a way that may pass.
  *
  * Everything that can happen comes through one poll (turn): signals, one timer, the streams of the command. The three
  * things bide waits for are loops around it: a process (attend), an instant (sleep_until), a slow reader of what is
@@ -6,11 +6,11 @@
  *
  * A signal to bide is told to the engine, as a cancellation, at the first moment when no process runs; before that it
  * only makes the process leave. */
-#include "run.h"
+#include "loop.h"
 
 #include "child.h"
 #include "env.h"
-#include "file.h"
+#include "fd.h"
 #include "signals.h"
 #include "stdin.h"
 #include "tap.h"

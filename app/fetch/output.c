@@ -1,5 +1,5 @@
-/* place.c - files that appear whole or not at all, and answers that wait for their turn. */
-#include "place.h"
+/* output.c - files that appear whole or not at all, and answers that wait for their turn. */
+#include "output.h"
 
 #include "fetch.h"
 

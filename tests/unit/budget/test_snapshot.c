@@ -1,7 +1,7 @@
 /* test_budget_look.c - a target as `bide budget` shows it: words, pages, JSON. */
 #define _GNU_SOURCE
-#include "budget/rows.h"
-#include "budget/where.h"
+#include "budget/list.h"
+#include "budget/mapping.h"
 
 #include <bide/lease.h>
 

@@ -1,7 +1,7 @@
-/* rows.c - see rows.h. */
-#include "rows.h"
+/* list.c - see list.h. */
+#include "list.h"
 
-#include "where.h"
+#include "mapping.h"
 
 #include <bide/clock.h>
 

@@ -1,4 +1,4 @@
-/* tell.h - what happened, one line for each thing: for people, or as JSON. Secrets are in none of it: of a URL only
+/* log.h - what happened, one line for each thing: for people, or as JSON. Secrets are in none of it: of a URL only
  * what is shown, of a failure only its status or libcurl's words. */
 #ifndef FETCH_TELL_H
 #define FETCH_TELL_H

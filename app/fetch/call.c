@@ -1,5 +1,5 @@
-/* transfer.c - one job at work. */
-#include "transfer.h"
+/* call.c - one job at work. */
+#include "call.h"
 
 #include "setup.h"
 

@@ -1,4 +1,4 @@
-/* transfer.h - one job at work: a handle, the sink of its answer, and what is told of it.
+/* call.h - one job at work: a handle, the sink of its answer, and what is told of it.
  *
  * The sink gets the final answer only; whether that is a failure is known before its first byte, because the engine
  * gives up before the body is passed on. So a failure's body is dropped here, or written with fail_with_body. */
@@ -6,7 +6,7 @@
 #define FETCH_TRANSFER_H
 
 #include "fetch.h"
-#include "place.h"
+#include "output.h"
 
 struct fetch_transfer {
     const struct fetch_request *request;
