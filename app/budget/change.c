@@ -5,53 +5,54 @@
 
 #include <string.h>
 
-void budget_change_begin(struct budget_change *change, const struct budget_look *look)
+void budget_change_begin(struct budget_change *change, const struct budget_snapshot *snapshot)
 {
-    *change = (struct budget_change){.config = look->config, .leased = look->leased};
+    *change = (struct budget_change){.config = snapshot->config, .leased = snapshot->leased};
 }
 
 /* ---- reading ---- */
 
-static bool is(const char *word, size_t length, const char *key)
+static bool key_equals(const char *argument, size_t length, const char *key)
 {
-    return strlen(key) == length && memcmp(word, key, length) == 0;
+    return strlen(key) == length && memcmp(argument, key, length) == 0;
 }
 
-static bool read_level(struct budget_change *change, const char *value, char want[BUDGET_WANT])
+static bool read_level(struct budget_change *change, const char *value, char error[BUDGET_ERROR_SIZE])
 {
     change->level = strcmp(value, "full") == 0 ? BUDGET_LEVEL_FULL : BUDGET_LEVEL_EXACT;
     change->level_milli = 0;
     if (change->level == BUDGET_LEVEL_FULL || strcmp(value, "empty") == 0 ||
         conf_decimal_parse(value, strlen(value), 1000, &change->level_milli))
         return true;
-    snprintf(want, BUDGET_WANT, "so many retries, such as 5 or 2.5, or full or empty");
+    snprintf(error, BUDGET_ERROR_SIZE, "so many retries, such as 5 or 2.5, or full or empty");
     return false;
 }
 
-static bool read_hold(struct budget_change *change, const char *value, char want[BUDGET_WANT])
+static bool read_hold(struct budget_change *change, const char *value, char error[BUDGET_ERROR_SIZE])
 {
     static const struct {
-        const char *word;
+        const char *argument;
         enum bide_hold hold;
     } holds[] = {{"open", BIDE_HOLD_OPEN}, {"closed", BIDE_HOLD_CLOSED}, {"auto", BIDE_HOLD_RELEASE}};
     change->has_hold = true;
     for (size_t i = 0; i < sizeof holds / sizeof *holds; i++)
-        if (strcmp(value, holds[i].word) == 0) {
+        if (strcmp(value, holds[i].argument) == 0) {
             change->hold = holds[i].hold;
             return true;
         }
-    snprintf(want, BUDGET_WANT, "open or closed, to hold it so by hand, or auto, to leave it to the evidence");
+    snprintf(error, BUDGET_ERROR_SIZE, "open or closed, to hold it so by hand, or auto, to leave it to the evidence");
     return false;
 }
 
 /* No such key: the nearest that a target has. */
-static bool unknown(const char *word, size_t length, char want[BUDGET_WANT])
+static bool key_unknown(const char *argument, size_t length, char error[BUDGET_ERROR_SIZE])
 {
-    const char *near = conf_field_suggest(word, length);
+    const char *near = conf_field_suggest(argument, length);
     if (near != NULL)
-        snprintf(want, BUDGET_WANT, "%s: there is no key %.*s", near, (int)(length < 64 ? length : 64), word);
+        snprintf(error, BUDGET_ERROR_SIZE, "%s: there is no key %.*s", near, (int)(length < 64 ? length : 64),
+                 argument);
     else
-        snprintf(want, BUDGET_WANT,
+        snprintf(error, BUDGET_ERROR_SIZE,
                  "budget=N, breaker=open|closed|auto, or a key of a target, such as budget.capacity=20; "
                  "bide help policy-file lists them");
     return false;
@@ -59,14 +60,14 @@ static bool unknown(const char *word, size_t length, char want[BUDGET_WANT])
 
 /* A value for the gates of the policy itself would be lost: each process has its own policy. */
 static bool read_observe(struct budget_change *change, const struct conf_field *field, const char *value,
-                         char want[BUDGET_WANT])
+                         char error[BUDGET_ERROR_SIZE])
 {
     struct conf_pair pair;
     conf_pair_init(&pair, BIDE_PRESET_SERVICE);
     const char *wrong = conf_field_assign(field, &pair, value);
     bool of_policy = wrong == NULL && pair.policy.observe != 0;
     if (wrong != NULL || of_policy) {
-        snprintf(want, BUDGET_WANT, "%s",
+        snprintf(error, BUDGET_ERROR_SIZE, "%s",
                  of_policy ? "gates of a target: throttle, breaker, key_limit, budget" : wrong);
         return false;
     }
@@ -75,24 +76,24 @@ static bool read_observe(struct budget_change *change, const struct conf_field *
     return true;
 }
 
-static bool read_key(struct budget_change *change, const char *word, size_t length, char want[BUDGET_WANT])
+static bool read_key(struct budget_change *change, const char *argument, size_t length, char error[BUDGET_ERROR_SIZE])
 {
-    const struct conf_field *field = conf_field_find(word, length);
+    const struct conf_field *field = conf_field_find(argument, length);
     struct conf_pair pair;
     if (field == NULL)
-        return unknown(word, length, want);
+        return key_unknown(argument, length, error);
     if (strcmp(field->key, "observe") == 0)
-        return read_observe(change, field, word + length + 1, want);
+        return read_observe(change, field, argument + length + 1, error);
     if (!field->of_target) {
-        snprintf(want, BUDGET_WANT, "a key of the target: %s is part of each call's policy, and belongs into bide.conf",
-                 field->key);
+        snprintf(error, BUDGET_ERROR_SIZE,
+                 "a key of the target: %s is part of each call's policy, and belongs into bide.conf", field->key);
         return false;
     }
     conf_pair_init(&pair, BIDE_PRESET_SERVICE);
     pair.target = change->config;
-    const char *wrong = conf_field_assign(field, &pair, word + length + 1);
+    const char *wrong = conf_field_assign(field, &pair, argument + length + 1);
     if (wrong != NULL) {
-        snprintf(want, BUDGET_WANT, "%s", wrong);
+        snprintf(error, BUDGET_ERROR_SIZE, "%s", wrong);
         return false;
     }
     change->config = pair.target;
@@ -100,57 +101,57 @@ static bool read_key(struct budget_change *change, const char *word, size_t leng
     return true;
 }
 
-bool budget_change_read(struct budget_change *change, const char *word, char want[BUDGET_WANT])
+bool budget_change_read(struct budget_change *change, const char *argument, char error[BUDGET_ERROR_SIZE])
 {
-    size_t length = strcspn(word, "=");
-    if (word[length] != '=') {
-        snprintf(want, BUDGET_WANT, "KEY=VALUE, such as budget=5, breaker=open or budget.capacity=20");
+    size_t length = strcspn(argument, "=");
+    if (argument[length] != '=') {
+        snprintf(error, BUDGET_ERROR_SIZE, "KEY=VALUE, such as budget=5, breaker=open or budget.capacity=20");
         return false;
     }
-    if (is(word, length, "budget"))
-        return read_level(change, word + length + 1, want);
-    if (is(word, length, "breaker"))
-        return read_hold(change, word + length + 1, want);
-    return read_key(change, word, length, want);
+    if (key_equals(argument, length, "budget"))
+        return read_level(change, argument + length + 1, error);
+    if (key_equals(argument, length, "breaker"))
+        return read_hold(change, argument + length + 1, error);
+    return read_key(change, argument, length, error);
 }
 
 /* ---- the whole ---- */
 
-static bool level_fits(const struct budget_change *change, char want[BUDGET_WANT])
+static bool level_check(const struct budget_change *change, char error[BUDGET_ERROR_SIZE])
 {
     const struct bide_budget_config *c = &change->config.budget;
     char capacity[CONF_VALUE_SIZE];
-    if (change->level == BUDGET_LEVEL_AS_IT_IS)
+    if (change->level == BUDGET_LEVEL_UNCHANGED)
         return true;
     if (change->leased && (change->level == BUDGET_LEVEL_FULL || change->level_milli > 0))
-        snprintf(want, BUDGET_WANT,
+        snprintf(error, BUDGET_ERROR_SIZE,
                  "budget=empty, if anything: a fleet lends this target its retries, and nobody else fills it");
     else if (c->kind != BIDE_BUDGET_TOKENS)
-        snprintf(want, BUDGET_WANT, "budget: only one of tokens has a level to be set; this target's is %s",
+        snprintf(error, BUDGET_ERROR_SIZE, "budget: only one of tokens has a level to be set; this target's is %s",
                  c->kind == BIDE_BUDGET_NONE ? "none: nothing limits retries" : "a window, which forgets by itself");
     else if (change->level == BUDGET_LEVEL_EXACT && change->level_milli > c->capacity_milli)
-        snprintf(want, BUDGET_WANT, "budget: 0 to %s, the capacity; budget.capacity=N makes it larger",
+        snprintf(error, BUDGET_ERROR_SIZE, "budget: 0 to %s, the capacity; budget.capacity=N makes it larger",
                  conf_decimal_format(capacity, c->capacity_milli, 1000));
     else
         return true;
     return false;
 }
 
-bool budget_change_check(const struct budget_change *change, char want[BUDGET_WANT])
+bool budget_change_check(const struct budget_change *change, char error[BUDGET_ERROR_SIZE])
 {
     struct conf_pair pair;
     struct conf_problem wrong;
     conf_pair_init(&pair, BIDE_PRESET_SERVICE);
     pair.target = change->config;
     if (!conf_pair_check(&pair, &wrong)) {
-        snprintf(want, BUDGET_WANT, "%s%s%s", wrong.field != NULL ? wrong.field->key : "",
+        snprintf(error, BUDGET_ERROR_SIZE, "%s%s%s", wrong.field != NULL ? wrong.field->key : "",
                  wrong.field != NULL ? ": " : "", wrong.want);
         return false;
     }
-    return level_fits(change, want);
+    return level_check(change, error);
 }
 
-void budget_change_do(const struct budget_change *change, struct bide_target *target, int64_t now_ns)
+void budget_change_apply(const struct budget_change *change, struct bide_target *target, int64_t now_ns)
 {
     int64_t left_milli = bide_budget_left_milli(target, now_ns);
     if (change->level == BUDGET_LEVEL_FULL)
@@ -173,7 +174,7 @@ void budget_reset(struct bide_target *target, int64_t now_ns)
 
 /* ---- telling ---- */
 
-static void tell_settings(FILE *out, const struct budget_look *before, const struct budget_look *after)
+static void print_settings(FILE *out, const struct budget_snapshot *before, const struct budget_snapshot *after)
 {
     struct conf_pair old, new;
     const struct conf_field *field;
@@ -188,19 +189,19 @@ static void tell_settings(FILE *out, const struct budget_look *before, const str
                     conf_field_format(was, field, &old));
 }
 
-void budget_change_tell(FILE *out, const struct budget_look *before, const struct budget_look *after)
+void budget_change_print(FILE *out, const struct budget_snapshot *before, const struct budget_snapshot *after)
 {
-    char was[BUDGET_WORDS], is_now[BUDGET_WORDS];
-    tell_settings(out, before, after);
-    budget_level_words(was, before);
-    budget_level_words(is_now, after);
+    char was[BUDGET_TEXT_SIZE], is_now[BUDGET_TEXT_SIZE];
+    print_settings(out, before, after);
+    budget_level_text(was, before);
+    budget_level_text(is_now, after);
     fprintf(out, "budget %s", is_now);
     if (strcmp(was, is_now) != 0)
         fprintf(out, " (was %s)", was);
     if (before->leased && !after->leased)
         fputs("; the lease is over", out);
-    budget_breaker_words(was, before);
-    budget_breaker_words(is_now, after);
+    budget_breaker_text(was, before);
+    budget_breaker_text(is_now, after);
     fprintf(out, "; breaker %s", is_now);
     if (strcmp(was, is_now) != 0)
         fprintf(out, " (was %s)", was);

@@ -10,9 +10,9 @@
 
 #include "snapshot.h"
 
-#define BUDGET_WANT 256u
+#define BUDGET_ERROR_SIZE 256u
 
-enum budget_level { BUDGET_LEVEL_AS_IT_IS, BUDGET_LEVEL_FULL, BUDGET_LEVEL_EXACT };
+enum budget_level { BUDGET_LEVEL_UNCHANGED, BUDGET_LEVEL_FULL, BUDGET_LEVEL_EXACT };
 
 struct budget_change {
     struct bide_target_config config; /* as it is to be */
@@ -25,22 +25,22 @@ struct budget_change {
 };
 
 /* Nothing to change yet, of a target that looks so. */
-void budget_change_begin(struct budget_change *change, const struct budget_look *look);
+void budget_change_begin(struct budget_change *change, const struct budget_snapshot *snapshot);
 
 /* One more "KEY=VALUE". False: it is wrong, and `want` says what would be right. */
-bool budget_change_read(struct budget_change *change, const char *word, char want[BUDGET_WANT]);
+bool budget_change_read(struct budget_change *change, const char *argument, char error[BUDGET_ERROR_SIZE]);
 
 /* All of it together, when everything was read. False, and what would be right. */
-bool budget_change_check(const struct budget_change *change, char want[BUDGET_WANT]);
+bool budget_change_check(const struct budget_change *change, char error[BUDGET_ERROR_SIZE]);
 
 /* Level and hold; the configuration is whoever opened the target's to set, before. */
-void budget_change_do(const struct budget_change *change, struct bide_target *target, int64_t now_ns);
+void budget_change_apply(const struct budget_change *change, struct bide_target *target, int64_t now_ns);
 
 /* The budget full, where it is of tokens, and the breaker closed and left to the evidence. A lease ends if its fleet
  * does not answer; if it does, lease and budget stay as they are: nobody but the fleet fills what it lends. */
 void budget_reset(struct bide_target *target, int64_t now_ns);
 
 /* "budget 10 of 10 (was 2.5 of 10); breaker closed (was open, 3.1s to go)", to `out`. */
-void budget_change_tell(FILE *out, const struct budget_look *before, const struct budget_look *after);
+void budget_change_print(FILE *out, const struct budget_snapshot *before, const struct budget_snapshot *after);
 
 #endif

@@ -103,13 +103,13 @@ static const struct cli_group groups[] = {
 /* ---- mistakes ---- */
 
 /* False: it was said what is wrong. */
-static bool gather(const struct settings *s, char **names, struct budget_rows *rows)
+static bool list_read(const struct settings *s, char **names, struct budget_list *list)
 {
     struct bide_shared_problem problem;
-    bool well = budget_rows_look(rows, names, s->directory, &problem);
-    if (!well)
+    bool ok = budget_list_read(list, names, s->directory, &problem);
+    if (!ok)
         cli_fail(&cli_budget, "%s", problem.text);
-    return well;
+    return ok;
 }
 
 static const char *directory_of(const struct settings *s, char path[BIDE_SHARED_PATH_MAX])
@@ -118,42 +118,42 @@ static const char *directory_of(const struct settings *s, char path[BIDE_SHARED_
 }
 
 /* A name that is not there: the nearest, or where it was looked for. */
-static int complain(const struct settings *s, const char *name, const struct bide_shared_problem *problem)
+static int report_unusable(const struct settings *s, const char *name, const struct bide_shared_problem *problem)
 {
     char path[BIDE_SHARED_PATH_MAX];
     struct bide_shared_problem other;
-    struct budget_rows rows = {0};
+    struct budget_list list = {0};
     struct conf_suggestion near = {name, strlen(name), NULL, 0};
     bool absent = problem->reason == BIDE_SHARED_REASON_NOT_THERE;
-    if (absent && budget_rows_list(&rows, s->directory, &other))
-        for (size_t i = 0; i < rows.count; i++)
-            if (rows.row[i].problem.reason == BIDE_SHARED_REASON_NOTHING)
-                conf_suggestion_consider(&near, rows.row[i].name, rows.row[i].name);
+    if (absent && budget_list_names(&list, s->directory, &other))
+        for (size_t i = 0; i < list.count; i++)
+            if (list.entry[i].problem.reason == BIDE_SHARED_REASON_NOTHING)
+                conf_suggestion_consider(&near, list.entry[i].name, list.entry[i].name);
     if (!absent)
         cli_fail(&cli_budget, "%s: %s", name, problem->text);
     else if (near.found != NULL)
         cli_fail(&cli_budget, "%s: there is no such target; did you mean %s?", name, near.found);
-    else if (rows.count > 0)
+    else if (list.count > 0)
         cli_fail(&cli_budget, "%s: there is no such target in %s; bide budget list names those there are", name,
                  directory_of(s, path));
     else
         cli_fail(&cli_budget, "%s: there is no target in %s; bide run --target %s --shared would make it", name,
                  directory_of(s, path), name);
-    budget_rows_free(&rows);
+    budget_list_free(&list);
     return EXIT_NOT_THERE;
 }
 
 /* All that cannot be used. Returns the exit status. */
-static int complain_of_all(const struct settings *s, const struct budget_rows *rows)
+static int report_all_unusable(const struct settings *s, const struct budget_list *list)
 {
     int status = EXIT_SUCCESS;
-    for (size_t i = 0; i < rows->count; i++)
-        if (!rows->row[i].is_open)
-            status = complain(s, rows->row[i].name, &rows->row[i].problem);
+    for (size_t i = 0; i < list->count; i++)
+        if (!list->entry[i].is_open)
+            status = report_unusable(s, list->entry[i].name, &list->entry[i].problem);
     return status;
 }
 
-static int finish(int status)
+static int finish_output(int status)
 {
     return cli_flush(&cli_budget) ? status : CLI_EXIT_BIDE_FAILED;
 }
@@ -173,7 +173,7 @@ static bool print_json(json_t *tree, size_t flags)
     return text != NULL;
 }
 
-static void add_time(json_t *object)
+static void json_add_time(json_t *object)
 {
     struct timespec now;
     struct tm date;
@@ -188,7 +188,7 @@ static void add_time(json_t *object)
 /* ---- the table ---- */
 
 /* A character of UTF-8 takes one. */
-static int columns_of(const char *text)
+static int text_columns(const char *text)
 {
     int columns = 0;
     for (; *text != '\0'; text++)
@@ -196,71 +196,72 @@ static int columns_of(const char *text)
     return columns;
 }
 
-static int name_columns(const struct budget_rows *rows)
+static int name_columns(const struct budget_list *list)
 {
-    int most = columns_of("target");
-    for (size_t i = 0; i < rows->count; i++)
-        if (columns_of(rows->row[i].name) > most)
-            most = columns_of(rows->row[i].name);
+    int most = text_columns("target");
+    for (size_t i = 0; i < list->count; i++)
+        if (text_columns(list->entry[i].name) > most)
+            most = text_columns(list->entry[i].name);
     return most < NAME_COLUMNS ? most : NAME_COLUMNS;
 }
 
 /* Names of others as a terminal may be shown them. */
-static void put_name(FILE *out, const char *name, int columns)
+static void table_put_name(FILE *out, const char *name, int columns)
 {
     cli_print_sanitized(out, name);
-    for (int used = columns_of(name); used < columns; used++)
+    for (int used = text_columns(name); used < columns; used++)
         fputc(' ', out);
 }
 
-static enum cli_colour colour_of(const struct budget_look *look)
+static enum cli_colour snapshot_colour(const struct budget_snapshot *snapshot)
 {
-    enum bide_breaker_state state = look->breaker.state;
+    enum bide_breaker_state state = snapshot->breaker.state;
     if (state == BIDE_BREAKER_OPEN || state == BIDE_BREAKER_HELD_OPEN)
         return CLI_RED;
-    if (state == BIDE_BREAKER_HALF_OPEN || look->hold_off_for_ns > 0 || budget_share(look) < 0.1)
+    if (state == BIDE_BREAKER_HALF_OPEN || snapshot->hold_off_for_ns > 0 || budget_share(snapshot) < 0.1)
         return CLI_YELLOW;
     return CLI_GREEN;
 }
 
-static void put_row(FILE *out, const struct cli_term *term, const struct budget_row *row, int columns, bool bars)
+static void table_put_row(FILE *out, const struct cli_term *term, const struct budget_entry *entry, int columns,
+                          bool bars)
 {
-    char level[BUDGET_WORDS], breaker[BUDGET_WORDS], hold_off[BUDGET_WORDS], bar[4 * BAR_CELLS + 1];
-    const struct budget_look *look = &row->look;
-    put_name(out, row->name, columns);
-    if (!row->is_open) {
+    char level[BUDGET_TEXT_SIZE], breaker[BUDGET_TEXT_SIZE], hold_off[BUDGET_TEXT_SIZE], bar[4 * BAR_CELLS + 1];
+    const struct budget_snapshot *snapshot = &entry->snapshot;
+    table_put_name(out, entry->name, columns);
+    if (!entry->is_open) {
         fputs("  ", out);
-        cli_print_sanitized(out, bide_shared_reason_text(row->problem.reason));
+        cli_print_sanitized(out, bide_shared_reason_text(entry->problem.reason));
         return;
     }
     if (bars) {
-        cli_bar(term, bar, BAR_CELLS, budget_share(look), 1);
-        fprintf(out, "  %s%s%s%*s", cli_colour(term, colour_of(look)), bar, cli_colour(term, CLI_PLAIN),
-                (int)BAR_CELLS - columns_of(bar), "");
+        cli_bar(term, bar, BAR_CELLS, budget_share(snapshot), 1);
+        fprintf(out, "  %s%s%s%*s", cli_colour(term, snapshot_colour(snapshot)), bar, cli_colour(term, CLI_PLAIN),
+                (int)BAR_CELLS - text_columns(bar), "");
     }
-    fprintf(out, "  %-16s  %-18s  %-12s  %7" PRIu64, budget_funds_words(level, look),
-            budget_breaker_words(breaker, look), budget_hold_off_words(hold_off, look), look->refused_all);
+    fprintf(out, "  %-16s  %-18s  %-12s  %7" PRIu64, budget_funding_text(level, snapshot),
+            budget_breaker_text(breaker, snapshot), budget_hold_off_text(hold_off, snapshot), snapshot->refused_all);
 }
 
-static void put_head(FILE *out, const struct cli_term *term, int columns, bool bars)
+static void table_put_head(FILE *out, const struct cli_term *term, int columns, bool bars)
 {
     fprintf(out, "%s%-*s%*s  %-16s  %-18s  %-12s  %7s%s", cli_colour(term, CLI_DIM), columns, "target",
             bars ? (int)BAR_CELLS + 2 : 0, "", "budget", "breaker", "quiet", "refused", cli_colour(term, CLI_PLAIN));
 }
 
-static void print_table(const struct budget_rows *rows)
+static void table_print(const struct budget_list *list)
 {
     struct cli_term term = cli_term_detect(stdout);
-    int columns = name_columns(rows);
-    put_head(stdout, &term, columns, false);
+    int columns = name_columns(list);
+    table_put_head(stdout, &term, columns, false);
     putchar('\n');
-    for (size_t i = 0; i < rows->count; i++) {
-        put_row(stdout, &term, &rows->row[i], columns, false);
+    for (size_t i = 0; i < list->count; i++) {
+        table_put_row(stdout, &term, &list->entry[i], columns, false);
         putchar('\n');
     }
 }
 
-static void say_none(const struct settings *s)
+static void report_empty(const struct settings *s)
 {
     char path[BIDE_SHARED_PATH_MAX];
     cli_report(&cli_budget, "no process shares a target in %s; bide run --target NAME --shared makes one",
@@ -269,193 +270,193 @@ static void say_none(const struct settings *s)
 
 /* ---- list and show ---- */
 
-static int list(const struct settings *s, char **operands)
+static int verb_list(const struct settings *s, char **operands)
 {
-    struct budget_rows rows = {0};
+    struct budget_list list = {0};
     int status = EXIT_NOT_THERE;
-    if (!gather(s, operands, &rows))
+    if (!list_read(s, operands, &list))
         goto out;
     json_t *all = s->json ? json_array() : NULL;
-    for (size_t i = 0; i < rows.count && s->json; i++)
-        json_array_append_new(all, budget_row_json(&rows.row[i]));
+    for (size_t i = 0; i < list.count && s->json; i++)
+        json_array_append_new(all, budget_entry_json(&list.entry[i]));
     if (s->json && !print_json(all, JSON_INDENT(2)))
         goto out;
-    if (!s->json && rows.count > 0)
-        print_table(&rows);
+    if (!s->json && list.count > 0)
+        table_print(&list);
     else if (!s->json)
-        say_none(s);
-    status = finish(complain_of_all(s, &rows));
+        report_empty(s);
+    status = finish_output(report_all_unusable(s, &list));
 out:
-    budget_rows_free(&rows);
+    budget_list_free(&list);
     return status;
 }
 
-static void print_page(const struct budget_row *row)
+static void page_print(const struct budget_entry *entry)
 {
-    cli_print_sanitized(stdout, row->name);
+    cli_print_sanitized(stdout, entry->name);
     fputs("\n  file      ", stdout);
-    cli_print_sanitized(stdout, row->look.file != NULL ? row->look.file : "unknown: /proc does not say");
+    cli_print_sanitized(stdout, entry->snapshot.file != NULL ? entry->snapshot.file : "unknown: /proc does not say");
     putchar('\n');
-    budget_page(stdout, &row->look);
+    budget_page(stdout, &entry->snapshot);
 }
 
-static int show_fleet(const struct settings *s, const char *name)
+static int verb_show_fleet(const struct settings *s, const char *name)
 {
-    struct bide_fleet_bucket bank;
+    struct bide_fleet_bucket bucket;
     struct bide_fleet_problem problem = {.text = "no memory"};
-    enum bide_err err = cli_fleet_read_bucket(&s->fleet, name, &bank, &problem);
+    enum bide_err err = cli_fleet_read_bucket(&s->fleet, name, &bucket, &problem);
     if (err != BIDE_OK) {
         cli_fail(&cli_budget, "%s: %s", cli_fleet_source(&s->fleet), problem.text);
         return err == BIDE_ERR_INVALID ? CLI_EXIT_BIDE_FAILED : EXIT_NOT_THERE;
     }
-    if (!bank.exists) {
+    if (!bucket.exists) {
         cli_fail(&cli_budget,
                  "%s: nobody in this fleet has been at that budget for a day; bide run --target %s --fleet makes it",
                  name, name);
         return EXIT_NOT_THERE;
     }
     if (!s->json)
-        budget_fleet_page(stdout, name, &bank);
-    else if (!print_json(budget_fleet_json(name, &bank), JSON_INDENT(2)))
+        budget_fleet_page(stdout, name, &bucket);
+    else if (!print_json(budget_fleet_json(name, &bucket), JSON_INDENT(2)))
         return CLI_EXIT_BIDE_FAILED;
-    return finish(EXIT_SUCCESS);
+    return finish_output(EXIT_SUCCESS);
 }
 
-static int show(const struct settings *s, char **operands)
+static int verb_show(const struct settings *s, char **operands)
 {
-    struct budget_rows rows = {0};
+    struct budget_list list = {0};
     int status = EXIT_NOT_THERE;
     if (s->fleet.url != NULL)
-        return show_fleet(s, operands[0]);
-    if (!gather(s, operands, &rows))
+        return verb_show_fleet(s, operands[0]);
+    if (!list_read(s, operands, &list))
         goto out;
-    status = complain_of_all(s, &rows);
+    status = report_all_unusable(s, &list);
     if (status != EXIT_SUCCESS)
         goto out;
     if (!s->json)
-        print_page(&rows.row[0]);
-    else if (!print_json(budget_row_json(&rows.row[0]), JSON_INDENT(2)))
+        page_print(&list.entry[0]);
+    else if (!print_json(budget_entry_json(&list.entry[0]), JSON_INDENT(2)))
         status = CLI_EXIT_BIDE_FAILED;
-    status = finish(status);
+    status = finish_output(status);
 out:
-    budget_rows_free(&rows);
+    budget_list_free(&list);
     return status;
 }
 
 /* ---- reset and set ---- */
 
-static void tell_change(const char *name, const struct budget_look *before, const struct budget_look *after)
+static void print_change(const char *name, const struct budget_snapshot *before, const struct budget_snapshot *after)
 {
-    char words[BUDGET_WORDS];
+    char text[BUDGET_TEXT_SIZE];
     cli_print_sanitized(stdout, name);
     fputs(": ", stdout);
-    budget_change_tell(stdout, before, after);
+    budget_change_print(stdout, before, after);
     if (after->hold_off_for_ns > 0)
-        printf("; quiet stays, %s, as the other side asked", budget_hold_off_words(words, after));
+        printf("; quiet stays, %s, as the other side asked", budget_hold_off_text(text, after));
     putchar('\n');
 }
 
-static int reset(const struct settings *s, char **operands)
+static int verb_reset(const struct settings *s, char **operands)
 {
-    struct bide_shared host;
+    struct bide_shared shared_target;
     struct bide_shared_problem problem;
-    struct budget_look before, after;
+    struct budget_snapshot before, after;
     const char *name = operands[0];
-    if (!budget_open(&host, name, s->directory, &problem))
-        return complain(s, name, &problem);
-    budget_look(&before, host.target, name, bide_now());
-    budget_reset(host.target, bide_now());
-    budget_look(&after, host.target, name, bide_now());
-    bide_shared_close(&host);
-    tell_change(name, &before, &after);
+    if (!budget_open(&shared_target, name, s->directory, &problem))
+        return report_unusable(s, name, &problem);
+    budget_snapshot(&before, shared_target.target, name, bide_now());
+    budget_reset(shared_target.target, bide_now());
+    budget_snapshot(&after, shared_target.target, name, bide_now());
+    bide_shared_close(&shared_target);
+    print_change(name, &before, &after);
     if (after.config.budget.kind == BIDE_BUDGET_WINDOW)
         cli_report(&cli_budget, "%s: a window forgets by itself; it cannot be filled", name);
     if (after.leased)
         cli_report(&cli_budget, "%s: a fleet lends it its retries; they are not filled up here", name);
-    return finish(EXIT_SUCCESS);
+    return finish_output(EXIT_SUCCESS);
 }
 
 /* What is wanted of a target with that configuration. False: it was said what is wrong. */
-static bool read_changes(struct budget_change *change, char **words)
+static bool changes_read(struct budget_change *change, char **text)
 {
-    char want[BUDGET_WANT];
-    for (; *words != NULL; words++)
-        if (!budget_change_read(change, *words, want))
-            return cli_fail(&cli_budget, "set: %s: want %s", *words, want), false;
-    if (!budget_change_check(change, want))
-        return cli_fail(&cli_budget, "set: want %s", want), false;
+    char error[BUDGET_ERROR_SIZE];
+    for (; *text != NULL; text++)
+        if (!budget_change_read(change, *text, error))
+            return cli_fail(&cli_budget, "set: %s: want %s", *text, error), false;
+    if (!budget_change_check(change, error))
+        return cli_fail(&cli_budget, "set: want %s", error), false;
     return true;
 }
 
-static bool is_shareable(const struct bide_target_config *c)
+static bool config_is_shareable(const struct bide_target_config *c)
 {
     return c->in_flight_max == 0 && c->budget.kind != BIDE_BUDGET_CONCURRENCY;
 }
 
 /* The configuration goes in by opening it once more, with the new one: that is the way that checks it. */
-static bool configure(const struct settings *s, const char *name, const struct budget_change *change)
+static bool config_apply(const struct settings *s, const char *name, const struct budget_change *change)
 {
     struct bide_shared_options o = {.directory = s->directory, .must_exist = true};
     struct bide_shared_problem problem = {.text = "no memory"};
-    struct bide_shared host;
+    struct bide_shared shared_target;
     if (!change->has_config)
         return true;
-    if (!is_shareable(&change->config))
+    if (!config_is_shareable(&change->config))
         return cli_fail(&cli_budget, "set: %s", bide_shared_reason_text(BIDE_SHARED_REASON_IN_FLIGHT)), false;
-    if (bide_shared_open(&host, name, &change->config, &o, bide_now(), &problem) != BIDE_OK)
+    if (bide_shared_open(&shared_target, name, &change->config, &o, bide_now(), &problem) != BIDE_OK)
         return cli_fail(&cli_budget, "set: %s", problem.text), false;
-    bide_shared_close(&host);
+    bide_shared_close(&shared_target);
     if (problem.text[0] != '\0') /* opened, but not with that */
         return cli_fail(&cli_budget, "set: %s; nothing was changed", problem.text), false;
     return true;
 }
 
-static int set(const struct settings *s, char **operands)
+static int verb_set(const struct settings *s, char **operands)
 {
-    struct bide_shared host;
+    struct bide_shared shared_target;
     struct bide_shared_problem problem;
-    struct budget_look before, after;
+    struct budget_snapshot before, after;
     struct budget_change change;
     const char *name = operands[0];
     int status = CLI_EXIT_BIDE_FAILED;
-    if (!budget_open(&host, name, s->directory, &problem))
-        return complain(s, name, &problem);
-    budget_look(&before, host.target, name, bide_now());
+    if (!budget_open(&shared_target, name, s->directory, &problem))
+        return report_unusable(s, name, &problem);
+    budget_snapshot(&before, shared_target.target, name, bide_now());
     budget_change_begin(&change, &before);
-    if (!read_changes(&change, operands + 1) || !configure(s, name, &change))
+    if (!changes_read(&change, operands + 1) || !config_apply(s, name, &change))
         goto out;
-    budget_change_do(&change, host.target, bide_now());
-    budget_look(&after, host.target, name, bide_now());
-    tell_change(name, &before, &after);
-    status = finish(EXIT_SUCCESS);
+    budget_change_apply(&change, shared_target.target, bide_now());
+    budget_snapshot(&after, shared_target.target, name, bide_now());
+    print_change(name, &before, &after);
+    status = finish_output(EXIT_SUCCESS);
 out:
-    bide_shared_close(&host);
+    bide_shared_close(&shared_target);
     return status;
 }
 
 /* ---- signals ---- */
 
-static sigset_t heard;
+static sigset_t watched_signals;
 
 /* They are waited for instead of handled. What somebody ignores (nohup) stays ignored. */
-static void hear_signals(void)
+static void signals_block(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
     struct sigaction before;
-    sigemptyset(&heard);
+    sigemptyset(&watched_signals);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-            sigaddset(&heard, numbers[i]);
-    sigprocmask(SIG_BLOCK, &heard, NULL);
+            sigaddset(&watched_signals, numbers[i]);
+    sigprocmask(SIG_BLOCK, &watched_signals, NULL);
 }
 
 /* Which came first, or 0 when the time is over. */
-static int next_signal(int64_t until_ns)
+static int signals_wait(int64_t until_ns)
 {
     for (;;) {
         int64_t left_ns = until_ns - bide_now();
         struct timespec left = {left_ns > 0 ? left_ns / BIDE_S : 0, left_ns > 0 ? left_ns % BIDE_S : 0};
-        int number = sigtimedwait(&heard, NULL, &left);
+        int number = sigtimedwait(&watched_signals, NULL, &left);
         if (number > 0)
             return number;
         if (errno == EAGAIN)
@@ -471,64 +472,65 @@ static unsigned screen_lines(void)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
 }
 
-static void end_line(FILE *out)
+static void screen_end_line(FILE *out)
 {
     fputs("\033[K\r\n", out);
 }
 
 /* From the top, each line over what was there. As many targets as there is room for. */
-static void draw(const struct settings *s, const struct budget_rows *rows)
+static void screen_draw(const struct settings *s, const struct budget_list *list)
 {
     struct cli_term term = cli_term_detect(stdout);
     char path[BIDE_SHARED_PATH_MAX];
-    int columns = name_columns(rows);
+    int columns = name_columns(list);
     size_t room = screen_lines() > 5 ? screen_lines() - 5 : 1;
-    size_t shown = rows->count < room ? rows->count : room;
+    size_t shown = list->count < room ? list->count : room;
     fputs("\033[H", stdout);
-    printf("%zu target%s in ", rows->count, rows->count == 1 ? "" : "s");
+    printf("%zu target%s in ", list->count, list->count == 1 ? "" : "s");
     cli_print_sanitized(stdout, directory_of(s, path));
     fputs("; Ctrl-C ends", stdout);
-    end_line(stdout);
-    end_line(stdout);
-    put_head(stdout, &term, columns, true);
-    end_line(stdout);
+    screen_end_line(stdout);
+    screen_end_line(stdout);
+    table_put_head(stdout, &term, columns, true);
+    screen_end_line(stdout);
     for (size_t i = 0; i < shown; i++) {
-        put_row(stdout, &term, &rows->row[i], columns, true);
-        end_line(stdout);
+        table_put_row(stdout, &term, &list->entry[i], columns, true);
+        screen_end_line(stdout);
     }
-    if (shown < rows->count)
-        printf("... and %zu more\033[K", rows->count - shown);
+    if (shown < list->count)
+        printf("... and %zu more\033[K", list->count - shown);
     fputs("\033[J", stdout);
 }
 
 /* ---- watching elsewhere ---- */
 
-static void tell_row(const struct settings *s, const struct budget_row *row, const char *words)
+static void watch_print_entry(const struct settings *s, const struct budget_entry *entry, const char *text)
 {
     if (s->json) {
-        json_t *object = budget_row_json(row);
-        add_time(object);
+        json_t *object = budget_entry_json(entry);
+        json_add_time(object);
         print_json(object, JSON_COMPACT);
         return;
     }
-    cli_print_sanitized(stdout, row->name);
-    printf(": %s\n", words);
+    cli_print_sanitized(stdout, entry->name);
+    printf(": %s\n", text);
 }
 
 /* A line for each that changed; with an interval for each. */
-static void tell(const struct settings *s, const struct budget_rows *rows, struct budget_told *told)
+static void watch_print_changes(const struct settings *s, const struct budget_list *list,
+                                struct budget_history *history)
 {
-    char words[BUDGET_WORDS];
+    char text[BUDGET_TEXT_SIZE];
     const char *name;
-    for (size_t i = 0; i < rows->count; i++) {
-        budget_row_words(words, &rows->row[i]);
-        if (budget_told_news(told, rows->row[i].name, words) || s->interval_ns > 0)
-            tell_row(s, &rows->row[i], words);
+    for (size_t i = 0; i < list->count; i++) {
+        budget_entry_text(text, &list->entry[i]);
+        if (budget_history_update(history, list->entry[i].name, text) || s->interval_ns > 0)
+            watch_print_entry(s, &list->entry[i], text);
     }
-    while ((name = budget_told_gone(told)) != NULL) {
-        struct budget_row gone = {.problem = {.reason = BIDE_SHARED_REASON_NOT_THERE, .text = "it was removed"}};
+    while ((name = budget_history_next_removed(history)) != NULL) {
+        struct budget_entry gone = {.problem = {.reason = BIDE_SHARED_REASON_NOT_THERE, .text = "it was removed"}};
         snprintf(gone.name, sizeof gone.name, "%s", name);
-        tell_row(s, &gone, "gone");
+        watch_print_entry(s, &gone, "gone");
     }
 }
 
@@ -538,29 +540,29 @@ struct watch {
     const struct settings *s;
     char **names;
     bool live;
-    struct budget_told told;
+    struct budget_history history;
     struct bide_shared_problem problem; /* that ended it; to be told when the screen is given back */
     bool failed;
-    int64_t looks;
+    int64_t reads;
 };
 
 /* False: the targets cannot be listed any more, or standard output does not take it. */
-static bool look_once(struct watch *w)
+static bool watch_read_once(struct watch *w)
 {
-    struct budget_rows rows = {0};
-    bool well = budget_rows_look(&rows, w->names, w->s->directory, &w->problem);
-    w->failed = !well;
-    if (well && w->live)
-        draw(w->s, &rows);
-    else if (well)
-        tell(w->s, &rows, &w->told);
-    budget_rows_free(&rows);
-    w->looks++;
-    return well && cli_flush(&cli_budget);
+    struct budget_list list = {0};
+    bool ok = budget_list_read(&list, w->names, w->s->directory, &w->problem);
+    w->failed = !ok;
+    if (ok && w->live)
+        screen_draw(w->s, &list);
+    else if (ok)
+        watch_print_changes(w->s, &list, &w->history);
+    budget_list_free(&list);
+    w->reads++;
+    return ok && cli_flush(&cli_budget);
 }
 
 /* Ctrl-Z: the shell gets its screen back, and this goes on when we do. */
-static void pause_watching(const struct watch *w)
+static void watch_suspend(const struct watch *w)
 {
     if (w->live)
         fputs(SCREEN_LEAVE, stdout);
@@ -571,36 +573,36 @@ static void pause_watching(const struct watch *w)
 }
 
 /* Returns the exit status. */
-static int watch_on(struct watch *w)
+static int watch_loop(struct watch *w)
 {
     int64_t interval_ns = w->s->interval_ns > 0 ? w->s->interval_ns : INTERVAL_NS;
     for (;;) {
-        if (!look_once(w))
+        if (!watch_read_once(w))
             return CLI_EXIT_BIDE_FAILED;
-        if (w->s->count > 0 && w->looks >= w->s->count)
+        if (w->s->count > 0 && w->reads >= w->s->count)
             return EXIT_SUCCESS;
-        int number = next_signal(bide_now() + interval_ns);
+        int number = signals_wait(bide_now() + interval_ns);
         if (number == SIGTSTP)
-            pause_watching(w);
+            watch_suspend(w);
         else if (number != 0 && number != SIGWINCH)
             return 128 + number;
     }
 }
 
-static int watch(const struct settings *s, char **operands)
+static int verb_watch(const struct settings *s, char **operands)
 {
     struct watch w = {.s = s, .names = operands, .live = cli_term_detect(stdout).live && !s->json};
-    struct budget_rows rows = {0};
-    int status = gather(s, operands, &rows) ? EXIT_SUCCESS : EXIT_NOT_THERE;
+    struct budget_list list = {0};
+    int status = list_read(s, operands, &list) ? EXIT_SUCCESS : EXIT_NOT_THERE;
     if (status == EXIT_SUCCESS && operands[0] != NULL)
-        status = complain_of_all(s, &rows);
-    budget_rows_free(&rows);
+        status = report_all_unusable(s, &list);
+    budget_list_free(&list);
     if (status != EXIT_SUCCESS)
         return status;
-    hear_signals();
+    signals_block();
     if (w.live)
         fputs(SCREEN_ENTER, stdout);
-    status = watch_on(&w);
+    status = watch_loop(&w);
     if (w.live)
         fputs(SCREEN_LEAVE, stdout);
     fflush(stdout);
@@ -608,7 +610,7 @@ static int watch(const struct settings *s, char **operands)
         cli_fail(&cli_budget, "%s", w.problem.text);
         status = EXIT_NOT_THERE;
     }
-    budget_told_free(&w.told);
+    budget_history_free(&w.history);
     return status;
 }
 
@@ -617,15 +619,16 @@ static int watch(const struct settings *s, char **operands)
 static const struct verb {
     const char *name;
     size_t least, most; /* operands after it */
-    const char *want;
+    const char *takes;
     bool has_json, watches;
     int (*run)(const struct settings *s, char **operands);
 } verbs[] = {
-    {"list", 0, 0, "nothing", true, false, list},
-    {"show", 1, 1, "the name of one target", true, false, show},
-    {"watch", 0, SIZE_MAX, "names of targets", true, true, watch},
-    {"reset", 1, 1, "the name of one target", false, false, reset},
-    {"set", 2, SIZE_MAX, "the name of a target and KEY=VALUE, such as budget=5 or breaker=open", false, false, set},
+    {"list", 0, 0, "nothing", true, false, verb_list},
+    {"show", 1, 1, "the name of one target", true, false, verb_show},
+    {"watch", 0, SIZE_MAX, "names of targets", true, true, verb_watch},
+    {"reset", 1, 1, "the name of one target", false, false, verb_reset},
+    {"set", 2, SIZE_MAX, "the name of a target and KEY=VALUE, such as budget=5 or breaker=open", false, false,
+     verb_set},
 };
 #define VERBS (sizeof verbs / sizeof *verbs)
 
@@ -634,54 +637,54 @@ static const char *verb_word(size_t i)
     return i < VERBS ? verbs[i].name : NULL;
 }
 
-static int unknown_verb(const char *name)
+static int verb_unknown(const char *name)
 {
-    const char *words[VERBS + 1] = {NULL};
+    const char *text[VERBS + 1] = {NULL};
     for (size_t i = 0; i < VERBS; i++)
-        words[i] = verbs[i].name;
-    const char *near = conf_suggest(name, strlen(name), words);
+        text[i] = verbs[i].name;
+    const char *near = conf_suggest(name, strlen(name), text);
     if (near != NULL)
         return cli_fail(&cli_budget, "%s: want list, show, watch, reset or set; did you mean %s?", name, near);
     return cli_fail(&cli_budget, "%s: want list, show, watch, reset or set", name);
 }
 
-static int run_verb(const struct verb *verb, const struct settings *s, char **operands)
+static int verb_run(const struct verb *verb, const struct settings *s, char **operands)
 {
     size_t count = 0;
     while (operands[count] != NULL)
         count++;
     if (count < verb->least)
-        return cli_fail(&cli_budget, "%s: want %s after it", verb->name, verb->want);
+        return cli_fail(&cli_budget, "%s: want %s after it", verb->name, verb->takes);
     if (count > verb->most)
-        return cli_fail(&cli_budget, "%s: want %s after %s", operands[verb->most], verb->want, verb->name);
+        return cli_fail(&cli_budget, "%s: want %s after %s", operands[verb->most], verb->takes, verb->name);
     if (s->json && !verb->has_json)
         return cli_fail(&cli_budget, "--json: want it with list, show or watch");
     if ((s->interval_ns > 0 || s->count > 0) && !verb->watches)
         return cli_fail(&cli_budget, "%s: want it with watch", s->interval_ns > 0 ? "--interval" : "--count");
-    for (size_t i = 0; i < count && verb->run != set; i++)
+    for (size_t i = 0; i < count && verb->run != verb_set; i++)
         if (bide_targets_name_check(operands[i], NULL) != BIDE_OK)
             return cli_fail(&cli_budget, "%s: want a name of 1 to 127 bytes without control characters", operands[i]);
-    if (s->fleet.url != NULL && (verb->run != show || s->directory != NULL))
+    if (s->fleet.url != NULL && (verb->run != verb_show || s->directory != NULL))
         return cli_fail(&cli_budget, "--fleet: want it with show, and without --dir");
     bide_shared_guard();
     return verb->run(s, operands);
 }
 
-static int run_words(struct settings *settings, char **operands)
+static int verb_dispatch(struct settings *settings, char **operands)
 {
     if (operands[0] == NULL)
         return cli_fail(&cli_budget, "want what to do: list, show, watch, reset or set");
     for (size_t i = 0; i < VERBS; i++)
         if (strcmp(operands[0], verbs[i].name) == 0)
-            return run_verb(&verbs[i], settings, operands + 1);
-    return unknown_verb(operands[0]);
+            return verb_run(&verbs[i], settings, operands + 1);
+    return verb_unknown(operands[0]);
 }
 
-static int run(void *settings, char **operands)
+static int budget_main(void *settings, char **operands)
 {
     struct settings *s = settings;
     struct cli_fleet_context fleeting = {.command = &cli_budget, .fleet = &s->fleet};
-    int status = cli_fleet_ensure_linked(&fleeting) ? run_words(s, operands) : CLI_EXIT_BIDE_FAILED;
+    int status = cli_fleet_ensure_linked(&fleeting) ? verb_dispatch(s, operands) : CLI_EXIT_BIDE_FAILED;
     cli_fleet_free(&s->fleet);
     return status;
 }
@@ -733,5 +736,5 @@ const struct cli_command cli_budget = {
     .section_count = sizeof sections / sizeof *sections,
     .operand_word = verb_word,
     .settings_size = sizeof(struct settings),
-    .run = run,
+    .run = budget_main,
 };

@@ -9,13 +9,13 @@
 #include <inttypes.h>
 
 /* "3.4": tokens, rounded down to tenths. */
-static const char *tokens(char text[CONF_VALUE_SIZE], int64_t milli)
+static const char *tokens_text(char text[CONF_VALUE_SIZE], int64_t milli)
 {
     return conf_decimal_format(text, milli / 100, 10);
 }
 
 /* "3.2s"; a clock that was set may make it anything. */
-static const char *duration(char text[CONF_VALUE_SIZE], int64_t ms)
+static const char *duration_text(char text[CONF_VALUE_SIZE], int64_t ms)
 {
     return conf_duration_format_short(text, ms < BIDE_DURATION_MAX / BIDE_MS ? ms * BIDE_MS : BIDE_DURATION_MAX);
 }
@@ -25,22 +25,23 @@ static const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-void budget_fleet_page(FILE *out, const char *name, const struct bide_fleet_bucket *bank)
+void budget_fleet_page(FILE *out, const char *name, const struct bide_fleet_bucket *bucket)
 {
     char one[CONF_VALUE_SIZE], two[CONF_VALUE_SIZE], three[CONF_VALUE_SIZE];
     cli_print_sanitized(out, name);
     fprintf(out, "\n  budget     %s of %s retries left; %s a minute by time, and what successes earn\n",
-            tokens(one, bank->left_milli), tokens(two, bank->capacity_milli),
-            conf_decimal_format(three, bank->per_minute_milli, 1000));
+            tokens_text(one, bucket->left_milli), tokens_text(two, bucket->capacity_milli),
+            conf_decimal_format(three, bucket->per_minute_milli, 1000));
     fprintf(out, "  instances  about %" PRIu64 "; %" PRIu64 " want%s tokens, %" PRIu64 " with an open breaker\n",
-            bank->members, bank->wanting, bank->wanting == 1 ? "s" : "", bank->open);
-    fprintf(out, "  breaker    the fleet's opinion is: %s\n", bank->is_open ? "open" : "closed");
-    fprintf(out, "  quiet      %s\n", bank->hold_off_ms > 0 ? duration(one, bank->hold_off_ms) : "nobody asked for it");
-    fprintf(out, "  calls      %" PRIu64 " first attempt%s, %" PRIu64 " success%s, %s spent on retries\n", bank->firsts,
-            plural(bank->firsts), bank->successes, bank->successes == 1 ? "" : "es",
-            tokens(one, (int64_t)bank->spent_milli));
-    fprintf(out, "  exchanges  %" PRIu64 ", the last %s ago; %s granted\n", bank->exchanges,
-            duration(two, bank->age_ms), tokens(one, (int64_t)bank->granted_milli));
+            bucket->members, bucket->wanting, bucket->wanting == 1 ? "s" : "", bucket->open);
+    fprintf(out, "  breaker    the fleet's opinion is: %s\n", bucket->is_open ? "open" : "closed");
+    fprintf(out, "  quiet      %s\n",
+            bucket->hold_off_ms > 0 ? duration_text(one, bucket->hold_off_ms) : "nobody asked for it");
+    fprintf(out, "  calls      %" PRIu64 " first attempt%s, %" PRIu64 " success%s, %s spent on retries\n",
+            bucket->firsts, plural(bucket->firsts), bucket->successes, bucket->successes == 1 ? "" : "es",
+            tokens_text(one, (int64_t)bucket->spent_milli));
+    fprintf(out, "  exchanges  %" PRIu64 ", the last %s ago; %s granted\n", bucket->exchanges,
+            duration_text(two, bucket->age_ms), tokens_text(one, (int64_t)bucket->granted_milli));
 }
 
 /* Tokens as a number of retries. */
@@ -54,24 +55,24 @@ static void add_count(json_t *object, const char *name, uint64_t count)
     json_object_set_new(object, name, json_integer((json_int_t)count));
 }
 
-json_t *budget_fleet_json(const char *name, const struct bide_fleet_bucket *bank)
+json_t *budget_fleet_json(const char *name, const struct bide_fleet_bucket *bucket)
 {
     json_t *object = json_object(), *budget = json_object();
     json_object_set_new(object, "target", json_string(name));
-    add_tokens(budget, "left", bank->left_milli);
-    add_tokens(budget, "capacity", bank->capacity_milli);
-    add_tokens(budget, "per_minute", bank->per_minute_milli);
+    add_tokens(budget, "left", bucket->left_milli);
+    add_tokens(budget, "capacity", bucket->capacity_milli);
+    add_tokens(budget, "per_minute", bucket->per_minute_milli);
     json_object_set_new(object, "budget", budget);
-    add_count(object, "members", bank->members);
-    add_count(object, "wanting", bank->wanting);
-    add_count(object, "breakers_open", bank->open);
-    json_object_set_new(object, "breaker", json_string(bank->is_open ? "open" : "closed"));
-    add_count(object, "quiet_for_ms", (uint64_t)bank->hold_off_ms);
-    add_count(object, "first_attempts", bank->firsts);
-    add_count(object, "successes", bank->successes);
-    add_tokens(object, "spent", (int64_t)bank->spent_milli);
-    add_tokens(object, "granted", (int64_t)bank->granted_milli);
-    add_count(object, "exchanges", bank->exchanges);
-    add_count(object, "age_ms", (uint64_t)bank->age_ms);
+    add_count(object, "members", bucket->members);
+    add_count(object, "wanting", bucket->wanting);
+    add_count(object, "breakers_open", bucket->open);
+    json_object_set_new(object, "breaker", json_string(bucket->is_open ? "open" : "closed"));
+    add_count(object, "quiet_for_ms", (uint64_t)bucket->hold_off_ms);
+    add_count(object, "first_attempts", bucket->firsts);
+    add_count(object, "successes", bucket->successes);
+    add_tokens(object, "spent", (int64_t)bucket->spent_milli);
+    add_tokens(object, "granted", (int64_t)bucket->granted_milli);
+    add_count(object, "exchanges", bucket->exchanges);
+    add_count(object, "age_ms", (uint64_t)bucket->age_ms);
     return object;
 }

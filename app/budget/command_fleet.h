@@ -1,6 +1,6 @@
 /* budget_fleet.h - what `bide budget show --fleet` prints of what lies in Redis. */
-#ifndef CLI_BUDGET_FLEET_H
-#define CLI_BUDGET_FLEET_H
+#ifndef BUDGET_COMMAND_FLEET_H
+#define BUDGET_COMMAND_FLEET_H
 
 #include "common/fleet.h"
 
@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 /* For people: a page, as that of a target of the host. */
-void budget_fleet_page(FILE *out, const char *name, const struct bide_fleet_bucket *bank);
+void budget_fleet_page(FILE *out, const char *name, const struct bide_fleet_bucket *bucket);
 
 /* For programs. NULL: no memory. */
-json_t *budget_fleet_json(const char *name, const struct bide_fleet_bucket *bank);
+json_t *budget_fleet_json(const char *name, const struct bide_fleet_bucket *bucket);
 
 #endif

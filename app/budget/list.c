@@ -12,156 +12,159 @@
 
 /* ---- rows ---- */
 
-void budget_rows_free(struct budget_rows *rows)
+void budget_list_free(struct budget_list *list)
 {
-    free(rows->row);
-    *rows = (struct budget_rows){0};
+    free(list->entry);
+    *list = (struct budget_list){0};
 }
 
-static bool add(void *context, const char *name, const struct bide_shared_problem *wrong)
+static bool list_add(void *context, const char *name, const struct bide_shared_problem *wrong)
 {
-    struct budget_rows *rows = context;
-    if (rows->count == rows->room) {
-        size_t room = rows->room > 0 ? 2 * rows->room : 8;
-        struct budget_row *grown = realloc(rows->row, room * sizeof *grown);
-        rows->no_memory = grown == NULL;
+    struct budget_list *list = context;
+    if (list->count == list->room) {
+        size_t room = list->room > 0 ? 2 * list->room : 8;
+        struct budget_entry *grown = realloc(list->entry, room * sizeof *grown);
+        list->no_memory = grown == NULL;
         if (grown == NULL)
             return false;
-        rows->row = grown;
-        rows->room = room;
+        list->entry = grown;
+        list->room = room;
     }
-    struct budget_row *row = &rows->row[rows->count++];
-    memset(row, 0, sizeof *row);
-    snprintf(row->name, sizeof row->name, "%s", name);
+    struct budget_entry *entry = &list->entry[list->count++];
+    memset(entry, 0, sizeof *entry);
+    snprintf(entry->name, sizeof entry->name, "%s", name);
     if (wrong != NULL)
-        row->problem = *wrong;
+        entry->problem = *wrong;
     return true;
 }
 
-static int by_name(const void *one, const void *other)
+static int compare_names(const void *entry, const void *other)
 {
-    return strcmp(((const struct budget_row *)one)->name, ((const struct budget_row *)other)->name);
+    return strcmp(((const struct budget_entry *)entry)->name, ((const struct budget_entry *)other)->name);
 }
 
-bool budget_open(struct bide_shared *host, const char *name, const char *directory, struct bide_shared_problem *problem)
+bool budget_open(struct bide_shared *shared_target, const char *name, const char *directory,
+                 struct bide_shared_problem *problem)
 {
     struct bide_shared_options options = {.directory = directory, .must_exist = true};
     *problem = (struct bide_shared_problem){.text = "no memory"};
-    return bide_shared_open(host, name, NULL, &options, bide_now(), problem) == BIDE_OK;
+    return bide_shared_open(shared_target, name, NULL, &options, bide_now(), problem) == BIDE_OK;
 }
 
-bool budget_rows_list(struct budget_rows *rows, const char *directory, struct bide_shared_problem *problem)
+bool budget_list_names(struct budget_list *list, const char *directory, struct bide_shared_problem *problem)
 {
     struct bide_shared_options options = {.directory = directory, .must_exist = true};
     *problem = (struct bide_shared_problem){.text = "no memory"};
-    enum bide_err err = bide_shared_list(&options, add, rows, problem);
+    enum bide_err err = bide_shared_list(&options, list_add, list, problem);
     bool none = problem->reason == BIDE_SHARED_REASON_NOT_THERE ||
                 (problem->reason == BIDE_SHARED_REASON_NO_DIRECTORY && problem->system_errno == ENOENT);
-    if (rows->no_memory || (err != BIDE_OK && !none))
+    if (list->no_memory || (err != BIDE_OK && !none))
         return false;
-    if (rows->count > 0)
-        qsort(rows->row, rows->count, sizeof *rows->row, by_name);
+    if (list->count > 0)
+        qsort(list->entry, list->count, sizeof *list->entry, compare_names);
     return true;
 }
 
-static void look_at(struct budget_row *row, const char *directory)
+static void entry_read(struct budget_entry *entry, const char *directory)
 {
-    struct bide_shared host;
-    if (row->problem.reason != BIDE_SHARED_REASON_NOTHING || !budget_open(&host, row->name, directory, &row->problem))
+    struct bide_shared shared_target;
+    if (entry->problem.reason != BIDE_SHARED_REASON_NOTHING ||
+        !budget_open(&shared_target, entry->name, directory, &entry->problem))
         return;
-    budget_look(&row->look, host.target, row->name, bide_now());
-    row->look.file = budget_where(row->file, sizeof row->file, host.target) ? row->file : NULL;
-    row->is_open = true;
-    bide_shared_close(&host);
+    budget_snapshot(&entry->snapshot, shared_target.target, entry->name, bide_now());
+    entry->snapshot.file =
+        budget_mapping_path(entry->file, sizeof entry->file, shared_target.target) ? entry->file : NULL;
+    entry->is_open = true;
+    bide_shared_close(&shared_target);
 }
 
 /* Each in its place before it is looked at, for a look points into its row. What is gone since it was listed is no row.
  */
-static void look_at_all(struct budget_rows *rows, const char *directory, bool listed)
+static void list_read_entries(struct budget_list *list, const char *directory, bool listed)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < rows->count; i++) {
-        struct budget_row *row = &rows->row[kept];
-        *row = rows->row[i];
-        look_at(row, directory);
-        kept += !(listed && row->problem.reason == BIDE_SHARED_REASON_NOT_THERE);
+    for (size_t i = 0; i < list->count; i++) {
+        struct budget_entry *entry = &list->entry[kept];
+        *entry = list->entry[i];
+        entry_read(entry, directory);
+        kept += !(listed && entry->problem.reason == BIDE_SHARED_REASON_NOT_THERE);
     }
-    rows->count = kept;
+    list->count = kept;
 }
 
-bool budget_rows_look(struct budget_rows *rows, char **names, const char *directory,
+bool budget_list_read(struct budget_list *list, char **names, const char *directory,
                       struct bide_shared_problem *problem)
 {
-    bool well = true, listed = names[0] == NULL;
+    bool ok = true, listed = names[0] == NULL;
     *problem = (struct bide_shared_problem){.text = "no memory"};
     if (listed)
-        well = budget_rows_list(rows, directory, problem);
-    for (; *names != NULL && well; names++)
-        well = add(rows, *names, NULL);
-    if (well)
-        look_at_all(rows, directory, listed);
-    return well;
+        ok = budget_list_names(list, directory, problem);
+    for (; *names != NULL && ok; names++)
+        ok = list_add(list, *names, NULL);
+    if (ok)
+        list_read_entries(list, directory, listed);
+    return ok;
 }
 
 /* ---- what is new ---- */
 
-struct budget_told_one {
+struct budget_history_entry {
     char name[BIDE_TARGET_NAME_MAX + 1];
-    char words[BUDGET_WORDS];
-    bool seen;    /* in the present look */
-    bool is_gone; /* and that was told */
+    char text[BUDGET_TEXT_SIZE];
+    bool is_present; /* in the present look */
+    bool is_removed; /* and that was told */
 };
 
-const char *budget_row_words(char words[BUDGET_WORDS], const struct budget_row *row)
+const char *budget_entry_text(char text[BUDGET_TEXT_SIZE], const struct budget_entry *entry)
 {
-    if (row->is_open)
-        return budget_change_words(words, &row->look);
-    snprintf(words, BUDGET_WORDS, "%s", bide_shared_reason_text(row->problem.reason));
-    return words;
+    if (entry->is_open)
+        return budget_summary_text(text, &entry->snapshot);
+    snprintf(text, BUDGET_TEXT_SIZE, "%s", bide_shared_reason_text(entry->problem.reason));
+    return text;
 }
 
 /* NULL: no memory. */
-static struct budget_told_one *told_of(struct budget_told *told, const char *name)
+static struct budget_history_entry *history_find(struct budget_history *history, const char *name)
 {
-    for (size_t i = 0; i < told->count; i++)
-        if (strcmp(told->one[i].name, name) == 0)
-            return &told->one[i];
-    struct budget_told_one *grown = realloc(told->one, (told->count + 1) * sizeof *grown);
+    for (size_t i = 0; i < history->count; i++)
+        if (strcmp(history->entry[i].name, name) == 0)
+            return &history->entry[i];
+    struct budget_history_entry *grown = realloc(history->entry, (history->count + 1) * sizeof *grown);
     if (grown == NULL)
         return NULL;
-    told->one = grown;
-    struct budget_told_one *one = &told->one[told->count++];
-    *one = (struct budget_told_one){0};
-    snprintf(one->name, sizeof one->name, "%s", name);
-    return one;
+    history->entry = grown;
+    struct budget_history_entry *entry = &history->entry[history->count++];
+    *entry = (struct budget_history_entry){0};
+    snprintf(entry->name, sizeof entry->name, "%s", name);
+    return entry;
 }
 
-bool budget_told_news(struct budget_told *told, const char *name, const char *words)
+bool budget_history_update(struct budget_history *history, const char *name, const char *text)
 {
-    struct budget_told_one *one = told_of(told, name);
-    if (one == NULL)
+    struct budget_history_entry *entry = history_find(history, name);
+    if (entry == NULL)
         return true;
-    bool news = one->is_gone || strcmp(one->words, words) != 0;
-    snprintf(one->words, sizeof one->words, "%s", words);
-    one->seen = true;
-    one->is_gone = false;
-    return news;
+    bool changed = entry->is_removed || strcmp(entry->text, text) != 0;
+    snprintf(entry->text, sizeof entry->text, "%s", text);
+    entry->is_present = true;
+    entry->is_removed = false;
+    return changed;
 }
 
-const char *budget_told_gone(struct budget_told *told)
+const char *budget_history_next_removed(struct budget_history *history)
 {
-    for (size_t i = 0; i < told->count; i++)
-        if (!told->one[i].seen && !told->one[i].is_gone) {
-            told->one[i].is_gone = true;
-            return told->one[i].name;
+    for (size_t i = 0; i < history->count; i++)
+        if (!history->entry[i].is_present && !history->entry[i].is_removed) {
+            history->entry[i].is_removed = true;
+            return history->entry[i].name;
         }
-    for (size_t i = 0; i < told->count; i++)
-        told->one[i].seen = false;
+    for (size_t i = 0; i < history->count; i++)
+        history->entry[i].is_present = false;
     return NULL;
 }
 
-void budget_told_free(struct budget_told *told)
+void budget_history_free(struct budget_history *history)
 {
-    free(told->one);
-    *told = (struct budget_told){0};
+    free(history->entry);
+    *history = (struct budget_history){0};
 }

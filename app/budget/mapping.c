@@ -7,7 +7,7 @@
 
 #define FIELDS_BEFORE_PATH 5
 
-static bool holds(const char *line, const void *address)
+static bool mapping_contains(const char *line, const void *address)
 {
     char *end;
     uintptr_t from = (uintptr_t)strtoull(line, &end, 16);
@@ -15,7 +15,7 @@ static bool holds(const char *line, const void *address)
     return (uintptr_t)address >= from && (uintptr_t)address < to;
 }
 
-static const char *path_in(const char *line)
+static const char *mapping_path(const char *line)
 {
     for (int i = 0; i < FIELDS_BEFORE_PATH; i++) {
         line += strcspn(line, " \n");
@@ -24,14 +24,14 @@ static const char *path_in(const char *line)
     return line;
 }
 
-bool budget_where_in(FILE *maps, char *path, size_t size, const void *address)
+bool budget_mapping_path_in(FILE *maps, char *path, size_t size, const void *address)
 {
     char *line = NULL;
     size_t room = 0;
     path[0] = '\0';
     while (getline(&line, &room, maps) > 0)
-        if (holds(line, address)) {
-            const char *found = path_in(line);
+        if (mapping_contains(line, address)) {
+            const char *found = mapping_path(line);
             int length = (int)strcspn(found, "\n");
             if (found[0] == '/' && (size_t)length < size)
                 snprintf(path, size, "%.*s", length, found);
@@ -41,13 +41,13 @@ bool budget_where_in(FILE *maps, char *path, size_t size, const void *address)
     return path[0] != '\0';
 }
 
-bool budget_where(char *path, size_t size, const void *address)
+bool budget_mapping_path(char *path, size_t size, const void *address)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
     path[0] = '\0';
     if (maps == NULL)
         return false;
-    bool found = budget_where_in(maps, path, size, address);
+    bool found = budget_mapping_path_in(maps, path, size, address);
     fclose(maps);
     return found;
 }

@@ -13,22 +13,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TARGETS_MAX 1024u
-#define FEED_NS     (20 * BIDE_MS) /* how often a request's body that is not there yet is looked for */
+#define TARGETS_MAX    1024u
+#define UPLOAD_POLL_NS (20 * BIDE_MS) /* how often a request's body that is not there yet is looked for */
 
-struct run {
+struct batch_run {
     struct fetch_batch *batch;
-    struct fetch_start start;
-    struct fetch_transfer **of;      /* by job: begun, and not finished */
-    struct fetch_transfer **at_work; /* some of them, `working` in all */
-    size_t working;
-    size_t next;  /* job to begin */
-    size_t turn;  /* job whose answer standard output waits for */
-    size_t ahead; /* jobs begun for standard output, and not finished */
+    struct fetch_call_params params;
+    struct fetch_call **calls;  /* by job: begun, and not finished */
+    struct fetch_call **active; /* some of them, `working` in all */
+    size_t active_count;
+    size_t next_start;      /* job to begin */
+    size_t next_output;     /* job whose answer standard output waits for */
+    size_t outputs_pending; /* jobs begun for standard output, and not finished */
 };
 
 volatile sig_atomic_t fetch_signal;
-static struct bide_multi *volatile running; /* for the handler */
+static struct bide_multi *volatile batch_multi; /* for the handler */
 
 /* ---- signals ---- */
 
@@ -37,12 +37,12 @@ static void on_signal(int number)
 {
     int saved = errno;
     fetch_signal = number;
-    if (running)
-        bide_multi_wakeup(running);
+    if (batch_multi)
+        bide_multi_wakeup(batch_multi);
     errno = saved;
 }
 
-void fetch_catch(void)
+void fetch_install_signals(void)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction stop = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, ignore = {.sa_handler = SIG_IGN};
@@ -56,145 +56,145 @@ void fetch_catch(void)
 
 /* ---- jobs ---- */
 
-static void finish(struct run *run, struct fetch_transfer *t)
+static void call_finish(struct batch_run *run, struct fetch_call *call)
 {
-    if (!t->job->path)
-        run->ahead--;
-    run->of[t->index] = NULL;
-    fetch_transfer_finish(t);
-    fetch_transfer_free(t);
+    if (!call->job->output_path)
+        run->outputs_pending--;
+    run->calls[call->index] = NULL;
+    fetch_call_finish(call);
+    fetch_call_free(call);
 }
 
-static void leave_work(struct run *run, const struct fetch_transfer *t)
+static void active_remove(struct batch_run *run, const struct fetch_call *call)
 {
-    for (size_t i = 0; i < run->working; i++)
-        if (run->at_work[i] == t) {
-            run->at_work[i] = run->at_work[--run->working];
+    for (size_t i = 0; i < run->active_count; i++)
+        if (run->active[i] == call) {
+            run->active[i] = run->active[--run->active_count];
             return;
         }
 }
 
 /* Called from inside bide_multi: what is over is only marked. */
-static void on_over(void *owner, struct fetch_transfer *t)
+static void on_call_over(void *owner, struct fetch_call *call)
 {
-    leave_work(owner, t);
-    t->job->state = FETCH_OVER;
+    active_remove(owner, call);
+    call->job->state = FETCH_JOB_ENDED;
 }
 
-static bool may_begin(const struct run *run)
+static bool batch_may_start(const struct batch_run *run)
 {
     const struct fetch_batch *b = run->batch;
-    if (run->next >= b->count || run->working >= b->parallel || fetch_signal != 0)
+    if (run->next_start >= b->count || run->active_count >= b->parallel || fetch_signal != 0)
         return false;
-    return b->jobs[run->next].path || run->ahead < FETCH_AHEAD_MAX;
+    return b->jobs[run->next_start].output_path || run->outputs_pending < FETCH_AHEAD_MAX;
 }
 
-static bool begin_next(struct run *run)
+static bool batch_start_next(struct batch_run *run)
 {
     struct fetch_batch *b = run->batch;
-    struct fetch_transfer *t = calloc(1, sizeof *t);
-    if (!t)
+    struct fetch_call *call = calloc(1, sizeof *call);
+    if (!call)
         return false;
-    t->request = b->request;
-    t->listener = &b->listener;
-    t->index = run->next++;
-    t->job = &b->jobs[t->index];
-    t->over = on_over;
-    t->owner = run;
-    run->start.now = !t->job->path && run->ahead == 0;
-    run->ahead += !t->job->path;
-    run->of[t->index] = t;
-    run->at_work[run->working++] = t;
-    fetch_transfer_begin(t, &run->start);
+    call->request = b->request;
+    call->listener = &b->listener;
+    call->index = run->next_start++;
+    call->job = &b->jobs[call->index];
+    call->on_over = on_call_over;
+    call->owner = run;
+    run->params.is_next = !call->job->output_path && run->outputs_pending == 0;
+    run->outputs_pending += !call->job->output_path;
+    run->calls[call->index] = call;
+    run->active[run->active_count++] = call;
+    fetch_call_start(call, &run->params);
     return true;
 }
 
 /* Finishes what is over: files at once, standard output in its turn. */
-static void settle(struct run *run)
+static void batch_finish_ended(struct batch_run *run)
 {
     const struct fetch_batch *b = run->batch;
-    for (size_t i = run->turn; i < run->next; i++) {
-        struct fetch_transfer *t = run->of[i];
-        bool over = t && b->jobs[i].state == FETCH_OVER;
-        bool poured = over && !b->jobs[i].path;
-        if (over && b->jobs[i].path)
-            finish(run, t);
-        if (poured && i == run->turn) {
-            if (t->place.kind == FETCH_TO_SPOOL && !fetch_place_pour(&t->place))
-                t->job->cancelled = t->place.error == 0;
-            finish(run, t);
+    for (size_t i = run->next_output; i < run->next_start; i++) {
+        struct fetch_call *call = run->calls[i];
+        bool over = call && b->jobs[i].state == FETCH_JOB_ENDED;
+        bool to_stdout = over && !b->jobs[i].output_path;
+        if (over && b->jobs[i].output_path)
+            call_finish(run, call);
+        if (to_stdout && i == run->next_output) {
+            if (call->output.kind == FETCH_OUTPUT_SPOOL && !fetch_output_copy_spool(&call->output))
+                call->job->cancelled = call->output.error == 0;
+            call_finish(run, call);
         }
-        if (i == run->turn && !run->of[i])
-            run->turn++;
+        if (i == run->next_output && !run->calls[i])
+            run->next_output++;
     }
 }
 
 /* ---- the loop ---- */
 
-static int64_t until_of(const struct run *run)
+static int64_t batch_poll_until(const struct batch_run *run)
 {
     const struct fetch_listener *l = &run->batch->listener;
-    int64_t pause_ns = l->tick ? l->tick_ns : BIDE_NEVER;
-    for (size_t i = 0; i < run->working; i++)
-        if (run->at_work[i]->fed_later && pause_ns > FEED_NS)
-            pause_ns = FEED_NS;
+    int64_t pause_ns = l->on_tick ? l->tick_ns : BIDE_NEVER;
+    for (size_t i = 0; i < run->active_count; i++)
+        if (run->active[i]->upload_paused && pause_ns > UPLOAD_POLL_NS)
+            pause_ns = UPLOAD_POLL_NS;
     return pause_ns == BIDE_NEVER ? BIDE_NEVER : bide_now() + pause_ns;
 }
 
-static void look_around(struct run *run)
+static void batch_after_poll(struct batch_run *run)
 {
-    for (size_t i = 0; i < run->working; i++) {
-        fetch_transfer_tell(run->at_work[i]);
-        fetch_transfer_feed(run->at_work[i]);
+    for (size_t i = 0; i < run->active_count; i++) {
+        fetch_call_report(run->active[i]);
+        fetch_call_resume_upload(run->active[i]);
     }
-    settle(run);
-    if (run->batch->listener.tick)
-        run->batch->listener.tick(run->batch->listener.context);
+    batch_finish_ended(run);
+    if (run->batch->listener.on_tick)
+        run->batch->listener.on_tick(run->batch->listener.context);
 }
 
-static bool work(struct run *run)
+static bool batch_loop(struct batch_run *run)
 {
     for (;;) {
-        while (may_begin(run))
-            if (!begin_next(run))
+        while (batch_may_start(run))
+            if (!batch_start_next(run))
                 return false;
-        settle(run);
-        if (fetch_signal != 0 || (run->working == 0 && !may_begin(run)))
+        batch_finish_ended(run);
+        if (fetch_signal != 0 || (run->active_count == 0 && !batch_may_start(run)))
             return true;
-        if (run->working > 0)
-            bide_multi_poll(run->start.multi, until_of(run));
-        look_around(run);
+        if (run->active_count > 0)
+            bide_multi_poll(run->params.multi, batch_poll_until(run));
+        batch_after_poll(run);
     }
 }
 
 /* What was not begun, because of a signal. */
-static void give_up_rest(struct run *run)
+static void batch_cancel_rest(struct batch_run *run)
 {
-    for (size_t i = run->next; i < run->batch->count; i++) {
+    for (size_t i = run->next_start; i < run->batch->count; i++) {
         struct fetch_job *job = &run->batch->jobs[i];
         job->verdict = (struct bide_verdict){.action = BIDE_GIVE_UP, .reason = BIDE_REASON_CANCELLED};
         job->cancelled = true;
-        job->state = FETCH_OVER;
+        job->state = FETCH_JOB_ENDED;
         job->exit_status = fetch_exit_status(job);
     }
 }
 
-static enum bide_err open_run(struct run *run, struct bide_problem *problem)
+static enum bide_err batch_open(struct batch_run *run, struct bide_problem *problem)
 {
     const struct fetch_batch *b = run->batch;
     const struct fetch_request *r = b->request;
-    run->of = calloc(b->count, sizeof(struct fetch_transfer *));
-    run->at_work = calloc(b->parallel, sizeof(struct fetch_transfer *));
-    if (!run->of || !run->at_work)
+    run->calls = calloc(b->count, sizeof(struct fetch_call *));
+    run->active = calloc(b->parallel, sizeof(struct fetch_call *));
+    if (!run->calls || !run->active)
         return BIDE_ERR_NOMEM;
     enum bide_err err = r->target ? bide_targets_name_check(r->target, problem) : BIDE_OK;
     if (err == BIDE_OK)
-        err = bide_targets_new(&run->start.targets, TARGETS_MAX, r->gates, problem);
+        err = bide_targets_new(&run->params.targets, TARGETS_MAX, r->gates, problem);
     if (err == BIDE_OK)
-        err = bide_multi_new(&run->start.multi);
-    run->start.target = r->shared;
+        err = bide_multi_new(&run->params.multi);
+    run->params.target = r->shared;
     if (err == BIDE_OK && r->target && !r->shared)
-        run->start.target = bide_targets_get(run->start.targets, r->target, bide_now());
+        run->params.target = bide_targets_get(run->params.targets, r->target, bide_now());
     return err;
 }
 
@@ -209,40 +209,40 @@ static size_t read_nothing(char *into, size_t size, size_t count, void *context)
 }
 
 /* The options are the same for all jobs: one look suffices. */
-static enum bide_err check(const struct fetch_request *request, struct bide_problem *problem)
+static enum bide_err batch_check_options(const struct fetch_request *request, struct bide_problem *problem)
 {
     struct bide_curl_options options;
-    fetch_options(&options, request, 0);
+    fetch_request_options(&options, request, 0);
     options.write_data = &options; /* a sink, whichever */
     if (options.body.kind == BIDE_CURL_BODY_STREAM)
         options.body.read = read_nothing;
     return bide_curl_options_check(&options, problem);
 }
 
-int fetch_all(struct fetch_batch *batch, struct bide_problem *problem)
+int fetch_batch_run(struct fetch_batch *batch, struct bide_problem *problem)
 {
-    struct run run = {.batch = batch};
+    struct batch_run run = {.batch = batch};
     int status = -1;
     *problem = (struct bide_problem){.field = "memory", .want = "more of it"};
-    if (check(batch->request, problem) != BIDE_OK || open_run(&run, problem) != BIDE_OK)
+    if (batch_check_options(batch->request, problem) != BIDE_OK || batch_open(&run, problem) != BIDE_OK)
         goto out;
-    running = run.start.multi;
-    bool worked = work(&run);
-    if (!worked || fetch_signal != 0)
-        bide_multi_cancel_all(run.start.multi);
-    settle(&run);
-    running = NULL;
-    give_up_rest(&run);
-    status = worked ? 0 : -1;
-    for (size_t i = 0; worked && i < batch->count && status == 0; i++)
+    batch_multi = run.params.multi;
+    bool completed = batch_loop(&run);
+    if (!completed || fetch_signal != 0)
+        bide_multi_cancel_all(run.params.multi);
+    batch_finish_ended(&run);
+    batch_multi = NULL;
+    batch_cancel_rest(&run);
+    status = completed ? 0 : -1;
+    for (size_t i = 0; completed && i < batch->count && status == 0; i++)
         status = batch->jobs[i].exit_status;
 out:
-    if (run.of)
+    if (run.calls)
         for (size_t i = 0; i < batch->count; i++)
-            fetch_transfer_free(run.of[i]);
-    bide_multi_free(run.start.multi);
-    bide_targets_free(run.start.targets);
-    free(run.at_work);
-    free(run.of);
+            fetch_call_free(run.calls[i]);
+    bide_multi_free(run.params.multi);
+    bide_targets_free(run.params.targets);
+    free(run.active);
+    free(run.calls);
     return status;
 }

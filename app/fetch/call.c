@@ -16,7 +16,7 @@
 /* ---- what is told ---- */
 
 /* Codes whose own words say more than libcurl's table: which name, which certificate. */
-static bool has_words(CURLcode code)
+static bool code_has_details(CURLcode code)
 {
     switch ((int)code) {
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -29,123 +29,124 @@ static bool has_words(CURLcode code)
     }
 }
 
-static const char *words_of(const struct fetch_transfer *t, CURLcode code)
+static const char *code_text(const struct fetch_call *call, CURLcode code)
 {
     if (code == CURLE_OK)
         return "";
-    return has_words(code) && t->error[0] != '\0' ? t->error : curl_easy_strerror(code);
+    return code_has_details(code) && call->error[0] != '\0' ? call->error : curl_easy_strerror(code);
 }
 
 /* The attempt that a verdict speaks of, as far as it is described. */
-static const struct bide_curl_attempt *record_of(const struct fetch_transfer *t, uint32_t attempt)
+static const struct bide_curl_attempt *attempt_record(const struct fetch_call *call, uint32_t attempt)
 {
-    return attempt >= 1 && attempt <= BIDE_CURL_ATTEMPTS_RECORDED ? &t->result.attempt[attempt - 1] : NULL;
+    return attempt >= 1 && attempt <= BIDE_CURL_ATTEMPTS_RECORDED ? &call->result.attempt[attempt - 1] : NULL;
 }
 
 /* The attempt that the noted outcome is of: beside a hedge, the verdict's may be the other one. */
-static uint32_t ended_attempt(struct fetch_transfer *t)
+static uint32_t event_attempt(struct fetch_call *call)
 {
-    uint32_t begun = t->job->attempt < BIDE_CURL_ATTEMPTS_RECORDED ? t->job->attempt : BIDE_CURL_ATTEMPTS_RECORDED;
-    for (uint32_t i = 0; t->note_ended && i < begun; i++) {
-        const struct bide_curl_attempt *record = &t->result.attempt[i];
-        if ((t->told & 1u << i) != 0 || record->time_ns == 0 || record->kind != t->note_outcome.kind)
+    uint32_t begun =
+        call->job->attempt < BIDE_CURL_ATTEMPTS_RECORDED ? call->job->attempt : BIDE_CURL_ATTEMPTS_RECORDED;
+    for (uint32_t i = 0; call->held_ended && i < begun; i++) {
+        const struct bide_curl_attempt *record = &call->result.attempt[i];
+        if ((call->reported & 1u << i) != 0 || record->time_ns == 0 || record->kind != call->held_outcome.kind)
             continue;
-        t->told |= 1u << i;
+        call->reported |= 1u << i;
         return i + 1;
     }
-    return t->note.attempt;
+    return call->held_verdict.attempt;
 }
 
-static void hear(struct fetch_transfer *t, const struct fetch_news *news)
+static void listener_notify(struct fetch_call *call, const struct fetch_event *event)
 {
-    if (t->listener->hear)
-        t->listener->hear(t->listener->context, news);
+    if (call->listener->on_event)
+        call->listener->on_event(call->listener->context, event);
 }
 
-void fetch_transfer_tell(struct fetch_transfer *t)
+void fetch_call_report(struct fetch_call *call)
 {
-    if (!t->has_note)
+    if (!call->has_event)
         return;
-    t->has_note = false;
-    struct fetch_news news = {.job = t->job, .index = t->index, .verdict = t->note, .text = ""};
-    if (t->note.action != BIDE_START) {
-        news.ended = t->note_ended;
-        news.attempt = ended_attempt(t);
-        const struct bide_curl_attempt *record = record_of(t, news.attempt);
-        news.kind = t->note_outcome.kind;
-        news.status = record ? record->status : t->seen_status;
-        news.code = record && record->status < 400 ? record->code : CURLE_OK;
-        news.text = words_of(t, news.code);
-        news.hint = t->note_outcome.hint;
-        news.wait_ns = t->note.wake_ns - t->note_ns;
-        news.time_ns = record ? record->time_ns : 0;
+    call->has_event = false;
+    struct fetch_event event = {.job = call->job, .index = call->index, .verdict = call->held_verdict, .text = ""};
+    if (call->held_verdict.action != BIDE_START) {
+        event.ended = call->held_ended;
+        event.attempt = event_attempt(call);
+        const struct bide_curl_attempt *record = attempt_record(call, event.attempt);
+        event.kind = call->held_outcome.kind;
+        event.status = record ? record->status : call->seen_status;
+        event.code = record && record->status < 400 ? record->code : CURLE_OK;
+        event.text = code_text(call, event.code);
+        event.hint = call->held_outcome.hint;
+        event.wait_ns = call->held_verdict.wake_ns - call->held_ns;
+        event.time_ns = record ? record->time_ns : 0;
     }
-    hear(t, &news);
+    listener_notify(call, &event);
 }
 
-static void note(struct fetch_transfer *t, const struct bide_event *event)
+static void event_hold(struct fetch_call *call, const struct bide_event *event)
 {
-    fetch_transfer_tell(t);
-    t->has_note = true;
-    t->note_ns = event->now_ns;
-    t->note = *event->verdict;
-    t->note_ended = event->outcome != NULL;
-    t->note_outcome = event->outcome ? *event->outcome : (struct bide_outcome){0};
+    fetch_call_report(call);
+    call->has_event = true;
+    call->held_ns = event->now_ns;
+    call->held_verdict = *event->verdict;
+    call->held_ended = event->outcome != NULL;
+    call->held_outcome = event->outcome ? *event->outcome : (struct bide_outcome){0};
 }
 
 /* How an attempt ended, where nothing follows from it but the end of all, or nothing yet. */
-static void note_outcome(struct fetch_transfer *t, const struct bide_event *event)
+static void event_hold_outcome(struct fetch_call *call, const struct bide_event *event)
 {
     if (!event->outcome)
         return;
-    note(t, event);
-    t->note.action = BIDE_NONE;
+    event_hold(call, event);
+    call->held_verdict.action = BIDE_NONE;
 }
 
 static void on_event(void *context, const struct bide_event *event)
 {
-    struct fetch_transfer *t = context;
+    struct fetch_call *call = context;
     const struct bide_verdict *v = event->verdict;
     switch (v->action) {
     case BIDE_START:
-        note(t, event);
-        t->error[0] = '\0';
-        t->seen_status = 0;
-        t->job->state = FETCH_RUNS;
-        t->job->attempt = v->attempt;
+        event_hold(call, event);
+        call->error[0] = '\0';
+        call->seen_status = 0;
+        call->job->state = FETCH_JOB_RUNNING;
+        call->job->attempt = v->attempt;
         break;
     case BIDE_WAIT:
-        note(t, event);
-        t->job->state = FETCH_WAITS;
-        t->job->wake_ns = v->wake_ns;
+        event_hold(call, event);
+        call->job->state = FETCH_JOB_WAITING;
+        call->job->wake_ns = v->wake_ns;
         break;
     case BIDE_GIVE_UP:
-        t->gave_up = true;
-        note_outcome(t, event);
+        call->gave_up = true;
+        event_hold_outcome(call, event);
         break;
     case BIDE_NONE:
-    case BIDE_DONE: note_outcome(t, event); break;
+    case BIDE_DONE: event_hold_outcome(call, event); break;
     }
 }
 
 /* Changes nothing; but the status of every answer passes here, and with this hook a success may be held back. */
-static void on_answer(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome)
+static void on_response(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome)
 {
-    struct fetch_transfer *t = context;
+    struct fetch_call *call = context;
     (void)outcome;
-    t->seen_status = response->status;
+    call->seen_status = response->status;
 }
 
 /* ---- the head of an answer ---- */
 
-static bool begins(const char *line, size_t length, const char *name)
+static bool line_starts_with(const char *line, size_t length, const char *name)
 {
     size_t n = strlen(name);
     return length >= n && strncasecmp(line, name, n) == 0;
 }
 
 /* Digits, as far as they go; -1: none, or more than can be. */
-static int64_t number(const char *at, size_t length)
+static int64_t parse_length(const char *at, size_t length)
 {
     int64_t value = -1;
     while (length > 0 && (*at == ' ' || *at == '\t')) {
@@ -160,241 +161,242 @@ static int64_t number(const char *at, size_t length)
     return value;
 }
 
-static bool keep_line(struct fetch_transfer *t, const char *line, size_t length)
+static bool head_append(struct fetch_call *call, const char *line, size_t length)
 {
-    char *grown = realloc(t->head, t->head_length + length);
+    char *grown = realloc(call->head, call->head_length + length);
     if (!grown)
         return false;
-    memcpy(grown + t->head_length, line, length);
-    t->head = grown;
-    t->head_length += length;
+    memcpy(grown + call->head_length, line, length);
+    call->head = grown;
+    call->head_length += length;
     return true;
 }
 
-static void begin_head(struct fetch_transfer *t)
+static void head_begin(struct fetch_call *call)
 {
-    t->in_head = true;
-    t->encoded = false;
-    t->head_length = 0;
-    t->content_length = -1;
+    call->in_head = true;
+    call->is_encoded = false;
+    call->head_length = 0;
+    call->content_length = -1;
 }
 
 /* What is kept so far stays, if this answer continues it. */
-static void end_head(struct fetch_transfer *t)
+static void head_end(struct fetch_call *call)
 {
-    t->in_head = false;
-    t->job->total = t->content_length > 0 && !t->encoded ? t->job->bytes + (uint64_t)t->content_length : 0;
+    call->in_head = false;
+    call->job->total =
+        call->content_length > 0 && !call->is_encoded ? call->job->bytes + (uint64_t)call->content_length : 0;
 }
 
-static size_t on_head(char *line, size_t size, size_t count, void *context)
+static size_t on_header(char *line, size_t size, size_t count, void *context)
 {
     static const char length_name[] = "content-length:", encoding_name[] = "content-encoding:";
-    struct fetch_transfer *t = context;
+    struct fetch_call *call = context;
     size_t length = size * count;
-    if (begins(line, length, "HTTP/"))
-        begin_head(t);
-    if (!t->in_head) /* trailers */
+    if (line_starts_with(line, length, "HTTP/"))
+        head_begin(call);
+    if (!call->in_head) /* trailers */
         return length;
-    if (t->request->include && !keep_line(t, line, length))
+    if (call->request->include && !head_append(call, line, length))
         return 0;
-    if (begins(line, length, length_name))
-        t->content_length = number(line + sizeof length_name - 1, length - (sizeof length_name - 1));
-    if (begins(line, length, encoding_name))
-        t->encoded = true;
+    if (line_starts_with(line, length, length_name))
+        call->content_length = parse_length(line + sizeof length_name - 1, length - (sizeof length_name - 1));
+    if (line_starts_with(line, length, encoding_name))
+        call->is_encoded = true;
     if (line[0] == '\r' || line[0] == '\n')
-        end_head(t);
+        head_end(call);
     return length;
 }
 
-static bool write_head(struct fetch_transfer *t)
+static bool head_write(struct fetch_call *call)
 {
-    if (t->head_written || !t->request->include)
+    if (call->head_written || !call->request->include)
         return true;
-    t->head_written = true;
-    return fetch_place_write(&t->place, t->head, t->head_length);
+    call->head_written = true;
+    return fetch_output_write(&call->output, call->head, call->head_length);
 }
 
 /* ---- the body of an answer ---- */
 
 /* A failure that nobody wants to see is read on only if this is all of it: then the connection lives. */
-static size_t drop(struct fetch_transfer *t, size_t length)
+static size_t body_drop(struct fetch_call *call, size_t length)
 {
-    t->cut = t->content_length != (int64_t)length;
-    return t->cut ? 0 : length;
+    call->body_cut = call->content_length != (int64_t)length;
+    return call->body_cut ? 0 : length;
 }
 
 static size_t on_body(char *at, size_t size, size_t count, void *context)
 {
-    struct fetch_transfer *t = context;
+    struct fetch_call *call = context;
     size_t length = size * count;
-    if (t->gave_up && !t->request->fail_with_body)
-        return drop(t, length);
-    if (!write_head(t) || !fetch_place_write(&t->place, at, length))
+    if (call->gave_up && !call->request->fail_with_body)
+        return body_drop(call, length);
+    if (!head_write(call) || !fetch_output_write(&call->output, at, length))
         return 0;
-    t->job->bytes += length;
+    call->job->bytes += length;
     return length;
 }
 
 static bool on_rewind(void *context)
 {
-    struct fetch_transfer *t = context;
-    t->job->bytes = 0;
-    t->job->total = 0;
-    t->head_written = false;
-    return fetch_place_rewind(&t->place);
+    struct fetch_call *call = context;
+    call->job->bytes = 0;
+    call->job->total = 0;
+    call->head_written = false;
+    return fetch_output_rewind(&call->output);
 }
 
 /* ---- a request's body that can be read only once ---- */
 
 /* Never waits here, so that deadlines and signals are heeded while whoever writes it thinks. */
-static size_t on_read(char *into, size_t size, size_t count, void *context)
+static size_t on_upload_read(char *into, size_t size, size_t count, void *context)
 {
-    struct fetch_transfer *t = context;
-    struct pollfd ready = {.fd = t->request->upload_fd, .events = POLLIN};
-    t->fed_later = poll(&ready, 1, 0) == 0;
-    if (t->fed_later)
+    struct fetch_call *call = context;
+    struct pollfd ready = {.fd = call->request->upload_fd, .events = POLLIN};
+    call->upload_paused = poll(&ready, 1, 0) == 0;
+    if (call->upload_paused)
         return CURL_READFUNC_PAUSE;
-    ssize_t n = read(t->request->upload_fd, into, size * count);
+    ssize_t n = read(call->request->upload_fd, into, size * count);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
-        t->fed_later = true;
+        call->upload_paused = true;
         return CURL_READFUNC_PAUSE;
     }
     return n >= 0 ? (size_t)n : CURL_READFUNC_ABORT;
 }
 
-void fetch_transfer_feed(struct fetch_transfer *t)
+void fetch_call_resume_upload(struct fetch_call *call)
 {
-    struct pollfd ready = {.fd = t->request->upload_fd, .events = POLLIN};
-    if (!t->fed_later || poll(&ready, 1, 0) == 0)
+    struct pollfd ready = {.fd = call->request->upload_fd, .events = POLLIN};
+    if (!call->upload_paused || poll(&ready, 1, 0) == 0)
         return;
-    t->fed_later = false;
-    curl_easy_pause(t->easy, CURLPAUSE_CONT);
+    call->upload_paused = false;
+    curl_easy_pause(call->easy, CURLPAUSE_CONT);
 }
 
 /* ---- the end ---- */
 
 /* A failure that we cut ourselves is an answer all the same. */
-static void note_end(struct fetch_transfer *t, const struct bide_multi_end *end)
+static void job_record_end(struct fetch_call *call, const struct bide_multi_end *end)
 {
-    struct fetch_job *job = t->job;
+    struct fetch_job *job = call->job;
     job->verdict = end->verdict;
-    job->code = t->cut ? CURLE_HTTP_RETURNED_ERROR : end->code;
-    job->status = t->result.status;
-    job->attempts = t->result.attempts;
-    job->time_ns = t->result.total_ns;
-    job->resumed = t->result.resumed;
-    memcpy(job->key, t->result.key, sizeof job->key);
-    bool answered = job->status >= 400 && job->code != CURLE_WRITE_ERROR;
-    snprintf(job->reason, sizeof job->reason, "%s", answered ? "" : words_of(t, job->code));
+    job->code = call->body_cut ? CURLE_HTTP_RETURNED_ERROR : end->code;
+    job->status = call->result.status;
+    job->attempts = call->result.attempts;
+    job->time_ns = call->result.total_ns;
+    job->resumed = call->result.resumed;
+    memcpy(job->key, call->result.key, sizeof job->key);
+    bool has_response = job->status >= 400 && job->code != CURLE_WRITE_ERROR;
+    snprintf(job->error_text, sizeof job->error_text, "%s", has_response ? "" : code_text(call, job->code));
 }
 
 /* 304: what is there is still right. Half of a failure's body is worth less than what it would replace. */
-static bool is_worth_keeping(const struct fetch_transfer *t)
+static bool response_is_kept(const struct fetch_call *call)
 {
-    const struct fetch_job *job = t->job;
+    const struct fetch_job *job = call->job;
     if (job->verdict.action == BIDE_DONE)
-        return job->status != 304 || t->place.kind != FETCH_TO_FILE;
-    return t->request->fail_with_body && job->status >= 400 && job->code == CURLE_OK && !t->result.body_dropped &&
+        return job->status != 304 || call->output.kind != FETCH_OUTPUT_FILE;
+    return call->request->fail_with_body && job->status >= 400 && job->code == CURLE_OK && !call->result.body_dropped &&
            job->verdict.reason != BIDE_REASON_CANCELLED;
 }
 
 static void on_done(void *context, const struct bide_multi_end *end)
 {
-    struct fetch_transfer *t = context;
-    fetch_transfer_tell(t);
-    note_end(t, end);
-    if (is_worth_keeping(t))
-        (void)(write_head(t) && fetch_place_keep(&t->place));
-    else if (t->place.kind != FETCH_TO_STDOUT)
-        fetch_place_close(&t->place);
-    t->over(t->owner, t);
+    struct fetch_call *call = context;
+    fetch_call_report(call);
+    job_record_end(call, end);
+    if (response_is_kept(call))
+        (void)(head_write(call) && fetch_output_commit(&call->output));
+    else if (call->output.kind != FETCH_OUTPUT_STDOUT)
+        fetch_output_close(&call->output);
+    call->on_over(call->owner, call);
 }
 
-void fetch_transfer_finish(struct fetch_transfer *t)
+void fetch_call_finish(struct fetch_call *call)
 {
-    struct fetch_job *job = t->job;
-    job->error = t->place.error;
+    struct fetch_job *job = call->job;
+    job->error = call->output.error;
     if (job->verdict.action != BIDE_DONE && job->error == 0 && fetch_signal != 0)
         job->cancelled = true;
-    job->state = FETCH_OVER;
+    job->state = FETCH_JOB_ENDED;
     job->exit_status = fetch_exit_status(job);
-    hear(t, &(struct fetch_news){.job = job,
-                                 .index = t->index,
-                                 .verdict = job->verdict,
-                                 .status = job->status,
-                                 .code = job->code,
-                                 .text = job->reason,
-                                 .time_ns = job->time_ns});
-    fetch_place_close(&t->place);
+    listener_notify(call, &(struct fetch_event){.job = job,
+                                                .index = call->index,
+                                                .verdict = job->verdict,
+                                                .status = job->status,
+                                                .code = job->code,
+                                                .text = job->error_text,
+                                                .time_ns = job->time_ns});
+    fetch_output_close(&call->output);
 }
 
 /* ---- the beginning ---- */
 
-static void fill_options(struct fetch_transfer *t, const struct fetch_start *start)
+static void call_fill_options(struct fetch_call *call, const struct fetch_call_params *params)
 {
-    struct bide_curl_options *o = &t->options;
-    fetch_options(o, t->request, t->index);
-    o->targets = start->targets;
+    struct bide_curl_options *o = &call->options;
+    fetch_request_options(o, call->request, call->index);
+    o->targets = params->targets;
     o->write = on_body;
-    o->write_data = t;
-    o->header = on_head;
-    o->header_data = t;
-    o->context = t;
+    o->write_data = call;
+    o->header = on_header;
+    o->header_data = call;
+    o->context = call;
     o->event = on_event;
-    o->classify = on_answer;
-    if (fetch_place_can_rewind(&t->place))
+    o->classify = on_response;
+    if (fetch_output_can_rewind(&call->output))
         o->rewind = on_rewind;
-    else if (!t->request->unbuffered)
+    else if (!call->request->unbuffered)
         o->hold_max = FETCH_HOLD_MAX;
     if (o->body.kind == BIDE_CURL_BODY_STREAM) {
-        o->body.read = on_read;
-        o->body.read_data = t;
+        o->body.read = on_upload_read;
+        o->body.read_data = call;
     }
 }
 
 /* What the job is as long as nothing else is known. */
-static bool fail_early(struct fetch_transfer *t, CURLcode code)
+static bool call_fail_start(struct fetch_call *call, CURLcode code)
 {
-    struct fetch_job *job = t->job;
+    struct fetch_job *job = call->job;
     job->verdict = (struct bide_verdict){.action = BIDE_GIVE_UP, .reason = BIDE_REASON_CANCELLED};
     job->code = code;
-    snprintf(job->reason, sizeof job->reason, "%s", words_of(t, code));
-    t->over(t->owner, t);
+    snprintf(job->error_text, sizeof job->error_text, "%s", code_text(call, code));
+    call->on_over(call->owner, call);
     return false;
 }
 
-bool fetch_transfer_begin(struct fetch_transfer *t, const struct fetch_start *start)
+bool fetch_call_start(struct fetch_call *call, const struct fetch_call_params *params)
 {
     CURLcode code;
-    t->place.fd = -1;
-    t->content_length = -1;
-    t->job->state = FETCH_RUNS;
-    t->job->begin_ns = bide_now();
-    if (!fetch_place_open(&t->place, t->job->path, start->now))
-        return fail_early(t, CURLE_WRITE_ERROR);
-    t->easy = fetch_easy(t->request, t->job->url, &code);
-    if (!t->easy)
-        return fail_early(t, code);
-    curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->error);
-    fill_options(t, start);
-    struct bide_multi_job job = {.easy = t->easy,
-                                 .target = start->target,
-                                 .options = &t->options,
-                                 .result = &t->result,
+    call->output.fd = -1;
+    call->content_length = -1;
+    call->job->state = FETCH_JOB_RUNNING;
+    call->job->start_ns = bide_now();
+    if (!fetch_output_open(&call->output, call->job->output_path, params->is_next))
+        return call_fail_start(call, CURLE_WRITE_ERROR);
+    call->easy = fetch_easy_new(call->request, call->job->url, &code);
+    if (!call->easy)
+        return call_fail_start(call, code);
+    curl_easy_setopt(call->easy, CURLOPT_ERRORBUFFER, call->error);
+    call_fill_options(call, params);
+    struct bide_multi_job job = {.easy = call->easy,
+                                 .target = params->target,
+                                 .options = &call->options,
+                                 .result = &call->result,
                                  .done = on_done,
-                                 .context = t};
-    if (bide_multi_start(start->multi, &job, NULL, NULL) != BIDE_OK)
-        return fail_early(t, CURLE_FAILED_INIT);
+                                 .context = call};
+    if (bide_multi_start(params->multi, &job, NULL, NULL) != BIDE_OK)
+        return call_fail_start(call, CURLE_FAILED_INIT);
     return true;
 }
 
-void fetch_transfer_free(struct fetch_transfer *t)
+void fetch_call_free(struct fetch_call *call)
 {
-    if (!t)
+    if (!call)
         return;
-    fetch_place_close(&t->place);
-    if (t->easy)
-        curl_easy_cleanup(t->easy);
-    free(t->head);
-    free(t);
+    fetch_output_close(&call->output);
+    if (call->easy)
+        curl_easy_cleanup(call->easy);
+    free(call->head);
+    free(call);
 }

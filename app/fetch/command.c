@@ -28,9 +28,9 @@
 #define BAR_CELLS   20
 
 /* The bar. */
-struct progress {
+struct progress_bar {
     struct cli_term term;
-    struct fetch_progress of;
+    struct fetch_progress state;
     bool shown;
 };
 
@@ -38,19 +38,19 @@ struct settings {
     struct fetch_request request;
     struct cli_policy policy;
     struct cli_shared shared;
-    struct bide_shared host; /* not open: the target is this process's own */
+    struct bide_shared shared_target; /* not open: the target is this process's own */
     struct cli_fleet fleet;
     struct conf_policy resolved;
     struct bide_rules rules;
-    struct fetch_outputs outputs;
+    struct fetch_output_options outputs;
     const char *output[OUTPUTS_MAX];
     size_t parallel;
     int64_t stall_ns; /* 0: not said */
     const char *retry_on;
     bool quiet;
     bool summary;
-    struct fetch_voice voice;
-    struct progress progress;
+    struct fetch_log log;
+    struct progress_bar progress;
 };
 
 /* What options bring in. Static: after a bad option nobody would be left to free it. */
@@ -61,18 +61,18 @@ static struct {
     struct curl_slist *resolve;
     char *user;
     char *proxy;
-} given;
+} inputs;
 
-static struct bide_target leased; /* the target, if there is a fleet and no host shares it */
+static struct bide_target fleet_target; /* the target, if there is a fleet and no host shares it */
 
-static void free_given(void)
+static void inputs_free(void)
 {
-    fetch_plan_free(&given.plan);
-    curl_slist_free_all(given.headers);
-    curl_slist_free_all(given.resolve);
-    fetch_forget(given.user);
-    fetch_forget(given.proxy);
-    free(given.data.at);
+    fetch_plan_free(&inputs.plan);
+    curl_slist_free_all(inputs.headers);
+    curl_slist_free_all(inputs.resolve);
+    fetch_secret_free(inputs.user);
+    fetch_secret_free(inputs.proxy);
+    free(inputs.data.at);
 }
 
 /* ---- options that are one field ---- */
@@ -120,9 +120,9 @@ READ_FLAG(idempotent, request.safety, BIDE_CURL_IDEMPOTENT)
 READ_FLAG(remote_name, outputs.remote_name, true)
 READ_FLAG(fail, request.fail_with_body, false)
 READ_FLAG(quiet, quiet, true)
-READ_FLAG(show_error, voice.failures, true)
-READ_FLAG(verbose, voice.verbose, true)
-READ_FLAG(json, voice.json, true)
+READ_FLAG(show_error, log.show_errors, true)
+READ_FLAG(verbose, log.verbose, true)
+READ_FLAG(json, log.json, true)
 READ_FLAG(summary, summary, true)
 
 static const char *read_head(void *settings, const char *value)
@@ -147,7 +147,7 @@ static const char *read_request(void *settings, const char *value)
 static const char *read_data(void *settings, const char *value)
 {
     (void)settings;
-    return fetch_data_add(&given.data, value);
+    return fetch_data_add(&inputs.data, value);
 }
 
 static const char *read_upload(void *settings, const char *value)
@@ -158,32 +158,32 @@ static const char *read_upload(void *settings, const char *value)
 static const char *read_header(void *settings, const char *value)
 {
     (void)settings;
-    return fetch_header_add(&given.headers, value);
+    return fetch_header_add(&inputs.headers, value);
 }
 
 static const char *read_user(void *settings, const char *value)
 {
     (void)settings;
-    return fetch_user_read(&given.user, value);
+    return fetch_user_read(&inputs.user, value);
 }
 
 /* A proxy's URL may hold a password. */
 static const char *read_proxy(void *settings, const char *value)
 {
     struct settings *s = settings;
-    fetch_forget(given.proxy);
-    given.proxy = fetch_take(value);
-    s->request.proxy = given.proxy;
-    return given.proxy ? NULL : "more memory";
+    fetch_secret_free(inputs.proxy);
+    inputs.proxy = fetch_secret_take(value);
+    s->request.proxy = inputs.proxy;
+    return inputs.proxy ? NULL : "more memory";
 }
 
 static const char *read_resolve(void *settings, const char *value)
 {
     (void)settings;
-    struct curl_slist *grown = strchr(value, ':') ? curl_slist_append(given.resolve, value) : NULL;
+    struct curl_slist *grown = strchr(value, ':') ? curl_slist_append(inputs.resolve, value) : NULL;
     if (!grown)
         return "HOST:PORT:ADDRESS";
-    given.resolve = grown;
+    inputs.resolve = grown;
     return NULL;
 }
 
@@ -232,15 +232,15 @@ static const char *read_stall(void *settings, const char *value)
                : "a duration such as 30s or 5m, or never";
 }
 
-static const char *add_url(void *settings, char *url)
+static const char *urls_add(void *settings, char *url)
 {
     (void)settings;
-    return fetch_plan_add(&given.plan, url);
+    return fetch_plan_add(&inputs.plan, url);
 }
 
 static const char *read_urls(void *settings, const char *value)
 {
-    return fetch_lines(value, add_url, settings);
+    return fetch_read_lines(value, urls_add, settings);
 }
 
 /* Checked when all options are read: what is said of a bad value shows it, and a key is nearly a secret. */
@@ -260,14 +260,14 @@ static const char *read_key_form(void *settings, const char *value)
     return raw || strcmp(value, "quoted") == 0 ? NULL : "quoted or raw";
 }
 
-static const struct conf_span statuses = {100, 599};
+static const struct conf_span http_statuses = {100, 599};
 
 static const char *read_retry_on(void *settings, const char *value)
 {
     static struct conf_rules scratch;
     scratch.count = 0;
     ((struct settings *)settings)->retry_on = value;
-    return conf_rules_read(&scratch, statuses, BIDE_KIND_TRANSIENT, value);
+    return conf_rules_read(&scratch, http_statuses, BIDE_KIND_TRANSIENT, value);
 }
 
 /* curl's name for a key of the policy. */
@@ -507,7 +507,7 @@ static const struct cli_section sections[] = {
 
 /* ---- what is shown while it runs ---- */
 
-static void wipe(struct progress *p)
+static void progress_clear(struct progress_bar *p)
 {
     if (p->shown)
         cli_rewrite_line(&p->term, "");
@@ -515,44 +515,44 @@ static void wipe(struct progress *p)
 }
 
 /* What the fleet has to say comes before what is said now. */
-static void tell_fleet(struct settings *s)
+static void fleet_report_messages(struct settings *s)
 {
     char text[CLI_FLEET_MESSAGE_SIZE];
     while (cli_fleet_poll_message(&s->fleet, text)) {
-        wipe(&s->progress);
-        fetch_tell_fleet(&s->voice, text);
+        progress_clear(&s->progress);
+        fetch_log_fleet(&s->log, text);
     }
 }
 
-static void on_tick(void *context)
+static void progress_on_tick(void *context)
 {
     struct settings *s = context;
-    struct progress *p = &s->progress;
+    struct progress_bar *p = &s->progress;
     char line[FETCH_PROGRESS_SIZE], bar[4 * BAR_CELLS + 1];
-    struct fetch_progress_look look = {
-        .attempts_max = s->voice.attempts_max, .columns = p->term.width - 1, .bar = bar, .bar_columns = BAR_CELLS};
+    struct fetch_progress_look layout = {
+        .attempts_max = s->log.attempts_max, .columns = p->term.width - 1, .bar = bar, .bar_columns = BAR_CELLS};
     int64_t now_ns = bide_now();
-    if (now_ns - p->of.tick_ns < TICK_NS)
+    if (now_ns - p->state.tick_ns < TICK_NS)
         return;
-    tell_fleet(s);
-    fetch_progress_look(&p->of, given.plan.jobs, given.plan.count, now_ns);
-    cli_bar(&p->term, bar, BAR_CELLS, (double)p->of.bytes, p->of.total);
-    fetch_progress_line(&p->of, &look, line, sizeof line);
+    fleet_report_messages(s);
+    fetch_progress_look(&p->state, inputs.plan.jobs, inputs.plan.count, now_ns);
+    cli_bar(&p->term, bar, BAR_CELLS, (double)p->state.bytes, p->state.total);
+    fetch_progress_line(&p->state, &layout, line, sizeof line);
     cli_rewrite_line(&p->term, line);
     p->shown = true;
 }
 
-static void on_news(void *context, const struct fetch_news *news)
+static void log_on_event(void *context, const struct fetch_event *event)
 {
     struct settings *s = context;
-    wipe(&s->progress);
-    tell_fleet(s);
-    fetch_tell(&s->voice, news);
+    progress_clear(&s->progress);
+    fleet_report_messages(s);
+    fetch_log_event(&s->log, event);
 }
 
 /* ---- before and after ---- */
 
-static void init(void *settings)
+static void settings_init(void *settings)
 {
     struct settings *s = settings;
     s->request.upload_fd = -1;
@@ -562,7 +562,7 @@ static void init(void *settings)
     s->outputs.path = s->output;
 }
 
-static bool was_set(const struct cli_policy *policy, const char *key)
+static bool policy_has_option(const struct cli_policy *policy, const char *key)
 {
     for (size_t i = 0; i < policy->sets; i++)
         if (strcmp(policy->set[i].field->key, key) == 0)
@@ -572,20 +572,20 @@ static bool was_set(const struct cli_policy *policy, const char *key)
 
 /* A policy that somebody named holds as it is. Without one there is no limit to the time of a download, only to that of
  * a standstill. */
-static bool resolve_policy(struct settings *s)
+static bool policy_resolve(struct settings *s)
 {
     struct conf_policy *policy = &s->resolved;
     const char *named = getenv("BIDE_POLICY");
     if (!cli_policy_resolve(&cli_fetch, &s->policy, BIDE_PRESET_SERVICE, policy))
         return false;
     bool own = !s->policy.name && policy->file[0] == '\0' && !(named && named[0] != '\0');
-    if (own && !was_set(&s->policy, "attempt_timeout"))
+    if (own && !policy_has_option(&s->policy, "attempt_timeout"))
         policy->pair.policy.attempt_timeout_ns = BIDE_NEVER;
-    if (own && !was_set(&s->policy, "deadline"))
+    if (own && !policy_has_option(&s->policy, "deadline"))
         policy->pair.policy.deadline_ns = BIDE_NEVER;
     if (s->retry_on) {
         policy->status = (struct conf_rules){.only = true};
-        conf_rules_read(&policy->status, statuses, BIDE_KIND_TRANSIENT, s->retry_on);
+        conf_rules_read(&policy->status, http_statuses, BIDE_KIND_TRANSIENT, s->retry_on);
     }
     if (s->request.include)
         policy->pair.policy.hedges_max = 0; /* two heads cannot be told apart */
@@ -598,7 +598,7 @@ static bool resolve_policy(struct settings *s)
 }
 
 /* What a bide run around us says: this is a retry already; so much time is left. */
-static void heed_outer(struct fetch_request *request)
+static void outer_bide_read(struct fetch_request *request)
 {
     const char *attempt = getenv("BIDE_ATTEMPT"), *left = getenv("BIDE_DEADLINE_MS");
     long number;
@@ -609,73 +609,73 @@ static void heed_outer(struct fetch_request *request)
         request->deadline_ns = bide_now() + number * BIDE_MS;
 }
 
-static const char *contradiction(const struct settings *s)
+static const char *options_conflict(const struct settings *s)
 {
     const struct fetch_request *r = &s->request;
-    bool many = given.plan.count > 1;
-    if (r->upload_fd >= 0 && given.data.at)
+    bool many = inputs.plan.count > 1;
+    if (r->upload_fd >= 0 && inputs.data.at)
         return "-T and -d: want one of them";
-    if (r->head && (r->upload_fd >= 0 || (given.data.at && !r->data_in_query)))
+    if (r->head && (r->upload_fd >= 0 || (inputs.data.at && !r->data_in_query)))
         return "-I and a body: want one of them (-G puts -d into the query)";
-    if (r->data_in_query && !given.data.at)
+    if (r->data_in_query && !inputs.data.at)
         return "-G: want -d, too";
-    if (many && fetch_is_one_shot(r))
+    if (many && fetch_upload_is_one_shot(r))
         return "-T: what can be read only once can be sent to one URL only";
     if (r->idempotency_key && bide_key_check(r->idempotency_key, BIDE_KEY_QUOTED, NULL) != BIDE_OK)
         return "--idempotency-key: want auto, or a key of 1 to 255 printable characters";
     if (many && r->idempotency_key)
         return "--idempotency-key: one key is for one URL; want auto";
-    if (r->keyed && fetch_has_header(given.headers, BIDE_KEY_HEADER))
+    if (r->keyed && fetch_has_header(inputs.headers, BIDE_KEY_HEADER))
         return "--idempotency-key and a " BIDE_KEY_HEADER " among the -H: want one of them";
-    if (r->data_in_query && strlen(given.data.at) != given.data.length)
+    if (r->data_in_query && strlen(inputs.data.at) != inputs.data.length)
         return "-G: want text without NUL";
     return NULL;
 }
 
 /* -d goes to the body, or to the query of every URL. */
-static bool place_data(struct settings *s)
+static bool data_apply(struct settings *s)
 {
     struct fetch_request *r = &s->request;
-    for (size_t i = 0; r->data_in_query && i < given.plan.count; i++) {
-        struct fetch_job *job = &given.plan.jobs[i];
-        char *url = fetch_url_with_query(job->url, given.data.at);
+    for (size_t i = 0; r->data_in_query && i < inputs.plan.count; i++) {
+        struct fetch_job *job = &inputs.plan.jobs[i];
+        char *url = fetch_url_with_query(job->url, inputs.data.at);
         if (!url)
             return false;
-        fetch_forget(job->url);
+        fetch_secret_free(job->url);
         job->url = url;
     }
-    r->data = (struct bide_text){given.data.at, given.data.length};
-    bool typed = given.data.at || fetch_has_header(given.headers, "Content-Type");
-    if (!typed && fetch_header_add(&given.headers, (char[]){"Content-Type:"}) != NULL) /* nothing has no type */
+    r->data = (struct bide_text){inputs.data.at, inputs.data.length};
+    bool typed = inputs.data.at || fetch_has_header(inputs.headers, "Content-Type");
+    if (!typed && fetch_header_add(&inputs.headers, (char[]){"Content-Type:"}) != NULL) /* nothing has no type */
         return false;
-    r->headers = given.headers;
-    r->resolve = given.resolve;
+    r->headers = inputs.headers;
+    r->resolve = inputs.resolve;
     return true;
 }
 
-static bool complete_user(struct settings *s)
+static bool user_ask_password(struct settings *s)
 {
     char *password, *whole = NULL;
-    if (given.user && !strchr(given.user, ':')) {
-        password = fetch_ask("Password: ");
-        if (!password || asprintf(&whole, "%s:%s", given.user, password) < 0)
+    if (inputs.user && !strchr(inputs.user, ':')) {
+        password = fetch_secret_prompt("Password: ");
+        if (!password || asprintf(&whole, "%s:%s", inputs.user, password) < 0)
             whole = NULL;
-        fetch_forget(password);
-        fetch_forget(given.user);
-        given.user = whole;
+        fetch_secret_free(password);
+        fetch_secret_free(inputs.user);
+        inputs.user = whole;
         if (!whole)
             return false;
     }
-    s->request.user = given.user;
+    s->request.user = inputs.user;
     return true;
 }
 
 /* Operands are arguments: what is secret in them is overwritten. */
-static const char *take_urls(char **operands, const char **wrong)
+static const char *urls_take(char **operands, const char **wrong)
 {
     const char *want = NULL;
     for (; *operands && !want; operands++) {
-        want = fetch_plan_add(&given.plan, *operands);
+        want = fetch_plan_add(&inputs.plan, *operands);
         fetch_url_mask(*operands);
         *wrong = *operands;
     }
@@ -683,16 +683,16 @@ static const char *take_urls(char **operands, const char **wrong)
 }
 
 /* False: it was said what is wrong. */
-static bool prepare(struct settings *s, char **operands)
+static bool batch_prepare(struct settings *s, char **operands)
 {
-    const char *wrong = "", *want = take_urls(operands, &wrong);
+    const char *wrong = "", *want = urls_take(operands, &wrong);
     if (want)
         return cli_fail(&cli_fetch, "%s: want %s", wrong, want), false;
-    if (given.plan.count == 0)
+    if (inputs.plan.count == 0)
         return cli_fail(&cli_fetch, "want a URL such as https://host/path"), false;
-    if ((want = contradiction(s)) != NULL)
+    if ((want = options_conflict(s)) != NULL)
         return cli_fail(&cli_fetch, "%s", want), false;
-    char *problem = fetch_plan_outputs(&given.plan, &s->outputs);
+    char *problem = fetch_plan_assign_outputs(&inputs.plan, &s->outputs);
     if (problem) {
         cli_fail(&cli_fetch, "%s", problem);
         free(problem);
@@ -700,90 +700,91 @@ static bool prepare(struct settings *s, char **operands)
     }
     struct cli_shared_context sharing = {&cli_fetch, &s->shared, &s->policy, s->quiet};
     struct cli_fleet_context fleeting = {&cli_fetch, &s->fleet, &s->policy};
-    if (!cli_fleet_ensure_linked(&fleeting) || !resolve_policy(s) ||
-        !cli_shared_open(&sharing, &s->resolved, &s->host) || !cli_fleet_apply_gates(&fleeting, &s->resolved, &s->host))
+    if (!cli_fleet_ensure_linked(&fleeting) || !policy_resolve(s) ||
+        !cli_shared_open(&sharing, &s->resolved, &s->shared_target) ||
+        !cli_fleet_apply_gates(&fleeting, &s->resolved, &s->shared_target))
         return false;
-    s->request.shared = s->host.target;
-    if (!place_data(s))
+    s->request.shared = s->shared_target.target;
+    if (!data_apply(s))
         return cli_fail(&cli_fetch, "-d: want text that can be part of a URL"), false;
-    if (!complete_user(s))
+    if (!user_ask_password(s))
         return cli_fail(&cli_fetch, "-u: no password, and no terminal to ask for it: want USER:PASSWORD or @FILE"),
                false;
-    bool one_shot = fetch_is_one_shot(&s->request);
+    bool one_shot = fetch_upload_is_one_shot(&s->request);
     s->request.stall_ns = s->stall_ns > 0 ? s->stall_ns : one_shot ? BIDE_NEVER : FETCH_STALL_NS;
-    heed_outer(&s->request);
+    outer_bide_read(&s->request);
     return true;
 }
 
 /* With a fleet the target is made here, if the host has none, and the fleet leases for it. */
-static bool open_fleet(struct settings *s)
+static bool fleet_open(struct settings *s)
 {
     struct cli_fleet_context fleeting = {&cli_fetch, &s->fleet, &s->policy};
     struct bide_problem problem;
     char text[256];
     if (s->fleet.url == NULL)
         return true;
-    if (s->host.target == NULL) {
-        if (bide_target_init(&leased, &s->resolved.pair.target, bide_now(), &problem) != BIDE_OK) {
+    if (s->shared_target.target == NULL) {
+        if (bide_target_init(&fleet_target, &s->resolved.pair.target, bide_now(), &problem) != BIDE_OK) {
             bide_problem_format(text, sizeof text, &problem);
             return cli_fail(&cli_fetch, "%s", text), false;
         }
-        s->request.shared = &leased;
+        s->request.shared = &fleet_target;
     }
-    return cli_fleet_open(&fleeting, s->request.shared, s->host.shared);
+    return cli_fleet_open(&fleeting, s->request.shared, s->shared_target.shared);
 }
 
-static struct fetch_listener listener_of(struct settings *s)
+static struct fetch_listener listener_make(struct settings *s)
 {
-    struct fetch_listener l = {.hear = on_news, .tick_ns = TICK_NS, .context = s};
-    bool body_on_terminal = isatty(STDOUT_FILENO) && fetch_plan_uses_stdout(&given.plan);
-    s->voice.out = stderr;
-    s->voice.attempts_max = s->resolved.pair.policy.attempts_max;
-    s->voice.many = given.plan.count > 1;
-    s->voice.silent = s->quiet;
-    s->voice.target = s->request.target;
+    struct fetch_listener l = {.on_event = log_on_event, .tick_ns = TICK_NS, .context = s};
+    bool body_on_terminal = isatty(STDOUT_FILENO) && fetch_plan_uses_stdout(&inputs.plan);
+    s->log.out = stderr;
+    s->log.attempts_max = s->resolved.pair.policy.attempts_max;
+    s->log.several_urls = inputs.plan.count > 1;
+    s->log.silent = s->quiet;
+    s->log.target = s->request.target;
     s->progress.term = cli_term_detect(stderr);
-    if (s->progress.term.live && !s->quiet && !s->voice.json && !body_on_terminal)
-        l.tick = on_tick;
+    if (s->progress.term.live && !s->quiet && !s->log.json && !body_on_terminal)
+        l.on_tick = progress_on_tick;
     return l;
 }
 
-static int fetch(struct settings *s)
+static int batch_run(struct settings *s)
 {
     struct bide_problem problem;
     char text[256];
     struct fetch_batch batch = {.request = &s->request,
-                                .jobs = given.plan.jobs,
-                                .count = given.plan.count,
+                                .jobs = inputs.plan.jobs,
+                                .count = inputs.plan.count,
                                 .parallel = s->parallel,
-                                .listener = listener_of(s)};
-    fetch_catch();
-    int status = fetch_all(&batch, &problem);
-    wipe(&s->progress);
+                                .listener = listener_make(s)};
+    fetch_install_signals();
+    int status = fetch_batch_run(&batch, &problem);
+    progress_clear(&s->progress);
     cli_fleet_close(&s->fleet);
-    tell_fleet(s);
+    fleet_report_messages(s);
     if (status < 0) {
         bide_problem_format(text, sizeof text, &problem);
         return cli_fail(&cli_fetch, "%s", text);
     }
     if (s->summary)
-        fetch_tell_summary(&s->voice, given.plan.jobs, given.plan.count);
-    if (fetch_signal != 0 && !s->quiet && !s->voice.json)
+        fetch_log_summary(&s->log, inputs.plan.jobs, inputs.plan.count);
+    if (fetch_signal != 0 && !s->quiet && !s->log.json)
         fprintf(stderr, "bide: ended by SIG%s\n", sigabbrev_np((int)fetch_signal));
     return status;
 }
 
-static int run(void *settings, char **operands)
+static int fetch_main(void *settings, char **operands)
 {
     struct settings *s = settings;
     int status = CLI_EXIT_BIDE_FAILED;
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return cli_fail(&cli_fetch, "libcurl cannot be used here");
-    if (prepare(s, operands) && open_fleet(s))
-        status = fetch(s);
+    if (batch_prepare(s, operands) && fleet_open(s))
+        status = batch_run(s);
     cli_fleet_free(&s->fleet);
-    bide_shared_close(&s->host);
-    free_given();
+    bide_shared_close(&s->shared_target);
+    inputs_free();
     curl_global_cleanup();
     return status;
 }
@@ -801,6 +802,6 @@ const struct cli_command cli_fetch = {
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
     .settings_size = sizeof(struct settings),
-    .init = init,
-    .run = run,
+    .init = settings_init,
+    .run = fetch_main,
 };

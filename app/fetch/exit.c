@@ -3,17 +3,17 @@
 
 #define EXIT_REFUSED  75 /* a gate refused before anything was sent */
 #define EXIT_DEADLINE 124
-#define EXIT_OWN      125
+#define EXIT_INTERNAL 125
 
 /* The deadline cut the attempt, or came before another could be made. An answer that is there counts more than a wait
  * that would have been too long. */
-static bool is_late(const struct fetch_job *job)
+static bool job_hit_deadline(const struct fetch_job *job)
 {
     return job->verdict.reason == BIDE_REASON_DEADLINE ||
            (job->verdict.reason == BIDE_REASON_DEADLINE_NEAR && job->code == CURLE_OPERATION_TIMEDOUT);
 }
 
-static bool is_own_fault(const struct fetch_job *job)
+static bool job_was_rejected(const struct fetch_job *job)
 {
     return job->verdict.reason == BIDE_REASON_KEY_REQUIRED || job->verdict.reason == BIDE_REASON_BAD_POLICY;
 }
@@ -26,9 +26,9 @@ int fetch_exit_status(const struct fetch_job *job)
         return CURLE_WRITE_ERROR;
     if (job->verdict.action == BIDE_DONE)
         return 0;
-    if (is_own_fault(job))
-        return EXIT_OWN;
-    if (is_late(job))
+    if (job_was_rejected(job))
+        return EXIT_INTERNAL;
+    if (job_hit_deadline(job))
         return EXIT_DEADLINE;
     if (job->attempts == 0 && (job->code == CURLE_ABORTED_BY_CALLBACK || job->code == CURLE_OK))
         return EXIT_REFUSED;

@@ -66,23 +66,23 @@ struct fetch_request {
 };
 
 enum fetch_state {
-    FETCH_PLANNED = 0,
-    FETCH_RUNS,
-    FETCH_WAITS, /* for its next attempt */
-    FETCH_OVER,
+    FETCH_JOB_PENDING = 0,
+    FETCH_JOB_RUNNING,
+    FETCH_JOB_WAITING, /* for its next attempt */
+    FETCH_JOB_ENDED,
 };
 
 /* One URL. url, shown and path are set before; what follows is written as it goes. */
 struct fetch_job {
-    char *url;   /* as libcurl gets it: has secrets */
-    char *shown; /* without user, password, query: for people and logs */
-    char *path;  /* where its answer goes; NULL: standard output */
+    char *url;         /* as libcurl gets it: has secrets */
+    char *display_url; /* without user, password, query: for people and logs */
+    char *output_path; /* where its answer goes; NULL: standard output */
 
     enum fetch_state state;
     uint64_t bytes; /* of the answer, kept so far */
     uint64_t total; /* ... and when it is whole; 0: unknown */
     uint32_t attempt;
-    int64_t begin_ns;
+    int64_t start_ns;
     int64_t wake_ns; /* FETCH_WAITS: until then */
 
     struct bide_verdict verdict;
@@ -94,13 +94,13 @@ struct fetch_job {
     bool resumed;
     bool cancelled;
     char key[BIDE_KEY_TEXT_SIZE];
-    char reason[CURL_ERROR_SIZE]; /* what libcurl said of a failure without an answer */
+    char error_text[CURL_ERROR_SIZE]; /* what libcurl said of a failure without an answer */
     int exit_status;
 };
 
 /* What a listener hears: an attempt starts, an attempt ended (BIDE_NONE) and perhaps there will be another (BIDE_WAIT),
  * the job is over. */
-struct fetch_news {
+struct fetch_event {
     const struct fetch_job *job;
     size_t index; /* of the job */
     struct bide_verdict verdict;
@@ -116,8 +116,8 @@ struct fetch_news {
 };
 
 struct fetch_listener {
-    void (*hear)(void *context, const struct fetch_news *news);
-    void (*tick)(void *context); /* every tick_ns or so, and whenever something happened; NULL: nobody looks */
+    void (*on_event)(void *context, const struct fetch_event *event);
+    void (*on_tick)(void *context); /* every tick_ns or so, and whenever something happened; NULL: nobody looks */
     int64_t tick_ns;
     void *context;
 };
@@ -135,11 +135,11 @@ extern volatile sig_atomic_t fetch_signal;
 
 /* SIGINT, SIGTERM and SIGHUP end the batch that runs, once; a second one ends the program. A reader who has
  * gone and a file that is longer than allowed (SIGPIPE, SIGXFSZ) are errors of write. */
-void fetch_catch(void);
+void fetch_install_signals(void);
 
 /* Makes all jobs, and returns the exit status: 0, or that of the first job, in their order, that has another. -1: it
  * could not begin; see the problem. */
-int fetch_all(struct fetch_batch *batch, struct bide_problem *problem);
+int fetch_batch_run(struct fetch_batch *batch, struct bide_problem *problem);
 
 /* How a job that is over ended, as an exit status: see docs/command-fetch.md. */
 int fetch_exit_status(const struct fetch_job *job);

@@ -18,7 +18,7 @@ static const char no_memory[] = "more memory";
 
 /* ---- files ---- */
 
-static bool stdin_taken;
+static bool stdin_in_use;
 
 /* -1: *want says why. */
 static int open_input(const char *name, const char **want)
@@ -28,10 +28,10 @@ static int open_input(const char *name, const char **want)
         *want = fd < 0 ? "a file that can be read" : NULL;
         return fd;
     }
-    *want = stdin_taken ? "a file: standard input is read by another option" : NULL;
-    if (stdin_taken)
+    *want = stdin_in_use ? "a file: standard input is read by another option" : NULL;
+    if (stdin_in_use)
         return -1;
-    stdin_taken = true;
+    stdin_in_use = true;
     return STDIN_FILENO;
 }
 
@@ -70,14 +70,14 @@ const char *fetch_upload_open(int *fd, const char *name)
 }
 
 /* Which line it is that is wrong. */
-static const char *in_line(size_t number, const char *want)
+static const char *line_error(size_t number, const char *want)
 {
     static char text[256];
     snprintf(text, sizeof text, "in line %zu %s", number, want);
     return text;
 }
 
-const char *fetch_lines(const char *name, const char *(*line)(void *context, char *text), void *context)
+const char *fetch_read_lines(const char *name, const char *(*line)(void *context, char *text), void *context)
 {
     const char *want;
     int fd = open_input(name, &want);
@@ -97,7 +97,7 @@ const char *fetch_lines(const char *name, const char *(*line)(void *context, cha
             want = line(context, text);
     }
     if (want && number > 1)
-        want = in_line(number - 1, want);
+        want = line_error(number - 1, want);
     if (!want && ferror(file))
         want = "a file that can be read";
     if (text)
@@ -110,7 +110,7 @@ const char *fetch_lines(const char *name, const char *(*line)(void *context, cha
 
 /* ---- data ---- */
 
-static bool append(struct fetch_bytes *data, const void *at, size_t length)
+static bool data_append(struct fetch_bytes *data, const void *at, size_t length)
 {
     char *grown = length <= FETCH_DATA_MAX - data->length ? realloc(data->at, data->length + length + 1) : NULL;
     if (!grown)
@@ -122,7 +122,7 @@ static bool append(struct fetch_bytes *data, const void *at, size_t length)
     return true;
 }
 
-static const char *append_file(struct fetch_bytes *data, const char *name)
+static const char *data_append_file(struct fetch_bytes *data, const char *name)
 {
     const char *want;
     int fd = open_input(name, &want);
@@ -130,7 +130,7 @@ static const char *append_file(struct fetch_bytes *data, const char *name)
     ssize_t n = -1;
     errno = 0;
     while (fd >= 0 && piece && ((n = read(fd, piece, READ_BYTES)) > 0 || (n < 0 && errno == EINTR)))
-        if (n > 0 && !append(data, piece, (size_t)n)) {
+        if (n > 0 && !data_append(data, piece, (size_t)n)) {
             want = "256 MiB at most (-T sends a file of any length)";
             break;
         }
@@ -143,20 +143,20 @@ static const char *append_file(struct fetch_bytes *data, const char *name)
 
 const char *fetch_data_add(struct fetch_bytes *data, const char *value)
 {
-    if (!append(data, "&", data->at ? 1 : 0))
+    if (!data_append(data, "&", data->at ? 1 : 0))
         return no_memory;
     if (value[0] == '@')
-        return append_file(data, value + 1);
-    char *text = fetch_take(value);
-    const char *want = text && append(data, text, strlen(text)) ? NULL : no_memory;
-    fetch_forget(text);
+        return data_append_file(data, value + 1);
+    char *text = fetch_secret_take(value);
+    const char *want = text && data_append(data, text, strlen(text)) ? NULL : no_memory;
+    fetch_secret_free(text);
     return want;
 }
 
 /* ---- header fields ---- */
 
 /* "Name: value", "Name;" for an empty one, "Name:" to leave out one of libcurl's own: as with curl. */
-static const char *add_field(void *context, char *field)
+static const char *header_add_field(void *context, char *field)
 {
     static const char token[] = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     struct curl_slist **list = context;
@@ -175,10 +175,10 @@ static const char *add_field(void *context, char *field)
 const char *fetch_header_add(struct curl_slist **list, const char *value)
 {
     if (value[0] == '@')
-        return fetch_lines(value + 1, add_field, list);
-    char *field = fetch_take(value);
-    const char *want = field ? add_field(list, field) : no_memory;
-    fetch_forget(field);
+        return fetch_read_lines(value + 1, header_add_field, list);
+    char *field = fetch_secret_take(value);
+    const char *want = field ? header_add_field(list, field) : no_memory;
+    fetch_secret_free(field);
     return want;
 }
 
@@ -193,7 +193,7 @@ bool fetch_has_header(const struct curl_slist *list, const char *name)
 
 /* ---- credentials ---- */
 
-static const char *keep_first(void *context, char *line)
+static const char *user_keep_first_line(void *context, char *line)
 {
     char **user = context;
     if (*user)
@@ -204,12 +204,12 @@ static const char *keep_first(void *context, char *line)
 
 const char *fetch_user_read(char **user, const char *value)
 {
-    fetch_forget(*user);
+    fetch_secret_free(*user);
     *user = NULL;
     if (value[0] != '@') {
-        *user = fetch_take(value);
+        *user = fetch_secret_take(value);
         return *user ? NULL : no_memory;
     }
-    const char *want = fetch_lines(value + 1, keep_first, user);
+    const char *want = fetch_read_lines(value + 1, user_keep_first_line, user);
     return want || *user ? want : "a file whose first line is USER:PASSWORD";
 }

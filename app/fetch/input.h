@@ -29,7 +29,7 @@ bool fetch_has_header(const struct curl_slist *list, const char *name);
 const char *fetch_user_read(char **user, const char *value);
 
 /* Calls `line` for each line of a file that is not empty and does not begin with #. */
-const char *fetch_lines(const char *name, const char *(*line)(void *context, char *text), void *context);
+const char *fetch_read_lines(const char *name, const char *(*line)(void *context, char *text), void *context);
 
 /* That a file can be read, without opening it: a FIFO's writer would notice. */
 const char *fetch_file_check(const char *name);

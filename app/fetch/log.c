@@ -28,7 +28,7 @@ const char *fetch_bytes_text(char text[FETCH_BYTES_SIZE], uint64_t bytes)
 /* ---- for people ---- */
 
 /* "503", "Couldn't connect to server", or for a body that broke off "200, then ...". */
-static void put_what(FILE *out, long status, const char *text)
+static void put_result(FILE *out, long status, const char *text)
 {
     if (status > 0)
         fprintf(out, "%ld%s", status, text[0] != '\0' ? ", then " : "");
@@ -37,22 +37,22 @@ static void put_what(FILE *out, long status, const char *text)
     fputs(text, out);
 }
 
-static void begin_line(const struct fetch_voice *v, const struct fetch_job *job)
+static void text_begin_line(const struct fetch_log *v, const struct fetch_job *job)
 {
     fputs("bide: ", v->out);
-    if (v->many)
-        fprintf(v->out, "%s: ", job->shown);
+    if (v->several_urls)
+        fprintf(v->out, "%s: ", job->display_url);
 }
 
-static void tell_start(const struct fetch_voice *v, const struct fetch_news *n)
+static void text_start(const struct fetch_log *v, const struct fetch_event *n)
 {
     if (!v->verbose)
         return;
-    fprintf(v->out, "bide: %s: attempt %u of %u%s\n", n->job->shown, n->verdict.attempt, v->attempts_max,
+    fprintf(v->out, "bide: %s: attempt %u of %u%s\n", n->job->display_url, n->verdict.attempt, v->attempts_max,
             n->verdict.reason == BIDE_REASON_HEDGE ? ", beside one that is slow" : "");
 }
 
-static void put_reason(FILE *out, enum bide_reason reason)
+static void text_put_reason(FILE *out, enum bide_reason reason)
 {
     if (reason == BIDE_REASON_SERVER_HINT)
         fputs(" (server asked)", out);
@@ -60,13 +60,13 @@ static void put_reason(FILE *out, enum bide_reason reason)
         fprintf(out, " (%s)", bide_reason_text(reason));
 }
 
-static void tell_wait(const struct fetch_voice *v, const struct fetch_news *n)
+static void text_wait(const struct fetch_log *v, const struct fetch_event *n)
 {
     char text[CONF_VALUE_SIZE];
-    begin_line(v, n->job);
+    text_begin_line(v, n->job);
     if (n->verdict.attempt > 0) {
         fprintf(v->out, "attempt %u of %u failed: ", n->verdict.attempt, v->attempts_max);
-        put_what(v->out, n->status, n->text);
+        put_result(v->out, n->status, n->text);
         if (v->verbose)
             fprintf(v->out, " after %s", conf_duration_format_short(text, n->time_ns));
         if (v->verbose && n->hint.kind == BIDE_HINT_WAIT)
@@ -74,81 +74,81 @@ static void tell_wait(const struct fetch_voice *v, const struct fetch_news *n)
         fputs("; ", v->out);
     }
     fprintf(v->out, "next in %s", conf_duration_format_short(text, n->wait_ns));
-    put_reason(v->out, n->verdict.reason);
+    text_put_reason(v->out, n->verdict.reason);
     fputc('\n', v->out);
 }
 
-static void tell_success(const struct fetch_voice *v, const struct fetch_job *job)
+static void text_success(const struct fetch_log *v, const struct fetch_job *job)
 {
     char time[CONF_VALUE_SIZE], bytes[FETCH_BYTES_SIZE];
     if (!v->verbose && job->attempts > 1) {
-        begin_line(v, job);
+        text_begin_line(v, job);
         fprintf(v->out, "attempt %u of %u succeeded, after %s\n", job->verdict.attempt, v->attempts_max,
                 conf_duration_format_short(time, job->time_ns));
     }
     if (!v->verbose)
         return;
-    fprintf(v->out, "bide: %s: %ld, %s in %s, %u attempt%s%s\n", job->shown, job->status,
+    fprintf(v->out, "bide: %s: %ld, %s in %s, %u attempt%s%s\n", job->display_url, job->status,
             fetch_bytes_text(bytes, job->bytes), conf_duration_format_short(time, job->time_ns), job->attempts,
             job->attempts == 1 ? "" : "s", job->resumed ? ", resumed" : "");
 }
 
 /* A reader who has gone knows why. */
-static void tell_unwritten(const struct fetch_voice *v, const struct fetch_job *job)
+static void text_write_error(const struct fetch_log *v, const struct fetch_job *job)
 {
     if (job->error == EPIPE)
         return;
-    fprintf(v->out, "bide: %s: cannot write %s: %s\n", job->shown, job->path ? job->path : "to standard output",
-            strerror(job->error));
+    fprintf(v->out, "bide: %s: cannot write %s: %s\n", job->display_url,
+            job->output_path ? job->output_path : "to standard output", strerror(job->error));
 }
 
-static void tell_failure(const struct fetch_voice *v, const struct fetch_job *job)
+static void text_failure(const struct fetch_log *v, const struct fetch_job *job)
 {
-    fprintf(v->out, "bide: %s: ", job->shown);
+    fprintf(v->out, "bide: %s: ", job->display_url);
     if (job->attempts == 0 || job->verdict.reason == BIDE_REASON_KEY_REQUIRED) {
         fprintf(v->out, "nothing was sent: %s\n",
-                job->verdict.reason == BIDE_REASON_CANCELLED ? job->reason : bide_reason_text(job->verdict.reason));
+                job->verdict.reason == BIDE_REASON_CANCELLED ? job->error_text : bide_reason_text(job->verdict.reason));
         return;
     }
     if (job->attempts > 1)
         fprintf(v->out, "gave up after %u attempts: ", job->attempts);
-    put_what(v->out, job->status, job->reason);
+    put_result(v->out, job->status, job->error_text);
     fprintf(v->out, ": %s\n", bide_reason_text(job->verdict.reason));
 }
 
-static void tell_end(const struct fetch_voice *v, const struct fetch_job *job)
+static void text_end(const struct fetch_log *v, const struct fetch_job *job)
 {
     if (job->cancelled)
         return;
     if (job->error != 0)
-        tell_unwritten(v, job);
+        text_write_error(v, job);
     else if (job->verdict.action == BIDE_DONE)
-        tell_success(v, job);
+        text_success(v, job);
     else
-        tell_failure(v, job);
+        text_failure(v, job);
 }
 
 /* ---- as JSON ---- */
 
-static json_t *number_or_null(int64_t number)
+static json_t *json_number_or_null(int64_t number)
 {
     return number > 0 ? json_integer(number) : json_null();
 }
 
-static json_t *text_or_null(const char *text)
+static json_t *json_text_or_null(const char *text)
 {
     json_t *value = text && text[0] != '\0' ? json_string(text) : NULL;
     return value ? value : json_null();
 }
 
 /* Rounded up: a wait is never shown too short. */
-static int64_t milliseconds(int64_t ns)
+static int64_t ms_rounded_up(int64_t ns)
 {
     return ns / BIDE_MS + (ns % BIDE_MS != 0);
 }
 
 /* Takes the object; one line. */
-static void put_object(FILE *out, json_t *object)
+static void json_put_line(FILE *out, json_t *object)
 {
     if (object)
         json_dumpf(object, out, JSON_COMPACT);
@@ -157,7 +157,7 @@ static void put_object(FILE *out, json_t *object)
 }
 
 /* What every event begins with. Words and their meaning are those of bide run. */
-static json_t *event_object(const char *event)
+static json_t *json_event_begin(const char *event)
 {
     struct timespec now;
     struct tm date;
@@ -169,141 +169,142 @@ static json_t *event_object(const char *event)
     return json_pack("{s:s, s:s}", "event", event, "time", time);
 }
 
-static json_t *step_object(const struct fetch_voice *v, const struct fetch_news *n, const char *event, uint32_t attempt)
+static json_t *json_attempt_event(const struct fetch_log *v, const struct fetch_event *n, const char *event,
+                                  uint32_t attempt)
 {
-    json_t *o = event_object(event);
+    json_t *o = json_event_begin(event);
     if (v->target)
-        json_object_set_new(o, "target", text_or_null(v->target));
-    json_object_set_new(o, "url", text_or_null(n->job->shown));
+        json_object_set_new(o, "target", json_text_or_null(v->target));
+    json_object_set_new(o, "url", json_text_or_null(n->job->display_url));
     json_object_set_new(o, "attempt", json_integer(attempt));
     json_object_set_new(o, "attempts", json_integer(v->attempts_max));
     return o;
 }
 
-static void json_start(const struct fetch_voice *v, const struct fetch_news *n)
+static void json_put_start(const struct fetch_log *v, const struct fetch_event *n)
 {
-    json_t *o = step_object(v, n, "attempt", n->verdict.attempt);
+    json_t *o = json_attempt_event(v, n, "attempt", n->verdict.attempt);
     json_object_set_new(o, "reason", json_string(bide_reason_label(n->verdict.reason)));
-    put_object(v->out, o);
+    json_put_line(v->out, o);
 }
 
 /* "503", or "200, then ...", as people are told. */
-static json_t *because(const struct fetch_news *n)
+static json_t *json_result_text(const struct fetch_event *n)
 {
     char *text = NULL;
     size_t length;
     FILE *out = open_memstream(&text, &length);
     if (!out)
         return json_null();
-    put_what(out, n->status, n->text);
-    json_t *value = fclose(out) == 0 ? text_or_null(text) : json_null();
+    put_result(out, n->status, n->text);
+    json_t *value = fclose(out) == 0 ? json_text_or_null(text) : json_null();
     free(text);
     return value;
 }
 
-static void json_outcome(const struct fetch_voice *v, const struct fetch_news *n)
+static void json_put_outcome(const struct fetch_log *v, const struct fetch_event *n)
 {
-    json_t *o = step_object(v, n, "outcome", n->attempt);
-    json_object_set_new(o, "status", number_or_null(n->status));
+    json_t *o = json_attempt_event(v, n, "outcome", n->attempt);
+    json_object_set_new(o, "status", json_number_or_null(n->status));
     json_object_set_new(o, "kind", json_string(bide_kind_label(n->kind)));
-    json_object_set_new(o, "because", because(n));
-    json_object_set_new(o, "took_ms", json_integer(milliseconds(n->time_ns)));
-    json_object_set_new(o, "code", number_or_null(n->code));
+    json_object_set_new(o, "because", json_result_text(n));
+    json_object_set_new(o, "took_ms", json_integer(ms_rounded_up(n->time_ns)));
+    json_object_set_new(o, "code", json_number_or_null(n->code));
     if (n->code == CURLE_OPERATION_TIMEDOUT)
         json_object_set_new(o, "timed_out", json_true());
     if (n->hint.kind == BIDE_HINT_WAIT)
-        json_object_set_new(o, "hint_ms", json_integer(milliseconds(n->hint.wait_ns)));
-    put_object(v->out, o);
+        json_object_set_new(o, "hint_ms", json_integer(ms_rounded_up(n->hint.wait_ns)));
+    json_put_line(v->out, o);
 }
 
-static void json_wait(const struct fetch_voice *v, const struct fetch_news *n)
+static void json_put_wait(const struct fetch_log *v, const struct fetch_event *n)
 {
-    json_t *o = step_object(v, n, "wait", n->verdict.attempt);
-    json_object_set_new(o, "wait_ms", json_integer(milliseconds(n->wait_ns)));
+    json_t *o = json_attempt_event(v, n, "wait", n->verdict.attempt);
+    json_object_set_new(o, "wait_ms", json_integer(ms_rounded_up(n->wait_ns)));
     json_object_set_new(o, "reason", json_string(bide_reason_label(n->verdict.reason)));
-    put_object(v->out, o);
+    json_put_line(v->out, o);
 }
 
 /* How a job ended: `attempt` is how many were made. */
-static json_t *job_object(const struct fetch_voice *v, const struct fetch_job *job)
+static json_t *json_job(const struct fetch_log *v, const struct fetch_job *job)
 {
-    json_t *o = json_pack("{s:s, s:I, s:I, s:s, s:o, s:I, s:I, s:b, s:i}", "url", job->shown, "attempt",
+    json_t *o = json_pack("{s:s, s:I, s:I, s:s, s:o, s:I, s:I, s:b, s:i}", "url", job->display_url, "attempt",
                           (json_int_t)job->attempts, "attempts", (json_int_t)v->attempts_max, "reason",
-                          bide_reason_label(job->verdict.reason), "status", number_or_null(job->status), "elapsed_ms",
-                          (json_int_t)milliseconds(job->time_ns), "bytes", (json_int_t)job->bytes, "resumed",
-                          job->resumed, "exit", job->exit_status);
-    json_object_set_new(o, "code", number_or_null(job->code));
-    json_object_set_new(o, "error", text_or_null(job->error != 0 ? strerror(job->error) : job->reason));
-    json_object_set_new(o, "file", text_or_null(job->path));
-    json_object_set_new(o, "key", text_or_null(job->key));
+                          bide_reason_label(job->verdict.reason), "status", json_number_or_null(job->status),
+                          "elapsed_ms", (json_int_t)ms_rounded_up(job->time_ns), "bytes", (json_int_t)job->bytes,
+                          "resumed", job->resumed, "exit", job->exit_status);
+    json_object_set_new(o, "code", json_number_or_null(job->code));
+    json_object_set_new(o, "error", json_text_or_null(job->error != 0 ? strerror(job->error) : job->error_text));
+    json_object_set_new(o, "file", json_text_or_null(job->output_path));
+    json_object_set_new(o, "key", json_text_or_null(job->key));
     if (job->cancelled && fetch_signal != 0)
         json_object_set_new(o, "signal", json_integer(fetch_signal));
     return o;
 }
 
-static void json_end(const struct fetch_voice *v, const struct fetch_news *n)
+static void json_put_end(const struct fetch_log *v, const struct fetch_event *n)
 {
-    json_t *o = job_object(v, n->job), *line = event_object(n->job->exit_status == 0 ? "done" : "give_up");
+    json_t *o = json_job(v, n->job), *line = json_event_begin(n->job->exit_status == 0 ? "done" : "give_up");
     if (v->target)
-        json_object_set_new(line, "target", text_or_null(v->target));
+        json_object_set_new(line, "target", json_text_or_null(v->target));
     json_object_update(line, o);
     json_decref(o);
-    put_object(v->out, line);
+    json_put_line(v->out, line);
 }
 
-static void tell_json(const struct fetch_voice *v, const struct fetch_news *n)
+static void json_put_event(const struct fetch_log *v, const struct fetch_event *n)
 {
     if (n->ended)
-        json_outcome(v, n);
+        json_put_outcome(v, n);
     switch (n->verdict.action) {
     case BIDE_NONE: break;
-    case BIDE_START: json_start(v, n); break;
-    case BIDE_WAIT: json_wait(v, n); break;
+    case BIDE_START: json_put_start(v, n); break;
+    case BIDE_WAIT: json_put_wait(v, n); break;
     case BIDE_DONE:
-    case BIDE_GIVE_UP: json_end(v, n); break;
+    case BIDE_GIVE_UP: json_put_end(v, n); break;
     }
 }
 
-void fetch_tell(const struct fetch_voice *v, const struct fetch_news *n)
+void fetch_log_event(const struct fetch_log *v, const struct fetch_event *n)
 {
     bool over = n->verdict.action == BIDE_DONE || n->verdict.action == BIDE_GIVE_UP;
-    if (v->silent && !(v->failures && over && n->job->exit_status != 0))
+    if (v->silent && !(v->show_errors && over && n->job->exit_status != 0))
         return;
     if (v->json)
-        tell_json(v, n);
+        json_put_event(v, n);
     else if (over)
-        tell_end(v, n->job);
+        text_end(v, n->job);
     else if (n->verdict.action == BIDE_WAIT)
-        tell_wait(v, n);
+        text_wait(v, n);
     else if (n->verdict.action == BIDE_START)
-        tell_start(v, n);
+        text_start(v, n);
 }
 
 /* ---- the table ---- */
 
-static void put_row(FILE *out, const struct fetch_job *job)
+static void table_put_row(FILE *out, const struct fetch_job *job)
 {
     char status[24] = "-", time[CONF_VALUE_SIZE], bytes[FETCH_BYTES_SIZE];
     if (job->status > 0)
         snprintf(status, sizeof status, "%ld", job->status);
     fprintf(out, "%6s  %8u  %8s  %8s  %-14s  %s\n", status, job->attempts,
             conf_duration_format_short(time, job->time_ns), fetch_bytes_text(bytes, job->bytes),
-            job->error != 0 ? "not_written" : bide_reason_label(job->verdict.reason), job->shown);
+            job->error != 0 ? "not_written" : bide_reason_label(job->verdict.reason), job->display_url);
 }
 
-static void put_table(FILE *out, const struct fetch_job *jobs, size_t count)
+static void table_put(FILE *out, const struct fetch_job *jobs, size_t count)
 {
     size_t failed = 0;
     fprintf(out, "%6s  %8s  %8s  %8s  %-14s  %s\n", "status", "attempts", "time", "size", "reason", "url");
     for (size_t i = 0; i < count; i++) {
-        put_row(out, &jobs[i]);
+        table_put_row(out, &jobs[i]);
         failed += jobs[i].exit_status != 0;
     }
     if (count > 1)
         fprintf(out, "%zu of %zu failed\n", failed, count);
 }
 
-void fetch_tell_fleet(const struct fetch_voice *v, const char *text)
+void fetch_log_fleet(const struct fetch_log *v, const char *text)
 {
     if (v->silent)
         return;
@@ -311,22 +312,22 @@ void fetch_tell_fleet(const struct fetch_voice *v, const char *text)
         fprintf(v->out, "bide: %s\n", text);
         return;
     }
-    json_t *line = event_object("fleet");
+    json_t *line = json_event_begin("fleet");
     json_object_set_new(line, "target", json_string(v->target));
     json_object_set_new(line, "text", json_string(text));
-    put_object(v->out, line);
+    json_put_line(v->out, line);
 }
 
-void fetch_tell_summary(const struct fetch_voice *v, const struct fetch_job *jobs, size_t count)
+void fetch_log_summary(const struct fetch_log *v, const struct fetch_job *jobs, size_t count)
 {
     if (!v->json) {
-        put_table(v->out, jobs, count);
+        table_put(v->out, jobs, count);
         return;
     }
     json_t *list = json_array();
     for (size_t i = 0; list && i < count; i++)
-        json_array_append_new(list, job_object(v, &jobs[i]));
-    json_t *line = event_object("summary");
+        json_array_append_new(list, json_job(v, &jobs[i]));
+    json_t *line = json_event_begin("summary");
     json_object_set_new(line, "urls", list);
-    put_object(v->out, line);
+    json_put_line(v->out, line);
 }

@@ -17,18 +17,18 @@
 
 #define SUFFIX      ".bide-" /* and six hexadecimal digits */
 #define SUFFIX_SIZE (sizeof SUFFIX - 1 + 6)
-#define NAMES_TRIED 100
-#define POUR_BYTES  65536u
+#define NAMES_MAX   100
+#define COPY_BYTES  65536u
 
-static bool failed(struct fetch_place *place)
+static bool output_fail(struct fetch_output *output)
 {
-    if (place->error == 0)
-        place->error = errno != 0 ? errno : EIO;
+    if (output->error == 0)
+        output->error = errno != 0 ? errno : EIO;
     return false;
 }
 
 /* A signal that ends us also ends a write that waits for its reader, which is no error of the place. */
-static bool write_all(struct fetch_place *place, int fd, const char *at, size_t length)
+static bool output_write_all(struct fetch_output *output, int fd, const char *at, size_t length)
 {
     while (length > 0 && fetch_signal == 0) {
         ssize_t written = write(fd, at, length);
@@ -38,7 +38,7 @@ static bool write_all(struct fetch_place *place, int fd, const char *at, size_t 
         } else if (errno == EAGAIN) {
             poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
         } else if (errno != EINTR) {
-            return failed(place);
+            return output_fail(output);
         }
     }
     return length == 0;
@@ -47,64 +47,64 @@ static bool write_all(struct fetch_place *place, int fd, const char *at, size_t 
 /* ---- files ---- */
 
 /* "dir/name" -> "dir/name.bide-012abc", the name cut where it would be too long with that. */
-static char *part_name(const char *path)
+static char *part_path_make(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     size_t directory = (size_t)(name - path), length = strlen(name);
-    char *part = NULL;
+    char *part_path = NULL;
     if (length > NAME_MAX - SUFFIX_SIZE)
         length = NAME_MAX - SUFFIX_SIZE;
     unsigned number = (unsigned)(bide_seed() & 0xffffff);
-    return asprintf(&part, "%.*s" SUFFIX "%06x", (int)(directory + length), path, number) >= 0 ? part : NULL;
+    return asprintf(&part_path, "%.*s" SUFFIX "%06x", (int)(directory + length), path, number) >= 0 ? part_path : NULL;
 }
 
-static bool open_part(struct fetch_place *place, mode_t mode)
+static bool part_file_open(struct fetch_output *output, mode_t mode)
 {
-    for (int i = 0; i < NAMES_TRIED; i++) {
+    for (int i = 0; i < NAMES_MAX; i++) {
         errno = ENOMEM;
-        char *part = part_name(place->path);
-        place->fd = part ? open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode) : -1;
-        if (place->fd >= 0) {
-            place->part = part;
-            return !place->replaces || fchmod(place->fd, mode) == 0 || failed(place);
+        char *part_path = part_path_make(output->path);
+        output->fd = part_path ? open(part_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode) : -1;
+        if (output->fd >= 0) {
+            output->part_path = part_path;
+            return !output->replaces || fchmod(output->fd, mode) == 0 || output_fail(output);
         }
-        free(part);
+        free(part_path);
         if (errno != EEXIST)
             break;
     }
-    return failed(place);
+    return output_fail(output);
 }
 
 /* There is such a file: it must be ours to write, and a link to it stays one. */
-static bool open_over(struct fetch_place *place, const char *path, mode_t mode)
+static bool file_open_existing(struct fetch_output *output, const char *path, mode_t mode)
 {
     if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0)
-        return failed(place);
-    place->replaces = true;
-    place->path = realpath(path, NULL);
-    return place->path ? open_part(place, mode) : failed(place);
+        return output_fail(output);
+    output->replaces = true;
+    output->path = realpath(path, NULL);
+    return output->path ? part_file_open(output, mode) : output_fail(output);
 }
 
-static bool open_new(struct fetch_place *place, const char *path)
+static bool file_open_new(struct fetch_output *output, const char *path)
 {
     struct stat st;
     errno = ENOENT;
     if (lstat(path, &st) == 0) /* a link that leads nowhere */
-        return failed(place);
-    place->path = strdup(path);
-    return place->path ? open_part(place, 0666) : failed(place);
+        return output_fail(output);
+    output->path = strdup(path);
+    return output->path ? part_file_open(output, 0666) : output_fail(output);
 }
 
-static bool open_device(struct fetch_place *place, const char *path)
+static bool device_open(struct fetch_output *output, const char *path)
 {
-    place->kind = FETCH_TO_DEVICE;
-    place->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-    return place->fd >= 0 || failed(place);
+    output->kind = FETCH_OUTPUT_DEVICE;
+    output->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    return output->fd >= 0 || output_fail(output);
 }
 
 /* A descriptor that somebody else has opened, /dev/stdout say: it may be a file, but whoever reads that looks for the
  * answer in this very one, behind what it has already. */
-static bool is_descriptor(const char *path)
+static bool path_is_descriptor(const char *path)
 {
     static const char *const names[] = {"/dev/std", "/dev/fd/", "/proc/"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -113,40 +113,40 @@ static bool is_descriptor(const char *path)
     return false;
 }
 
-bool fetch_place_open(struct fetch_place *place, const char *path, bool now)
+bool fetch_output_open(struct fetch_output *output, const char *path, bool is_next)
 {
     struct stat st;
-    *place = (struct fetch_place){.kind = now ? FETCH_TO_STDOUT : FETCH_TO_SPOOL, .fd = -1};
+    *output = (struct fetch_output){.kind = is_next ? FETCH_OUTPUT_STDOUT : FETCH_OUTPUT_SPOOL, .fd = -1};
     if (!path)
         return true;
-    place->kind = FETCH_TO_FILE;
+    output->kind = FETCH_OUTPUT_FILE;
     if (stat(path, &st) != 0)
-        return errno == ENOENT ? open_new(place, path) : failed(place);
+        return errno == ENOENT ? file_open_new(output, path) : output_fail(output);
     if (S_ISDIR(st.st_mode)) {
         errno = EISDIR;
-        return failed(place);
+        return output_fail(output);
     }
-    return S_ISREG(st.st_mode) && !is_descriptor(path) ? open_over(place, path, st.st_mode & 0777)
-                                                       : open_device(place, path);
+    return S_ISREG(st.st_mode) && !path_is_descriptor(path) ? file_open_existing(output, path, st.st_mode & 0777)
+                                                            : device_open(output, path);
 }
 
 /* What it replaces is gone with the rename: then the new one must be on disk before. */
-static bool keep_file(struct fetch_place *place)
+static bool file_commit(struct fetch_output *output)
 {
-    if (place->replaces && fsync(place->fd) != 0)
-        return failed(place);
-    int fd = place->fd;
-    place->fd = -1;
-    if (close(fd) != 0 || rename(place->part, place->path) != 0)
-        return failed(place);
-    free(place->part);
-    place->part = NULL;
+    if (output->replaces && fsync(output->fd) != 0)
+        return output_fail(output);
+    int fd = output->fd;
+    output->fd = -1;
+    if (close(fd) != 0 || rename(output->part_path, output->path) != 0)
+        return output_fail(output);
+    free(output->part_path);
+    output->part_path = NULL;
     return true;
 }
 
 /* ---- what waits for its turn ---- */
 
-static int open_nameless(void)
+static int spool_file_open(void)
 {
     const char *directory = getenv("TMPDIR");
     char name[PATH_MAX];
@@ -164,86 +164,86 @@ static int open_nameless(void)
     return fd;
 }
 
-static bool spool(struct fetch_place *place, const char *at, size_t length)
+static bool spool_write(struct fetch_output *output, const char *at, size_t length)
 {
-    if (!place->spool && !(place->spool = malloc(FETCH_SPOOL_MEMORY)))
-        return failed(place);
-    if (place->fd < 0 && length <= FETCH_SPOOL_MEMORY - place->spooled) {
-        memcpy(place->spool + place->spooled, at, length);
-        place->spooled += length;
+    if (!output->spool_memory && !(output->spool_memory = malloc(FETCH_SPOOL_MEMORY)))
+        return output_fail(output);
+    if (output->fd < 0 && length <= FETCH_SPOOL_MEMORY - output->spool_length) {
+        memcpy(output->spool_memory + output->spool_length, at, length);
+        output->spool_length += length;
         return true;
     }
-    if (place->fd < 0 && (place->fd = open_nameless()) < 0)
-        return failed(place);
-    return write_all(place, place->fd, at, length);
+    if (output->fd < 0 && (output->fd = spool_file_open()) < 0)
+        return output_fail(output);
+    return output_write_all(output, output->fd, at, length);
 }
 
-static bool pour_disk(struct fetch_place *place)
+static bool spool_file_copy(struct fetch_output *output)
 {
     off_t from = 0;
-    for (ssize_t n; (n = pread(place->fd, place->spool, POUR_BYTES, from)) != 0; from += n)
-        if (n < 0 || !write_all(place, STDOUT_FILENO, place->spool, (size_t)n))
-            return n < 0 ? failed(place) : false;
+    for (ssize_t n; (n = pread(output->fd, output->spool_memory, COPY_BYTES, from)) != 0; from += n)
+        if (n < 0 || !output_write_all(output, STDOUT_FILENO, output->spool_memory, (size_t)n))
+            return n < 0 ? output_fail(output) : false;
     return true;
 }
 
-bool fetch_place_pour(struct fetch_place *place)
+bool fetch_output_copy_spool(struct fetch_output *output)
 {
-    _Static_assert(POUR_BYTES <= FETCH_SPOOL_MEMORY, "the memory is used again");
-    if (place->error != 0 || !write_all(place, STDOUT_FILENO, place->spool, place->spooled))
+    _Static_assert(COPY_BYTES <= FETCH_SPOOL_MEMORY, "the memory is used again");
+    if (output->error != 0 || !output_write_all(output, STDOUT_FILENO, output->spool_memory, output->spool_length))
         return false;
-    return place->fd < 0 || pour_disk(place);
+    return output->fd < 0 || spool_file_copy(output);
 }
 
 /* ---- any ---- */
 
-bool fetch_place_can_rewind(const struct fetch_place *place)
+bool fetch_output_can_rewind(const struct fetch_output *output)
 {
-    return place->kind == FETCH_TO_FILE || place->kind == FETCH_TO_SPOOL;
+    return output->kind == FETCH_OUTPUT_FILE || output->kind == FETCH_OUTPUT_SPOOL;
 }
 
-bool fetch_place_write(struct fetch_place *place, const void *at, size_t length)
+bool fetch_output_write(struct fetch_output *output, const void *at, size_t length)
 {
-    switch (place->kind) {
-    case FETCH_TO_SPOOL: return spool(place, at, length);
-    case FETCH_TO_STDOUT: return write_all(place, STDOUT_FILENO, at, length);
-    case FETCH_TO_FILE:
-    case FETCH_TO_DEVICE: break;
+    switch (output->kind) {
+    case FETCH_OUTPUT_SPOOL: return spool_write(output, at, length);
+    case FETCH_OUTPUT_STDOUT: return output_write_all(output, STDOUT_FILENO, at, length);
+    case FETCH_OUTPUT_FILE:
+    case FETCH_OUTPUT_DEVICE: break;
     }
-    return write_all(place, place->fd, at, length);
+    return output_write_all(output, output->fd, at, length);
 }
 
-bool fetch_place_rewind(struct fetch_place *place)
+bool fetch_output_rewind(struct fetch_output *output)
 {
-    if (!fetch_place_can_rewind(place))
+    if (!fetch_output_can_rewind(output))
         return false;
-    place->spooled = 0;
-    if (place->fd < 0)
+    output->spool_length = 0;
+    if (output->fd < 0)
         return true;
-    return (ftruncate(place->fd, 0) == 0 && lseek(place->fd, 0, SEEK_SET) == 0) || failed(place);
+    return (ftruncate(output->fd, 0) == 0 && lseek(output->fd, 0, SEEK_SET) == 0) || output_fail(output);
 }
 
-bool fetch_place_keep(struct fetch_place *place)
+bool fetch_output_commit(struct fetch_output *output)
 {
-    if (place->error != 0)
+    if (output->error != 0)
         return false;
-    if (place->kind == FETCH_TO_FILE)
-        return keep_file(place);
-    if (place->kind != FETCH_TO_DEVICE)
+    if (output->kind == FETCH_OUTPUT_FILE)
+        return file_commit(output);
+    if (output->kind != FETCH_OUTPUT_DEVICE)
         return true;
-    int fd = place->fd;
-    place->fd = -1;
-    return close(fd) == 0 || failed(place);
+    int fd = output->fd;
+    output->fd = -1;
+    return close(fd) == 0 || output_fail(output);
 }
 
-void fetch_place_close(struct fetch_place *place)
+void fetch_output_close(struct fetch_output *output)
 {
-    if (place->fd >= 0)
-        close(place->fd);
-    if (place->part)
-        unlink(place->part);
-    free(place->part);
-    free(place->path);
-    free(place->spool);
-    *place = (struct fetch_place){.kind = place->kind, .fd = -1, .error = place->error};
+    if (output->fd >= 0)
+        close(output->fd);
+    if (output->part_path)
+        unlink(output->part_path);
+    free(output->part_path);
+    free(output->path);
+    free(output->spool_memory);
+    *output = (struct fetch_output){.kind = output->kind, .fd = -1, .error = output->error};
 }

@@ -25,17 +25,17 @@ const char *fetch_plan_add(struct fetch_plan *plan, const char *url)
         plan->jobs = grown;
         plan->room = room;
     }
-    struct fetch_job job = {.url = strdup(url), .shown = fetch_url_shown(url)};
+    struct fetch_job job = {.url = strdup(url), .display_url = fetch_url_display(url)};
     plan->jobs[plan->count++] = job;
-    return job.url && job.shown ? NULL : "more memory";
+    return job.url && job.display_url ? NULL : "more memory";
 }
 
 void fetch_plan_free(struct fetch_plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {
-        fetch_forget(plan->jobs[i].url);
-        free(plan->jobs[i].shown);
-        free(plan->jobs[i].path);
+        fetch_secret_free(plan->jobs[i].url);
+        free(plan->jobs[i].display_url);
+        free(plan->jobs[i].output_path);
     }
     free(plan->jobs);
     *plan = (struct fetch_plan){0};
@@ -44,20 +44,20 @@ void fetch_plan_free(struct fetch_plan *plan)
 bool fetch_plan_uses_stdout(const struct fetch_plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++)
-        if (!plan->jobs[i].path)
+        if (!plan->jobs[i].output_path)
             return true;
     return false;
 }
 
 /* ---- outputs ---- */
 
-static char *say(const char *about, const char *wrong)
+static char *plan_error(const char *about, const char *wrong)
 {
     char *text = NULL;
     return asprintf(&text, "%s%s", about, wrong) >= 0 ? text : NULL;
 }
 
-static char *join(const char *directory, const char *name)
+static char *path_join(const char *directory, const char *name)
 {
     char *path = NULL;
     if (!directory || name[0] == '/')
@@ -65,40 +65,40 @@ static char *join(const char *directory, const char *name)
     return asprintf(&path, "%s/%s", directory, name) >= 0 ? path : NULL;
 }
 
-static bool is_directory(const char *path)
+static bool path_is_directory(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 /* One that is there and no file may be written to by several: /dev/null. */
-static bool is_device(const char *path)
+static bool path_is_device(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
-static char *place_one(struct fetch_job *job, const struct fetch_outputs *o, size_t index)
+static char *plan_assign_output(struct fetch_job *job, const struct fetch_output_options *o, size_t index)
 {
     const char *given = index < o->count ? o->path[index] : NULL;
     char *name = NULL;
     if (given && strcmp(given, "-") == 0)
         return NULL;
-    if (!given && o->remote_name && !(name = fetch_url_name(job->url)))
-        return say(job->shown, ": its path names no file: want -o FILE");
+    if (!given && o->remote_name && !(name = fetch_url_file_name(job->url)))
+        return plan_error(job->display_url, ": its path names no file: want -o FILE");
     if (given || name)
-        job->path = join(o->directory, given ? given : name);
-    bool missing = (given || name) && !job->path;
+        job->output_path = path_join(o->directory, given ? given : name);
+    bool missing = (given || name) && !job->output_path;
     free(name);
     if (missing)
         return strdup("no memory");
-    if (job->path && is_directory(job->path))
-        return say(job->path, " is a directory: want a file, or --output-dir and -O");
+    if (job->output_path && path_is_directory(job->output_path))
+        return plan_error(job->output_path, " is a directory: want a file, or --output-dir and -O");
     return NULL;
 }
 
 /* The file that a path leads to, however it is written; one that is not there yet, by its directory. To be freed. */
-static char *file_of(const char *path)
+static char *path_canonical(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     char *real = realpath(path, NULL), *file = NULL;
@@ -113,38 +113,39 @@ static char *file_of(const char *path)
     return file;
 }
 
-static int compare(const void *one, const void *other)
+static int compare_paths(const void *one, const void *other)
 {
     return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
 /* Two answers for one file: which one would be there in the end? */
-static char *find_twins(const struct fetch_plan *plan)
+static char *plan_find_duplicate(const struct fetch_plan *plan)
 {
     char **files = calloc(plan->count + 1, sizeof(char *)), *wrong = NULL;
     size_t n = 0;
     if (!files)
         return strdup("no memory");
     for (size_t i = 0; i < plan->count && !wrong; i++)
-        if (plan->jobs[i].path && !is_device(plan->jobs[i].path) && !(files[n++] = file_of(plan->jobs[i].path)))
+        if (plan->jobs[i].output_path && !path_is_device(plan->jobs[i].output_path) &&
+            !(files[n++] = path_canonical(plan->jobs[i].output_path)))
             wrong = strdup("no memory");
     if (!wrong)
-        qsort(files, n, sizeof(char *), compare);
+        qsort(files, n, sizeof(char *), compare_paths);
     for (size_t i = 1; i < n && !wrong; i++)
-        if (compare(&files[i - 1], &files[i]) == 0)
-            wrong = say(files[i], ": two URLs for one file: want -o for each");
+        if (compare_paths(&files[i - 1], &files[i]) == 0)
+            wrong = plan_error(files[i], ": two URLs for one file: want -o for each");
     for (size_t i = 0; i < n; i++)
         free(files[i]);
     free(files);
     return wrong;
 }
 
-char *fetch_plan_outputs(struct fetch_plan *plan, const struct fetch_outputs *o)
+char *fetch_plan_assign_outputs(struct fetch_plan *plan, const struct fetch_output_options *o)
 {
     char *wrong = NULL;
     if (o->count > plan->count)
-        return say(o->path[plan->count], ": more -o than URLs");
+        return plan_error(o->path[plan->count], ": more -o than URLs");
     for (size_t i = 0; i < plan->count && !wrong; i++)
-        wrong = place_one(&plan->jobs[i], o, i);
-    return wrong ? wrong : find_twins(plan);
+        wrong = plan_assign_output(&plan->jobs[i], o, i);
+    return wrong ? wrong : plan_find_duplicate(plan);
 }

@@ -15,7 +15,7 @@ struct fetch_plan {
     size_t room;
 };
 
-struct fetch_outputs {
+struct fetch_output_options {
     const char **path; /* "-": standard output */
     size_t count;
     bool remote_name;
@@ -26,7 +26,7 @@ struct fetch_outputs {
 const char *fetch_plan_add(struct fetch_plan *plan, const char *url);
 
 /* Where each answer goes. NULL, or what is wrong: a sentence to be freed. */
-char *fetch_plan_outputs(struct fetch_plan *plan, const struct fetch_outputs *outputs);
+char *fetch_plan_assign_outputs(struct fetch_plan *plan, const struct fetch_output_options *outputs);
 
 bool fetch_plan_uses_stdout(const struct fetch_plan *plan);
 

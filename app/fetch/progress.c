@@ -7,14 +7,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define RATE_PARTS 8        /* the shown rate follows the real one by an eighth each look */
-#define LEFT_MAX_S 360000.0 /* more is not told apart */
+#define RATE_SMOOTHING 8        /* the shown rate follows the real one by an eighth each look */
+#define LEFT_MAX_S     360000.0 /* more is not told apart */
 
-static void update_rate(struct fetch_progress *p, uint64_t before, int64_t now_ns)
+static void progress_update_rate(struct fetch_progress *p, uint64_t before, int64_t now_ns)
 {
     double seconds = (double)(now_ns - p->tick_ns) / 1e9;
     double now = p->bytes > before && seconds > 0 ? (double)(p->bytes - before) / seconds : 0;
-    p->rate = p->tick_ns == 0 ? 0 : p->rate + (now - p->rate) / RATE_PARTS;
+    p->rate = p->tick_ns == 0 ? 0 : p->rate + (now - p->rate) / RATE_SMOOTHING;
     p->tick_ns = now_ns;
 }
 
@@ -27,14 +27,14 @@ void fetch_progress_look(struct fetch_progress *p, const struct fetch_job *jobs,
     p->bytes = 0;
     p->total = 0;
     for (size_t i = 0; i < count; i++) {
-        bool over = jobs[i].state == FETCH_OVER;
+        bool over = jobs[i].state == FETCH_JOB_ENDED;
         p->bytes += jobs[i].bytes;
         p->total += (double)(over ? jobs[i].bytes : jobs[i].total);
         known = known && (over || jobs[i].total > 0);
     }
     if (!known)
         p->total = 0;
-    update_rate(p, before, now_ns);
+    progress_update_rate(p, before, now_ns);
 }
 
 /* ---- the line: parts, of which the least important goes first where there is no room ---- */
@@ -54,7 +54,7 @@ enum rank {
 };
 
 struct part {
-    const char *glue; /* before it, unless it is the first */
+    const char *separator; /* before it, unless it is the first */
     char text[FETCH_BAR_SIZE];
     enum rank rank;
 };
@@ -64,20 +64,20 @@ struct line {
     size_t count;
 };
 
-__attribute__((format(printf, 4, 5))) static void add(struct line *l, enum rank rank, const char *glue,
-                                                      const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void line_add(struct line *l, enum rank rank, const char *separator,
+                                                           const char *format, ...)
 {
     va_list arguments;
     struct part *part = &l->part[l->count++];
     part->rank = rank;
-    part->glue = glue;
+    part->separator = separator;
     va_start(arguments, format);
     vsnprintf(part->text, sizeof part->text, format, arguments);
     va_end(arguments);
 }
 
 /* Of UTF-8 in which each character is one column wide. */
-static size_t columns(const char *text)
+static size_t text_columns(const char *text)
 {
     size_t count = 0;
     for (; *text != '\0'; text++)
@@ -85,15 +85,15 @@ static size_t columns(const char *text)
     return count;
 }
 
-static size_t width(const struct line *l)
+static size_t line_width(const struct line *l)
 {
     size_t sum = 0;
     for (const struct part *part = l->part; part < l->part + l->count; part++)
-        sum += (part > l->part ? columns(part->glue) : 0) + columns(part->text);
+        sum += (part > l->part ? text_columns(part->separator) : 0) + text_columns(part->text);
     return sum;
 }
 
-static void drop_least(struct line *l)
+static void line_drop_least(struct line *l)
 {
     size_t least = 0;
     for (size_t i = 1; i < l->count; i++)
@@ -104,68 +104,68 @@ static void drop_least(struct line *l)
         l->part[i] = l->part[i + 1];
 }
 
-static void add_one(const struct fetch_progress *p, struct line *l, uint32_t attempts_max)
+static void line_add_job(const struct fetch_progress *p, struct line *l, uint32_t attempts_max)
 {
     char wait[CONF_VALUE_SIZE];
     const struct fetch_job *job = p->jobs;
-    if (job->state == FETCH_WAITS)
-        add(l, RANK_STATE, "", "attempt %u of %u in %s", job->attempt + 1, attempts_max,
-            conf_duration_format_short(wait, job->wake_ns > p->tick_ns ? job->wake_ns - p->tick_ns : 0));
+    if (job->state == FETCH_JOB_WAITING)
+        line_add(l, RANK_STATE, "", "attempt %u of %u in %s", job->attempt + 1, attempts_max,
+                 conf_duration_format_short(wait, job->wake_ns > p->tick_ns ? job->wake_ns - p->tick_ns : 0));
     else if (job->attempt > 1)
-        add(l, RANK_STATE, "", "attempt %u", job->attempt);
+        line_add(l, RANK_STATE, "", "attempt %u", job->attempt);
 }
 
-static void add_several(const struct fetch_progress *p, struct line *l)
+static void line_add_jobs(const struct fetch_progress *p, struct line *l)
 {
     size_t over = 0, failed = 0, waiting = 0;
     for (const struct fetch_job *job = p->jobs; job < p->jobs + p->count; job++) {
-        over += job->state == FETCH_OVER;
-        failed += job->state == FETCH_OVER && job->exit_status != 0;
-        waiting += job->state == FETCH_WAITS;
+        over += job->state == FETCH_JOB_ENDED;
+        failed += job->state == FETCH_JOB_ENDED && job->exit_status != 0;
+        waiting += job->state == FETCH_JOB_WAITING;
     }
-    add(l, RANK_STATE, "", "%zu of %zu done", over, p->count);
-    add(l, RANK_FAILED, ", ", "%zu failed", failed);
-    add(l, RANK_WAITING, ", ", "%zu waiting", waiting);
+    line_add(l, RANK_STATE, "", "%zu of %zu done", over, p->count);
+    line_add(l, RANK_FAILED, ", ", "%zu failed", failed);
+    line_add(l, RANK_WAITING, ", ", "%zu waiting", waiting);
 }
 
-static void add_amount(const struct fetch_progress *p, struct line *l)
+static void line_add_amount(const struct fetch_progress *p, struct line *l)
 {
     char bytes[FETCH_BYTES_SIZE], left[CONF_VALUE_SIZE];
     bool known = p->total > 0 && p->total < 0x1p64 && p->rate >= 1;
-    add(l, RANK_DONE, "  ", "%s", fetch_bytes_text(bytes, p->bytes));
+    line_add(l, RANK_DONE, "  ", "%s", fetch_bytes_text(bytes, p->bytes));
     if (known)
-        add(l, RANK_TOTAL, " ", "of %s", fetch_bytes_text(bytes, (uint64_t)p->total));
-    add(l, RANK_RATE, "  ", "%s/s", fetch_bytes_text(bytes, (uint64_t)p->rate));
+        line_add(l, RANK_TOTAL, " ", "of %s", fetch_bytes_text(bytes, (uint64_t)p->total));
+    line_add(l, RANK_RATE, "  ", "%s/s", fetch_bytes_text(bytes, (uint64_t)p->rate));
     if (!known)
         return;
     double left_s = (p->total - (double)p->bytes) / p->rate + 0.5;
     left_s = left_s < 0 ? 0 : left_s < LEFT_MAX_S ? left_s : LEFT_MAX_S;
-    add(l, RANK_LEFT, "  ", "%s left", conf_duration_format_short(left, (int64_t)left_s * BIDE_S));
+    line_add(l, RANK_LEFT, "  ", "%s left", conf_duration_format_short(left, (int64_t)left_s * BIDE_S));
 }
 
-static int percent_of(const struct fetch_progress *p)
+static int progress_percent(const struct fetch_progress *p)
 {
     double percent = 100 * (double)p->bytes / p->total;
     return percent < 100 ? (int)percent : 100;
 }
 
-void fetch_progress_line(const struct fetch_progress *p, const struct fetch_progress_look *look, char *text,
+void fetch_progress_line(const struct fetch_progress *p, const struct fetch_progress_look *layout, char *text,
                          size_t size)
 {
     struct line l = {.count = 0};
     size_t used = 0;
     if (p->count == 1)
-        add_one(p, &l, look->attempts_max);
+        line_add_job(p, &l, layout->attempts_max);
     else
-        add_several(p, &l);
+        line_add_jobs(p, &l);
     if (p->total > 0) {
-        add(&l, RANK_PERCENT, "  ", "%3d%%", percent_of(p));
-        add(&l, RANK_BAR, " ", "%s%*s", look->bar, (int)(look->bar_columns - columns(look->bar)), "");
+        line_add(&l, RANK_PERCENT, "  ", "%3d%%", progress_percent(p));
+        line_add(&l, RANK_BAR, " ", "%s%*s", layout->bar, (int)(layout->bar_columns - text_columns(layout->bar)), "");
     }
-    add_amount(p, &l);
-    while (l.count > 1 && width(&l) > look->columns)
-        drop_least(&l);
+    line_add_amount(p, &l);
+    while (l.count > 1 && line_width(&l) > layout->columns)
+        line_drop_least(&l);
     text[0] = '\0';
     for (size_t i = 0; i < l.count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? l.part[i].glue : "", l.part[i].text);
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? l.part[i].separator : "", l.part[i].text);
 }

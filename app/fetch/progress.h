@@ -31,7 +31,7 @@ struct fetch_progress_look {
 /* One line that fits: how far, the bar, how much, how fast, how much longer. One job tells its attempt or its wait,
  * several how many are where. Where there is no room for everything, what matters least is left out: the bar first,
  * then the time that is left, the rate and so on; one part is always there. */
-void fetch_progress_line(const struct fetch_progress *progress, const struct fetch_progress_look *look, char *text,
+void fetch_progress_line(const struct fetch_progress *progress, const struct fetch_progress_look *layout, char *text,
                          size_t size);
 
 #endif

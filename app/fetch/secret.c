@@ -13,18 +13,18 @@
 #include <termios.h>
 #include <unistd.h>
 
-#define ANSWER_MAX 1024u
+#define INPUT_MAX 1024u
 
-char *fetch_take(const char *argument)
+char *fetch_secret_take(const char *argument)
 {
     char *copy = strdup(argument);
-    char *seen = (char *)(uintptr_t)argument; /* argv is the program's own to write */
+    char *original = (char *)(uintptr_t)argument; /* argv is the program's own to write */
     if (copy)
-        memset(seen, '*', strlen(seen));
+        memset(original, '*', strlen(original));
     return copy;
 }
 
-void fetch_forget(char *secret)
+void fetch_secret_free(char *secret)
 {
     if (secret)
         explicit_bzero(secret, strlen(secret));
@@ -41,10 +41,10 @@ static void on_signal(int number)
 }
 
 /* One line, without its end. False: none came. */
-static bool read_line(int fd, char line[ANSWER_MAX])
+static bool read_line(int fd, char line[INPUT_MAX])
 {
     size_t used = 0;
-    while (used < ANSWER_MAX - 1) {
+    while (used < INPUT_MAX - 1) {
         ssize_t n = read(fd, line + used, 1);
         if (n <= 0 || line[used] == '\n') {
             line[used] = '\0';
@@ -55,33 +55,33 @@ static bool read_line(int fd, char line[ANSWER_MAX])
     return false;
 }
 
-static bool ask_quietly(int fd, const char *question, char answer[ANSWER_MAX])
+static bool prompt_without_echo(int fd, const char *prompt, char input[INPUT_MAX])
 {
-    struct termios before, quiet;
+    struct termios before, no_echo;
     if (tcgetattr(fd, &before) != 0)
         return false;
-    quiet = before;
-    quiet.c_lflag &= ~(tcflag_t)ECHO;
-    if (tcsetattr(fd, TCSAFLUSH, &quiet) != 0)
+    no_echo = before;
+    no_echo.c_lflag &= ~(tcflag_t)ECHO;
+    if (tcsetattr(fd, TCSAFLUSH, &no_echo) != 0)
         return false;
-    bool came = dprintf(fd, "%s", question) > 0 && read_line(fd, answer);
+    bool received = dprintf(fd, "%s", prompt) > 0 && read_line(fd, input);
     tcsetattr(fd, TCSAFLUSH, &before);
     dprintf(fd, "\n");
-    return came;
+    return received;
 }
 
-char *fetch_ask(const char *question)
+char *fetch_secret_prompt(const char *prompt)
 {
     struct sigaction catch = {.sa_handler = on_signal}, sigint, sigterm;
-    char answer[ANSWER_MAX], *copy = NULL;
+    char input[INPUT_MAX], *copy = NULL;
     int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return NULL;
     sigaction(SIGINT, &catch, &sigint);
     sigaction(SIGTERM, &catch, &sigterm);
-    if (ask_quietly(fd, question, answer))
-        copy = strdup(answer);
-    explicit_bzero(answer, sizeof answer);
+    if (prompt_without_echo(fd, prompt, input))
+        copy = strdup(input);
+    explicit_bzero(input, sizeof input);
     sigaction(SIGINT, &sigint, NULL);
     sigaction(SIGTERM, &sigterm, NULL);
     close(fd);

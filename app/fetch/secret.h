@@ -3,12 +3,12 @@
 #define FETCH_SECRET_H
 
 /* A copy of an argument, which is then overwritten with stars: `ps` shows those. NULL: no memory. */
-char *fetch_take(const char *argument);
+char *fetch_secret_take(const char *argument);
 
 /* Asks on the terminal, without echo. The answer is to be freed; NULL: there is no terminal, or no answer. */
-char *fetch_ask(const char *question);
+char *fetch_secret_prompt(const char *prompt);
 
 /* Forgets it. Accepts NULL. */
-void fetch_forget(char *secret);
+void fetch_secret_free(char *secret);
 
 #endif

@@ -13,24 +13,24 @@
 
 /* ---- method and body ---- */
 
-static bool is_method(const struct fetch_request *r, const char *name)
+static bool request_has_method(const struct fetch_request *r, const char *name)
 {
     return r->method && strcmp(r->method, name) == 0;
 }
 
 /* Methods that announce a body even if it is empty: a server may insist on Content-Length. */
-static bool wants_body(const struct fetch_request *r)
+static bool request_needs_body(const struct fetch_request *r)
 {
-    return is_method(r, "POST") || is_method(r, "PUT") || is_method(r, "PATCH");
+    return request_has_method(r, "POST") || request_has_method(r, "PUT") || request_has_method(r, "PATCH");
 }
 
-static bool has_data(const struct fetch_request *r)
+static bool request_has_data(const struct fetch_request *r)
 {
     return r->data.at && !r->data_in_query;
 }
 
 /* Of a file that is read as standard input, what is left. */
-static struct bide_curl_body file_body(int fd, const struct stat *st)
+static struct bide_curl_body body_from_file(int fd, const struct stat *st)
 {
     off_t from = lseek(fd, 0, SEEK_CUR);
     from = from > 0 ? from : 0;
@@ -38,24 +38,24 @@ static struct bide_curl_body file_body(int fd, const struct stat *st)
     return (struct bide_curl_body){.kind = BIDE_CURL_BODY_FILE, .fd = fd, .offset = from, .length = length};
 }
 
-bool fetch_is_one_shot(const struct fetch_request *r)
+bool fetch_upload_is_one_shot(const struct fetch_request *r)
 {
     struct stat st;
     return r->upload_fd >= 0 && !(fstat(r->upload_fd, &st) == 0 && S_ISREG(st.st_mode));
 }
 
 /* A stream is the transfer's to read. */
-static struct bide_curl_body body_of(const struct fetch_request *r)
+static struct bide_curl_body body_from_request(const struct fetch_request *r)
 {
     struct stat st;
     if (r->upload_fd >= 0 && fstat(r->upload_fd, &st) == 0 && S_ISREG(st.st_mode))
-        return file_body(r->upload_fd, &st);
+        return body_from_file(r->upload_fd, &st);
     if (r->upload_fd >= 0)
         return (struct bide_curl_body){.kind = BIDE_CURL_BODY_STREAM, .fd = r->upload_fd, .length = -1};
-    if (has_data(r))
+    if (request_has_data(r))
         return (struct bide_curl_body){
             .kind = BIDE_CURL_BODY_MEMORY, .at = r->data.at, .length = (int64_t)r->data.length};
-    if (wants_body(r))
+    if (request_needs_body(r))
         return (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = "", .length = 0};
     return (struct bide_curl_body){.kind = BIDE_CURL_BODY_REPEATABLE};
 }
@@ -68,92 +68,92 @@ struct setter {
     CURLcode code;
 };
 
-static void set_long(struct setter *s, CURLoption option, long value)
+static void easy_set_long(struct setter *s, CURLoption option, long value)
 {
     if (s->code == CURLE_OK)
         s->code = curl_easy_setopt(s->easy, option, value);
 }
 
 /* NULL: not given, and libcurl's default stays. */
-static void set_text(struct setter *s, CURLoption option, const char *value)
+static void easy_set_text(struct setter *s, CURLoption option, const char *value)
 {
     if (s->code == CURLE_OK && value)
         s->code = curl_easy_setopt(s->easy, option, value);
 }
 
-static void set_method(struct setter *s, const struct fetch_request *r)
+static void easy_set_method(struct setter *s, const struct fetch_request *r)
 {
     if (r->upload_fd >= 0)
-        set_long(s, CURLOPT_UPLOAD, 1);
-    else if (has_data(r) || wants_body(r))
-        set_long(s, CURLOPT_POST, 1);
-    if (r->head || is_method(r, "HEAD"))
-        set_long(s, CURLOPT_NOBODY, 1);
+        easy_set_long(s, CURLOPT_UPLOAD, 1);
+    else if (request_has_data(r) || request_needs_body(r))
+        easy_set_long(s, CURLOPT_POST, 1);
+    if (r->head || request_has_method(r, "HEAD"))
+        easy_set_long(s, CURLOPT_NOBODY, 1);
     else
-        set_text(s, CURLOPT_CUSTOMREQUEST, r->method);
+        easy_set_text(s, CURLOPT_CUSTOMREQUEST, r->method);
 }
 
-static void set_protocols(struct setter *s, const struct fetch_request *r)
+static void easy_set_protocols(struct setter *s, const struct fetch_request *r)
 {
 #if LIBCURL_VERSION_NUM >= 0x075500
-    set_text(s, CURLOPT_PROTOCOLS_STR, "http,https");
-    set_text(s, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+    easy_set_text(s, CURLOPT_PROTOCOLS_STR, "http,https");
+    easy_set_text(s, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
 #else
-    set_long(s, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
-    set_long(s, CURLOPT_REDIR_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+    easy_set_long(s, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+    easy_set_long(s, CURLOPT_REDIR_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
 #endif
 #if LIBCURL_VERSION_NUM >= 0x075700
-    set_long(s, CURLOPT_QUICK_EXIT, 1); /* who ends it does not wait for a name server */
+    easy_set_long(s, CURLOPT_QUICK_EXIT, 1); /* who ends it does not wait for a name server */
 #endif
     if (r->http_version != CURL_HTTP_VERSION_NONE)
-        set_long(s, CURLOPT_HTTP_VERSION, r->http_version);
-    set_long(s, CURLOPT_FOLLOWLOCATION, r->location);
-    set_long(s, CURLOPT_MAXREDIRS, r->redirects);
+        easy_set_long(s, CURLOPT_HTTP_VERSION, r->http_version);
+    easy_set_long(s, CURLOPT_FOLLOWLOCATION, r->location);
+    easy_set_long(s, CURLOPT_MAXREDIRS, r->redirects);
 }
 
-static void set_credentials(struct setter *s, const struct fetch_request *r)
+static void easy_set_credentials(struct setter *s, const struct fetch_request *r)
 {
-    set_text(s, CURLOPT_USERPWD, r->user);
-    set_long(s, CURLOPT_NETRC, r->netrc ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED);
-    set_text(s, CURLOPT_PROXY, r->proxy);
-    set_text(s, CURLOPT_CAINFO, r->ca_file);
-    set_text(s, CURLOPT_SSLCERT, r->cert);
-    set_text(s, CURLOPT_SSLKEY, r->key);
+    easy_set_text(s, CURLOPT_USERPWD, r->user);
+    easy_set_long(s, CURLOPT_NETRC, r->netrc ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED);
+    easy_set_text(s, CURLOPT_PROXY, r->proxy);
+    easy_set_text(s, CURLOPT_CAINFO, r->ca_file);
+    easy_set_text(s, CURLOPT_SSLCERT, r->cert);
+    easy_set_text(s, CURLOPT_SSLKEY, r->key);
     if (r->insecure) {
-        set_long(s, CURLOPT_SSL_VERIFYPEER, 0);
-        set_long(s, CURLOPT_SSL_VERIFYHOST, 0);
+        easy_set_long(s, CURLOPT_SSL_VERIFYPEER, 0);
+        easy_set_long(s, CURLOPT_SSL_VERIFYHOST, 0);
     }
 }
 
 /* libcurl counts whole seconds. */
-static void set_stall(struct setter *s, int64_t stall_ns)
+static void easy_set_stall(struct setter *s, int64_t stall_ns)
 {
     if (stall_ns == BIDE_NEVER)
         return;
     int64_t seconds = (stall_ns + BIDE_S - 1) / BIDE_S;
-    set_long(s, CURLOPT_LOW_SPEED_LIMIT, 1);
-    set_long(s, CURLOPT_LOW_SPEED_TIME, seconds < INT32_MAX ? (long)seconds : INT32_MAX);
+    easy_set_long(s, CURLOPT_LOW_SPEED_LIMIT, 1);
+    easy_set_long(s, CURLOPT_LOW_SPEED_TIME, seconds < INT32_MAX ? (long)seconds : INT32_MAX);
 }
 
-CURL *fetch_easy(const struct fetch_request *r, const char *url, CURLcode *code)
+CURL *fetch_easy_new(const struct fetch_request *r, const char *url, CURLcode *code)
 {
     struct setter s = {.easy = curl_easy_init(), .code = CURLE_OK};
     if (!s.easy) {
         *code = CURLE_OUT_OF_MEMORY;
         return NULL;
     }
-    set_text(&s, CURLOPT_URL, url);
-    set_long(&s, CURLOPT_NOSIGNAL, 1);
-    set_long(&s, CURLOPT_TCP_KEEPALIVE, 1);
-    set_long(&s, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
-    set_protocols(&s, r);
-    set_method(&s, r);
-    set_credentials(&s, r);
-    set_stall(&s, r->stall_ns);
-    set_text(&s, CURLOPT_USERAGENT, r->user_agent);
-    set_text(&s, CURLOPT_RANGE, r->range);
-    set_text(&s, CURLOPT_UNIX_SOCKET_PATH, r->unix_socket);
-    set_text(&s, CURLOPT_ACCEPT_ENCODING, r->compressed ? "" : NULL);
+    easy_set_text(&s, CURLOPT_URL, url);
+    easy_set_long(&s, CURLOPT_NOSIGNAL, 1);
+    easy_set_long(&s, CURLOPT_TCP_KEEPALIVE, 1);
+    easy_set_long(&s, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
+    easy_set_protocols(&s, r);
+    easy_set_method(&s, r);
+    easy_set_credentials(&s, r);
+    easy_set_stall(&s, r->stall_ns);
+    easy_set_text(&s, CURLOPT_USERAGENT, r->user_agent);
+    easy_set_text(&s, CURLOPT_RANGE, r->range);
+    easy_set_text(&s, CURLOPT_UNIX_SOCKET_PATH, r->unix_socket);
+    easy_set_text(&s, CURLOPT_ACCEPT_ENCODING, r->compressed ? "" : NULL);
     if (s.code == CURLE_OK && r->resolve)
         s.code = curl_easy_setopt(s.easy, CURLOPT_RESOLVE, r->resolve);
     *code = s.code;
@@ -166,7 +166,7 @@ CURL *fetch_easy(const struct fetch_request *r, const char *url, CURLcode *code)
 /* ---- options of libbide-curl ---- */
 
 /* A key among the header fields makes the request keyed, as one of ours would. A name without a value is none. */
-static bool carries_key(const struct curl_slist *headers)
+static bool headers_have_key(const struct curl_slist *headers)
 {
     static const char name[] = BIDE_KEY_HEADER ":";
     for (; headers; headers = headers->next)
@@ -175,14 +175,14 @@ static bool carries_key(const struct curl_slist *headers)
     return false;
 }
 
-void fetch_options(struct bide_curl_options *o, const struct fetch_request *r, size_t index)
+void fetch_request_options(struct bide_curl_options *o, const struct fetch_request *r, size_t index)
 {
     bide_curl_options_init(o);
     o->policy = r->policy;
     o->status_rules = r->status_rules;
     o->headers = r->headers;
     o->safety = r->safety;
-    if (o->safety == BIDE_CURL_BY_METHOD && carries_key(r->headers))
+    if (o->safety == BIDE_CURL_BY_METHOD && headers_have_key(r->headers))
         o->safety = BIDE_CURL_KEYED;
     if (r->keyed) {
         o->inject = BIDE_CURL_INJECT_KEY;
@@ -193,6 +193,6 @@ void fetch_options(struct bide_curl_options *o, const struct fetch_request *r, s
         o->inbound = &r->inbound;
     o->deadline_ns = r->deadline_ns;
     o->seed = r->seed != 0 ? r->seed + index : 0;
-    o->body = body_of(r);
+    o->body = body_from_request(r);
     o->resume = !r->include && !r->head;
 }

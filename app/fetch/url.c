@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static CURLU *parse(const char *url)
+static CURLU *url_parse(const char *url)
 {
     CURLU *parsed = curl_url();
     if (parsed && curl_url_set(parsed, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK)
@@ -18,10 +18,10 @@ static CURLU *parse(const char *url)
 }
 
 /* "" if it has none. To be freed by curl_free; NULL: no memory. */
-static char *part(CURLU *parsed, CURLUPart what)
+static char *url_part(CURLU *parsed, CURLUPart which)
 {
     char *text = NULL;
-    if (curl_url_get(parsed, what, &text, 0) != CURLUE_OK)
+    if (curl_url_get(parsed, which, &text, 0) != CURLUE_OK)
         text = curl_easy_escape(NULL, "", 0);
     return text;
 }
@@ -30,10 +30,10 @@ const char *fetch_url_check(const char *url)
 {
     if (!strstr(url, "://"))
         return "a URL such as https://host/path";
-    CURLU *parsed = parse(url);
+    CURLU *parsed = url_parse(url);
     if (!parsed)
         return "a URL that can be parsed, such as https://host/path?a=b";
-    char *scheme = part(parsed, CURLUPART_SCHEME);
+    char *scheme = url_part(parsed, CURLUPART_SCHEME);
     bool known = scheme && (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0);
     curl_free(scheme);
     curl_url_cleanup(parsed);
@@ -41,7 +41,7 @@ const char *fetch_url_check(const char *url)
 }
 
 /* Bytes that a terminal or a log might take for something else are written as %XX. */
-static char *printable(const char *text)
+static char *text_escape(const char *text)
 {
     size_t length = strlen(text), used = 0;
     char *out = malloc(3 * length + 1);
@@ -58,17 +58,17 @@ static char *printable(const char *text)
     return out;
 }
 
-char *fetch_url_shown(const char *url)
+char *fetch_url_display(const char *url)
 {
-    CURLU *parsed = parse(url);
+    CURLU *parsed = url_parse(url);
     char *plain = NULL, *shown = NULL;
     if (!parsed)
         return NULL;
-    char *scheme = part(parsed, CURLUPART_SCHEME), *host = part(parsed, CURLUPART_HOST);
-    char *port = part(parsed, CURLUPART_PORT), *path = part(parsed, CURLUPART_PATH);
+    char *scheme = url_part(parsed, CURLUPART_SCHEME), *host = url_part(parsed, CURLUPART_HOST);
+    char *port = url_part(parsed, CURLUPART_PORT), *path = url_part(parsed, CURLUPART_PATH);
     if (scheme && host && port && path &&
         asprintf(&plain, "%s://%s%s%s%s", scheme, host, port[0] != '\0' ? ":" : "", port, path) >= 0)
-        shown = printable(plain);
+        shown = text_escape(plain);
     free(plain);
     curl_free(scheme);
     curl_free(host);
@@ -78,10 +78,10 @@ char *fetch_url_shown(const char *url)
     return shown;
 }
 
-char *fetch_url_name(const char *url)
+char *fetch_url_file_name(const char *url)
 {
-    CURLU *parsed = parse(url);
-    char *path = parsed ? part(parsed, CURLUPART_PATH) : NULL, *copy = NULL;
+    CURLU *parsed = url_parse(url);
+    char *path = parsed ? url_part(parsed, CURLUPART_PATH) : NULL, *copy = NULL;
     const char *slash = path ? strrchr(path, '/') : NULL, *name = slash ? slash + 1 : "";
     if (name[0] != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
         copy = strdup(name);
@@ -92,12 +92,12 @@ char *fetch_url_name(const char *url)
 
 char *fetch_url_with_query(const char *url, const char *query)
 {
-    CURLU *parsed = parse(url);
-    char *whole = NULL, *copy = NULL;
+    CURLU *parsed = url_parse(url);
+    char *result = NULL, *copy = NULL;
     if (parsed && curl_url_set(parsed, CURLUPART_QUERY, query, CURLU_APPENDQUERY) == CURLUE_OK &&
-        curl_url_get(parsed, CURLUPART_URL, &whole, 0) == CURLUE_OK && !fetch_url_check(whole)) /* a blank, say */
-        copy = strdup(whole);
-    curl_free(whole);
+        curl_url_get(parsed, CURLUPART_URL, &result, 0) == CURLUE_OK && !fetch_url_check(result)) /* a blank, say */
+        copy = strdup(result);
+    curl_free(result);
     curl_url_cleanup(parsed);
     return copy;
 }
@@ -105,7 +105,7 @@ char *fetch_url_with_query(const char *url, const char *query)
 /* What cannot be parsed may have a password with a slash in it: all before the last @ is hidden then. */
 void fetch_url_mask(char *url)
 {
-    CURLU *parsed = parse(url);
+    CURLU *parsed = url_parse(url);
     char *host = strstr(url, "://");
     host = host ? host + 3 + strspn(host + 3, "/") : url; /* libcurl takes a slash too many */
     size_t length = parsed ? strcspn(host, "/?#") : strlen(host);

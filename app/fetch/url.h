@@ -8,10 +8,10 @@
 const char *fetch_url_check(const char *url);
 
 /* Scheme, host, port and path, in printable ASCII; to be freed. NULL: no memory, or not a URL. */
-char *fetch_url_shown(const char *url);
+char *fetch_url_display(const char *url);
 
 /* The last segment of its path, as it is written there; to be freed. NULL: it has none that could name a file. */
-char *fetch_url_name(const char *url);
+char *fetch_url_file_name(const char *url);
 
 /* The URL with a query, or with one more part of it; to be freed. NULL: no memory, or that is no URL. */
 char *fetch_url_with_query(const char *url, const char *query);

@@ -22,16 +22,16 @@ struct run_spawn {
 };
 
 struct run_child {
-    pid_t pid; /* 0: none */
-    bool gone; /* the leader ended: wait_status says how */
+    pid_t pid;   /* 0: none */
+    bool exited; /* the leader ended: wait_status says how */
     int wait_status;
-    int start_error; /* errno of exec; 0: it ran */
-    int started_fd;  /* where the child says so */
-    bool leaving;    /* the group was told to end */
-    bool cut;        /* ... because its time was over */
-    bool killed;     /* ... and has got SIGKILL since */
-    int64_t cut_ns;  /* when its time is over */
-    int64_t kill_ns; /* when the grace is over */
+    int exec_error;      /* errno of exec; 0: it ran */
+    int exec_error_fd;   /* where the child says so */
+    bool terminating;    /* the group was told to end */
+    bool timed_out;      /* ... because its time was over */
+    bool killed;         /* ... and has got SIGKILL since */
+    int64_t deadline_ns; /* when its time is over */
+    int64_t kill_ns;     /* when the grace is over */
     int64_t grace_ns;
 };
 
@@ -39,21 +39,21 @@ struct run_child {
 bool run_child_start(struct run_child *child, const struct run_spawn *spawn);
 
 /* True as long as there is somebody to wait for. */
-bool run_child_lives(const struct run_child *child);
+bool run_child_is_alive(const struct run_child *child);
 
 /* What SIGCHLD was about. Returns the signal that stopped the leader; 0: it was not stopped. */
-int run_child_look(struct run_child *child);
+int run_child_on_sigchld(struct run_child *child);
 
 /* When run_child_tick wants to be called. */
-int64_t run_child_due(const struct run_child *child, int64_t now_ns);
+int64_t run_child_next_ns(const struct run_child *child, int64_t now_ns);
 
 /* Sends what is due. */
-void run_child_tick(struct run_child *child, int64_t now_ns);
+void run_child_on_timer(struct run_child *child, int64_t now_ns);
 
 /* Tells the group to end, by this signal; grace_ns from now it is killed. Again: the shorter of both graces. */
-void run_child_leave(struct run_child *child, int number, int64_t kill_ns);
+void run_child_terminate(struct run_child *child, int signo, int64_t kill_ns);
 
 /* Sends a signal to the group. */
-void run_child_signal(const struct run_child *child, int number);
+void run_child_signal(const struct run_child *child, int signo);
 
 #endif

@@ -32,13 +32,13 @@ struct settings {
     struct cli_shared shared;
     struct cli_fleet fleet;
     struct conf_rules exits;
-    struct run_patterns on_stderr, on_stdout;
+    struct run_patterns stderr_patterns, stdout_patterns;
     const char *until, *fallback;
     const char *log_name;
     int64_t grace_ns;
     uint32_t hints;
     bool hint_fd_is_free;
-    bool hold, replay_stdin, quiet, json;
+    bool hold_stdout, replay_stdin, quiet, json;
 };
 
 /* ---- options ---- */
@@ -57,12 +57,12 @@ static const char *read_stop_on(void *settings, const char *value)
 
 static const char *read_if_stderr(void *settings, const char *value)
 {
-    return run_patterns_add(&((struct settings *)settings)->on_stderr, value);
+    return run_patterns_add(&((struct settings *)settings)->stderr_patterns, value);
 }
 
 static const char *read_if_stdout(void *settings, const char *value)
 {
-    return run_patterns_add(&((struct settings *)settings)->on_stdout, value);
+    return run_patterns_add(&((struct settings *)settings)->stdout_patterns, value);
 }
 
 static const char *read_until(void *settings, const char *value)
@@ -78,12 +78,12 @@ static const char *read_fallback(void *settings, const char *value)
 }
 
 #define HINT_AUTO 4u /* unless told otherwise: a terminal stays the command's own (pagers insist on it) */
-static const char *const hint_words[] = {"none", "stderr", "fd", "both", "auto", NULL}; /* numbered as enum run_hints */
+static const char *const hint_names[] = {"none", "stderr", "fd", "both", "auto", NULL}; /* numbered as enum run_hints */
 
 static const char *read_hint(void *settings, const char *value)
 {
-    for (uint32_t i = 0; hint_words[i] != NULL; i++)
-        if (strcmp(value, hint_words[i]) == 0) {
+    for (uint32_t i = 0; hint_names[i] != NULL; i++)
+        if (strcmp(value, hint_names[i]) == 0) {
             ((struct settings *)settings)->hints = i;
             return NULL;
         }
@@ -102,7 +102,7 @@ static const char *read_grace(void *settings, const char *value)
 static const char *read_hold(void *settings, const char *value)
 {
     (void)value;
-    ((struct settings *)settings)->hold = true;
+    ((struct settings *)settings)->hold_stdout = true;
     return NULL;
 }
 
@@ -133,7 +133,7 @@ static const char *read_log(void *settings, const char *value)
     return NULL;
 }
 
-static const struct cli_option judging[] = {
+static const struct cli_option failure_options[] = {
     {.name = "retry-on",
      .value = "LIST",
      .help = "retry only these exit statuses",
@@ -181,10 +181,10 @@ static const struct cli_option judging[] = {
          "number on descriptor 3, which is offered unless bide was started with it. The wait is then at least as "
          "long; of several hints the longest counts. A stderr that is a terminal is left to the command "
          "alone unless you ask: programs such as pagers need the real one.",
-     .choices = hint_words},
+     .choices = hint_names},
 };
 
-static const struct cli_option streams[] = {
+static const struct cli_option stream_options[] = {
     {.name = "hold",
      .help = "let out only the stdout of the attempt that succeeds",
      .read = read_hold,
@@ -202,7 +202,7 @@ static const struct cli_option streams[] = {
      .read = read_grace},
 };
 
-static const struct cli_option talking[] = {
+static const struct cli_option report_options[] = {
     {.name = "quiet", .letter = 'q', .help = "say nothing but bide's own failures", .read = read_quiet},
     {.name = "json",
      .help = "tell each event on stderr as one JSON object a line, instead of text",
@@ -217,9 +217,9 @@ static const struct cli_option talking[] = {
 };
 
 static const struct cli_group groups[] = {
-    {"What is a failure", judging, sizeof judging / sizeof *judging, 0},
-    {"Streams and signals", streams, sizeof streams / sizeof *streams, 0},
-    {"What is said", talking, sizeof talking / sizeof *talking, 0},
+    {"What is a failure", failure_options, sizeof failure_options / sizeof *failure_options, 0},
+    {"Streams and signals", stream_options, sizeof stream_options / sizeof *stream_options, 0},
+    {"What is said", report_options, sizeof report_options / sizeof *report_options, 0},
     CLI_POLICY_GROUP(struct settings, policy),
     CLI_SHARED_GROUP(struct settings, shared),
     CLI_FLEET_GROUP(struct settings, fleet),
@@ -233,15 +233,15 @@ struct reporter {
     const char *command;
     uint32_t attempts_max;
     struct cli_term term;
-    bool talks;    /* text on stderr */
-    bool counting; /* a countdown is on the screen */
-    bool midline;  /* the command's stderr, as it was passed on, ends without a newline */
-    FILE *log;     /* where JSON goes; NULL: nowhere. Not owned if it is stderr */
+    bool prints_text;     /* text on stderr */
+    bool countdown_shown; /* a countdown is on the screen */
+    bool midline;         /* the command's stderr, as it was passed on, ends without a newline */
+    FILE *log;            /* where JSON goes; NULL: nowhere. Not owned if it is stderr */
     int log_error;
 };
 
 /* stderr, at the beginning of a line. */
-static FILE *new_line(struct reporter *r)
+static FILE *stderr_at_line_start(struct reporter *r)
 {
     if (r->midline)
         fputc('\n', stderr);
@@ -260,29 +260,29 @@ static const char *signal_name(char name[32], int number)
 }
 
 /* "exit 1", "killed by SIGKILL", "cut after 10s", with what else made it a failure. */
-static const char *ending_text(char text[TEXT_SIZE], const struct run_ending *e)
+static const char *result_text(char text[TEXT_SIZE], const struct run_result *e)
 {
     char word[CONF_VALUE_SIZE];
     int n;
-    if (e->start_error != 0)
-        n = snprintf(text, TEXT_SIZE, "%s", e->start_error == ENOENT ? "command not found" : strerror(e->start_error));
-    else if (e->cut)
-        n = snprintf(text, TEXT_SIZE, "cut after %s", conf_duration_format_short(word, e->cut_after_ns));
+    if (e->exec_error != 0)
+        n = snprintf(text, TEXT_SIZE, "%s", e->exec_error == ENOENT ? "command not found" : strerror(e->exec_error));
+    else if (e->timed_out)
+        n = snprintf(text, TEXT_SIZE, "cut after %s", conf_duration_format_short(word, e->timed_out_after_ns));
     else if (e->killed)
         n = snprintf(text, TEXT_SIZE, "killed by %s", signal_name(word, e->status - 128));
     else
         n = snprintf(text, TEXT_SIZE, "exit %d", e->status);
     if (e->pattern != NULL)
         snprintf(text + n, TEXT_SIZE - (size_t)n, ", and %s matches %.200s", e->stream, e->pattern);
-    else if (e->condition != 0)
-        snprintf(text + n, TEXT_SIZE - (size_t)n, ", but the condition: exit %d", e->condition);
+    else if (e->condition_status != 0)
+        snprintf(text + n, TEXT_SIZE - (size_t)n, ", but the condition: exit %d", e->condition_status);
     return text;
 }
 
 /* Why it ends or waits, for people: the engine's words, or better ones where it could not know. */
-static const char *reason(const struct run_event *event, char name[32])
+static const char *reason_text(const struct run_event *event, char name[32])
 {
-    static const char *const better[BIDE_REASON_COUNT] = {
+    static const char *const command_reasons[BIDE_REASON_COUNT] = {
         [BIDE_REASON_CANCELLED] = "it was interrupted",
         [BIDE_REASON_BODY_SPENT] =
             "its standard input was read and cannot be given a second time (--replay-stdin would keep it)",
@@ -290,97 +290,98 @@ static const char *reason(const struct run_event *event, char name[32])
         [BIDE_REASON_HINT_TOO_LONG] = "the command asked for a longer wait than the policy allows",
         [BIDE_REASON_SERVER_STOP] = "the command asked not to be run again",
     };
-    enum bide_reason why = event->verdict->reason;
+    enum bide_reason which = event->verdict->reason;
     if (event->signal != 0)
         return signal_name(name, event->signal);
-    return better[why] != NULL ? better[why] : bide_reason_text(why);
+    return command_reasons[which] != NULL ? command_reasons[which] : bide_reason_text(which);
 }
 
-static void say_wait(struct reporter *r, const struct run_event *event)
+static void text_wait(struct reporter *r, const struct run_event *event)
 {
-    char ending[TEXT_SIZE], wait[CONF_VALUE_SIZE], name[32];
+    char text[TEXT_SIZE], wait[CONF_VALUE_SIZE], name[32];
     conf_duration_format_short(wait, event->verdict->wake_ns - event->now_ns);
-    if (event->ending == NULL || event->verdict->reason == BIDE_REASON_LATE_WAKE)
-        fprintf(new_line(r), "bide: next in %s: %s\n", wait, reason(event, name));
+    if (event->result == NULL || event->verdict->reason == BIDE_REASON_LATE_WAKE)
+        fprintf(stderr_at_line_start(r), "bide: next in %s: %s\n", wait, reason_text(event, name));
     else
-        fprintf(new_line(r), "bide: attempt %" PRIu32 " of %" PRIu32 " failed: %s; next in %s%s\n",
-                event->verdict->attempt, r->attempts_max, ending_text(ending, event->ending), wait,
+        fprintf(stderr_at_line_start(r), "bide: attempt %" PRIu32 " of %" PRIu32 " failed: %s; next in %s%s\n",
+                event->verdict->attempt, r->attempts_max, result_text(text, event->result), wait,
                 event->verdict->reason == BIDE_REASON_SERVER_HINT ? ", as it asked" : "");
 }
 
-static void say_countdown(struct reporter *r, const struct run_event *event)
+static void text_countdown(struct reporter *r, const struct run_event *event)
 {
     char line[CONF_VALUE_SIZE + 32], wait[CONF_VALUE_SIZE];
     int64_t left_ns = event->verdict->wake_ns - event->now_ns;
     conf_duration_format_short(wait, (left_ns + TICK_NS - 1) / TICK_NS * TICK_NS);
     snprintf(line, sizeof line, "bide: next attempt in %s", wait);
     cli_rewrite_line(&r->term, line);
-    r->counting = true;
+    r->countdown_shown = true;
 }
 
-static void say_success(struct reporter *r, const struct run_event *event)
+static void text_success(struct reporter *r, const struct run_event *event)
 {
     char took[CONF_VALUE_SIZE];
     if (event->verdict->attempt > 1)
-        fprintf(new_line(r), "bide: attempt %" PRIu32 " of %" PRIu32 " succeeded, after %s\n", event->verdict->attempt,
-                r->attempts_max, conf_duration_format_short(took, event->now_ns - event->begun_ns));
+        fprintf(stderr_at_line_start(r), "bide: attempt %" PRIu32 " of %" PRIu32 " succeeded, after %s\n",
+                event->verdict->attempt, r->attempts_max,
+                conf_duration_format_short(took, event->now_ns - event->call_start_ns));
 }
 
-static void say_the_end(struct reporter *r, const struct run_event *event)
+static void text_final(struct reporter *r, const struct run_event *event)
 {
-    char ending[TEXT_SIZE], took[CONF_VALUE_SIZE], name[32];
+    char text[TEXT_SIZE], took[CONF_VALUE_SIZE], name[32];
     uint32_t attempts = event->verdict->attempt;
-    if (event->ending == NULL) {
-        fprintf(new_line(r), "bide: nothing was run: %s\n", reason(event, name));
+    if (event->result == NULL) {
+        fprintf(stderr_at_line_start(r), "bide: nothing was run: %s\n", reason_text(event, name));
         return;
     }
-    fprintf(new_line(r), "bide: gave up after %" PRIu32 " attempt%s in %s: %s; last: %s\n", attempts,
-            attempts == 1 ? "" : "s", conf_duration_format_short(took, event->now_ns - event->begun_ns),
-            reason(event, name), ending_text(ending, event->ending));
+    fprintf(stderr_at_line_start(r), "bide: gave up after %" PRIu32 " attempt%s in %s: %s; last: %s\n", attempts,
+            attempts == 1 ? "" : "s", conf_duration_format_short(took, event->now_ns - event->call_start_ns),
+            reason_text(event, name), result_text(text, event->result));
 }
 
 /* Nobody needs to be told that the reader of a pipe has gone; and what cannot be run is told as a shell tells it. */
-static void say_give_up(struct reporter *r, const struct run_event *event)
+static void text_give_up(struct reporter *r, const struct run_event *event)
 {
-    char ending[TEXT_SIZE];
-    const struct run_ending *e = event->ending;
-    if (e != NULL && e->start_error != 0)
-        fprintf(new_line(r), "bide: %s: %s\n", r->command, ending_text(ending, e));
-    else if (!r->settings->quiet && !(e != NULL && e->output_gone))
-        say_the_end(r, event);
+    char text[TEXT_SIZE];
+    const struct run_result *e = event->result;
+    if (e != NULL && e->exec_error != 0)
+        fprintf(stderr_at_line_start(r), "bide: %s: %s\n", r->command, result_text(text, e));
+    else if (!r->settings->quiet && !(e != NULL && e->stdout_closed))
+        text_final(r, event);
 }
 
-static void say(struct reporter *r, const struct run_event *event)
+static void text_event(struct reporter *r, const struct run_event *event)
 {
-    bool talks = r->talks && !r->settings->quiet;
-    switch (event->action) {
-    case RUN_TROUBLE: fprintf(new_line(r), "bide: %s\n", event->text); break;
-    case RUN_TICK: say_countdown(r, event); break;
+    bool prints_text = r->prints_text && !r->settings->quiet;
+    switch (event->kind) {
+    case RUN_ERROR: fprintf(stderr_at_line_start(r), "bide: %s\n", event->text); break;
+    case RUN_TICK: text_countdown(r, event); break;
     case RUN_GAVE_UP:
-        if (r->talks)
-            say_give_up(r, event);
+        if (r->prints_text)
+            text_give_up(r, event);
         break;
-    case RUN_WAITS:
-        if (talks)
-            say_wait(r, event);
+    case RUN_WAITING:
+        if (prints_text)
+            text_wait(r, event);
         break;
     case RUN_SUCCEEDED:
-        if (talks)
-            say_success(r, event);
+        if (prints_text)
+            text_success(r, event);
         break;
-    case RUN_FELL_BACK:
-        if (talks)
-            fprintf(new_line(r), "bide: the exit status is the fallback's: %d\n", event->status);
+    case RUN_FALLBACK_ENDED:
+        if (prints_text)
+            fprintf(stderr_at_line_start(r), "bide: the exit status is the fallback's: %d\n", event->status);
         break;
-    case RUN_STARTS:
-    case RUN_ENDED: break;
+    case RUN_ATTEMPT_STARTS:
+    case RUN_ATTEMPT_ENDED: break;
     }
 }
 
 /* ---- saying it to programs ---- */
 
 /* The length of the UTF-8 character there; 0: it is none. */
-static size_t character(const unsigned char *at)
+static size_t utf8_length(const unsigned char *at)
 {
     static const unsigned char least[] = {0, 0, 0xc2, 0xe0, 0xf0}, most[] = {0, 0x7f, 0xdf, 0xef, 0xf4};
     size_t length = 1;
@@ -402,7 +403,7 @@ static void json_string(FILE *out, const char *name, const char *text)
     const unsigned char *at = (const unsigned char *)text;
     fprintf(out, ",\"%s\":\"", name);
     while (*at != '\0') {
-        size_t length = character(at);
+        size_t length = utf8_length(at);
         if (*at == '"' || *at == '\\')
             fprintf(out, "\\%c", *at);
         else if (*at < 0x20 || *at == 0x7f || length == 0)
@@ -419,22 +420,22 @@ static void json_number(FILE *out, const char *name, int64_t number)
     fprintf(out, ",\"%s\":%" PRId64, name, number);
 }
 
-static int64_t milliseconds(int64_t ns)
+static int64_t ms_rounded_up(int64_t ns)
 {
     return ns / BIDE_MS + (ns % BIDE_MS != 0); /* rounded up: a wait is never shown too short */
 }
 
-static void json_outcome(FILE *out, const struct run_ending *e)
+static void json_outcome(FILE *out, const struct run_result *e)
 {
     char text[TEXT_SIZE];
     json_number(out, "status", e->status);
     json_string(out, "kind", bide_kind_label(e->outcome.kind));
-    json_string(out, "because", ending_text(text, e));
-    json_number(out, "took_ms", milliseconds(e->took_ns));
-    if (e->cut)
+    json_string(out, "because", result_text(text, e));
+    json_number(out, "took_ms", ms_rounded_up(e->took_ns));
+    if (e->timed_out)
         fputs(",\"timed_out\":true", out);
     if (e->hint.kind == BIDE_HINT_WAIT)
-        json_number(out, "hint_ms", milliseconds(e->hint.wait_ns));
+        json_number(out, "hint_ms", ms_rounded_up(e->hint.wait_ns));
 }
 
 static void json_head(FILE *out, const char *event)
@@ -450,25 +451,30 @@ static void json_head(FILE *out, const char *event)
 
 static void json_event(FILE *out, const struct reporter *r, const struct run_event *event)
 {
-    static const char *const names[] = {
-        [RUN_STARTS] = "attempt", [RUN_ENDED] = "outcome",   [RUN_WAITS] = "wait",         [RUN_TICK] = "tick",
-        [RUN_SUCCEEDED] = "done", [RUN_GAVE_UP] = "give_up", [RUN_FELL_BACK] = "fallback", [RUN_TROUBLE] = "error"};
-    enum run_what what = event->action;
-    bool ends = what == RUN_SUCCEEDED || what == RUN_GAVE_UP || what == RUN_FELL_BACK;
-    json_head(out, names[what]);
+    static const char *const names[] = {[RUN_ATTEMPT_STARTS] = "attempt",
+                                        [RUN_ATTEMPT_ENDED] = "outcome",
+                                        [RUN_WAITING] = "wait",
+                                        [RUN_TICK] = "tick",
+                                        [RUN_SUCCEEDED] = "done",
+                                        [RUN_GAVE_UP] = "give_up",
+                                        [RUN_FALLBACK_ENDED] = "fallback",
+                                        [RUN_ERROR] = "error"};
+    enum run_event_kind kind = event->kind;
+    bool ends = kind == RUN_SUCCEEDED || kind == RUN_GAVE_UP || kind == RUN_FALLBACK_ENDED;
+    json_head(out, names[kind]);
     if (r->target != NULL)
         json_string(out, "target", r->target);
     json_number(out, "attempt", event->verdict->attempt);
     json_number(out, "attempts", r->attempts_max);
-    if (what == RUN_ENDED)
-        json_outcome(out, event->ending);
-    if (what == RUN_WAITS)
-        json_number(out, "wait_ms", milliseconds(event->verdict->wake_ns - event->now_ns));
-    if (what == RUN_WAITS || what == RUN_GAVE_UP || what == RUN_STARTS)
+    if (kind == RUN_ATTEMPT_ENDED)
+        json_outcome(out, event->result);
+    if (kind == RUN_WAITING)
+        json_number(out, "wait_ms", ms_rounded_up(event->verdict->wake_ns - event->now_ns));
+    if (kind == RUN_WAITING || kind == RUN_GAVE_UP || kind == RUN_ATTEMPT_STARTS)
         json_string(out, "reason", bide_reason_label(event->verdict->reason));
     if (ends) {
         json_number(out, "status", event->status);
-        json_number(out, "elapsed_ms", milliseconds(event->now_ns - event->begun_ns));
+        json_number(out, "elapsed_ms", ms_rounded_up(event->now_ns - event->call_start_ns));
     }
     if (event->signal != 0)
         json_number(out, "signal", event->signal);
@@ -486,7 +492,7 @@ static void json_fleet(FILE *out, const struct reporter *r, const char *text)
 }
 
 /* A line at a time: several processes may append to one log. Of an event, or of what the fleet says. */
-static void record(struct reporter *r, const struct run_event *event, const char *fleet)
+static void event_log(struct reporter *r, const struct run_event *event, const char *fleet)
 {
     char *line = NULL;
     size_t length = 0;
@@ -498,7 +504,7 @@ static void record(struct reporter *r, const struct run_event *event, const char
     else
         json_fleet(out, r, fleet);
     if (r->log == stderr)
-        new_line(r);
+        stderr_at_line_start(r);
     if (fclose(out) == 0 && (fwrite(line, 1, length, r->log) != length || fflush(r->log) != 0) && r->log_error == 0)
         r->log_error = errno;
     free(line);
@@ -506,43 +512,43 @@ static void record(struct reporter *r, const struct run_event *event, const char
 
 /* ---- listening ---- */
 
-static void wipe_countdown(struct reporter *r)
+static void countdown_clear(struct reporter *r)
 {
-    if (r->counting)
+    if (r->countdown_shown)
         cli_rewrite_line(&r->term, "");
-    r->counting = false;
+    r->countdown_shown = false;
 }
 
 /* What the fleet has to say comes before what is said now. */
-static void say_fleet(struct reporter *r)
+static void fleet_report_messages(struct reporter *r)
 {
     char text[CLI_FLEET_MESSAGE_SIZE];
     while (cli_fleet_poll_message(&r->settings->fleet, text)) {
-        wipe_countdown(r);
-        if (r->talks && !r->settings->quiet) {
-            fputs("bide: ", new_line(r));
+        countdown_clear(r);
+        if (r->prints_text && !r->settings->quiet) {
+            fputs("bide: ", stderr_at_line_start(r));
             cli_print_sanitized(stderr, text);
             fputc('\n', stderr);
         }
         if (r->log != NULL)
-            record(r, NULL, text);
+            event_log(r, NULL, text);
     }
 }
 
-static void on_event(void *context, const struct run_event *event)
+static void reporter_on_event(void *context, const struct run_event *event)
 {
     struct reporter *r = context;
-    say_fleet(r);
-    if (event->action != RUN_TICK)
-        wipe_countdown(r);
-    say(r, event);
-    if (r->log != NULL && event->action != RUN_TICK)
-        record(r, event, NULL);
+    fleet_report_messages(r);
+    if (event->kind != RUN_TICK)
+        countdown_clear(r);
+    text_event(r, event);
+    if (r->log != NULL && event->kind != RUN_TICK)
+        event_log(r, event, NULL);
 }
 
 /* ---- the command ---- */
 
-static void init(void *settings)
+static void settings_init(void *settings)
 {
     struct settings *s = settings;
     s->hint_fd_is_free = run_hint_fd_is_free();
@@ -550,7 +556,7 @@ static void init(void *settings)
     s->grace_ns = GRACE_NS;
 }
 
-static uint32_t hints_heard(const struct settings *s)
+static uint32_t hints_resolve(const struct settings *s)
 {
     uint32_t hints = s->hints;
     if (hints == HINT_AUTO)
@@ -558,12 +564,12 @@ static uint32_t hints_heard(const struct settings *s)
     else if ((hints & RUN_HINT_FD) != 0 && !s->hint_fd_is_free && !s->quiet)
         cli_report(&cli_run,
                    "--hint %s: descriptor 3 was given to bide already, and no hint is read there (3>&- closes it)",
-                   hint_words[hints]);
+                   hint_names[hints]);
     return s->hint_fd_is_free ? hints : hints & ~(uint32_t)RUN_HINT_FD;
 }
 
 /* What the command line says of exits comes before what the policy says; a list to retry replaces the policy's. */
-static void merge_exits(struct conf_rules *exits, const struct conf_rules *policy)
+static void exit_rules_merge(struct conf_rules *exits, const struct conf_rules *policy)
 {
     if (exits->only)
         return;
@@ -572,27 +578,27 @@ static void merge_exits(struct conf_rules *exits, const struct conf_rules *polic
     exits->only = policy->only;
 }
 
-static bool open_log(struct reporter *r)
+static bool log_open(struct reporter *r)
 {
     const struct settings *s = r->settings;
-    r->talks = !s->json;
+    r->prints_text = !s->json;
     r->log = s->json ? stderr : NULL;
     if (s->log_name == NULL)
         return true;
-    int fd = run_file_high(open(s->log_name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)); /* never 0 to 2 */
+    int fd = run_fd_above_first(open(s->log_name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)); /* never 0 to 2 */
     r->log = fd >= 0 ? fdopen(fd, "a") : NULL;
     return r->log != NULL;
 }
 
-static void close_log(struct reporter *r)
+static void log_close(struct reporter *r)
 {
     if (r->log != NULL && r->log != stderr && fclose(r->log) != 0 && r->log_error == 0)
         r->log_error = errno;
     if (r->log_error != 0 && r->log != stderr)
-        fprintf(new_line(r), "bide: %s ends early: %s\n", r->settings->log_name, strerror(r->log_error));
+        fprintf(stderr_at_line_start(r), "bide: %s ends early: %s\n", r->settings->log_name, strerror(r->log_error));
 }
 
-static int run_with(struct settings *s, const struct conf_policy *policy, struct bide_target *target, char **operands)
+static int call_run(struct settings *s, const struct conf_policy *policy, struct bide_target *target, char **operands)
 {
     struct bide_rules rules;
     struct reporter reporter = {.settings = s,
@@ -600,46 +606,46 @@ static int run_with(struct settings *s, const struct conf_policy *policy, struct
                                 .command = operands[0],
                                 .attempts_max = policy->pair.policy.attempts_max,
                                 .term = cli_term_detect(stderr)};
-    if (!open_log(&reporter))
+    if (!log_open(&reporter))
         return cli_fail(&cli_run, "--log %s: %s", s->log_name, strerror(errno));
     struct run_config config = {.policy = &policy->pair.policy,
                                 .target = target,
                                 .target_name = s->policy.target,
-                                .exits = conf_rules_for_engine(&s->exits, &rules),
-                                .stderr_patterns = s->on_stderr.count > 0 ? &s->on_stderr : NULL,
-                                .stdout_patterns = s->on_stdout.count > 0 ? &s->on_stdout : NULL,
+                                .exit_rules = conf_rules_for_engine(&s->exits, &rules),
+                                .stderr_patterns = s->stderr_patterns.count > 0 ? &s->stderr_patterns : NULL,
+                                .stdout_patterns = s->stdout_patterns.count > 0 ? &s->stdout_patterns : NULL,
                                 .seed = s->policy.seed,
                                 .has_seed = s->policy.has_seed,
                                 .command = operands,
                                 .until = s->until,
                                 .fallback = s->fallback,
                                 .grace_ns = s->grace_ns,
-                                .hints = hints_heard(s),
-                                .hold = s->hold,
+                                .hints = hints_resolve(s),
+                                .hold_stdout = s->hold_stdout,
                                 .replay_stdin = s->replay_stdin,
-                                .tick_ns = reporter.talks && !s->quiet && reporter.term.live ? TICK_NS : 0,
+                                .tick_ns = reporter.prints_text && !s->quiet && reporter.term.live ? TICK_NS : 0,
                                 .midline = &reporter.midline,
-                                .event = on_event,
+                                .event = reporter_on_event,
                                 .context = &reporter};
     int status = run_command(&config);
     cli_fleet_close(&s->fleet);
-    say_fleet(&reporter);
-    close_log(&reporter);
+    fleet_report_messages(&reporter);
+    log_close(&reporter);
     return status;
 }
 
 /* Which policy and which gates hold, and what others share of them. False: it was said what is wrong. */
-static bool prepare(struct settings *s, struct conf_policy *policy, struct bide_shared *host)
+static bool call_prepare(struct settings *s, struct conf_policy *policy, struct bide_shared *shared_target)
 {
     struct cli_shared_context sharing = {&cli_run, &s->shared, &s->policy, s->quiet};
     struct cli_fleet_context fleeting = {&cli_run, &s->fleet, &s->policy};
     return cli_fleet_ensure_linked(&fleeting) &&
            cli_policy_resolve(&cli_run, &s->policy, BIDE_PRESET_COMMAND, policy) &&
-           cli_shared_open(&sharing, policy, host) && cli_fleet_apply_gates(&fleeting, policy, host);
+           cli_shared_open(&sharing, policy, shared_target) && cli_fleet_apply_gates(&fleeting, policy, shared_target);
 }
 
 /* The command does not learn the fleet's password. */
-static bool open_fleet(struct settings *s, struct bide_target *target, bool shared)
+static bool fleet_open(struct settings *s, struct bide_target *target, bool shared)
 {
     struct cli_fleet_context fleeting = {&cli_run, &s->fleet, &s->policy};
     if (s->fleet.url != NULL && !cli_fleet_strip_env_password())
@@ -647,11 +653,11 @@ static bool open_fleet(struct settings *s, struct bide_target *target, bool shar
     return cli_fleet_open(&fleeting, target, shared);
 }
 
-static int run(void *settings, char **operands)
+static int run_main(void *settings, char **operands)
 {
     struct settings *s = settings;
     struct conf_policy policy;
-    struct bide_shared host = {0};
+    struct bide_shared shared_target = {0};
     struct bide_target target;
     struct bide_problem problem;
     int status = CLI_EXIT_BIDE_FAILED;
@@ -659,23 +665,24 @@ static int run(void *settings, char **operands)
         cli_fail(&cli_run, "want a command to run: bide run [options] [--] COMMAND [ARGUMENT...]");
         goto out;
     }
-    if (!prepare(s, &policy, &host))
+    if (!call_prepare(s, &policy, &shared_target))
         goto out;
-    if (host.target == NULL && bide_target_init(&target, &policy.pair.target, bide_now(), &problem) != BIDE_OK) {
+    if (shared_target.target == NULL &&
+        bide_target_init(&target, &policy.pair.target, bide_now(), &problem) != BIDE_OK) {
         status = cli_fail(&cli_run, "%s: want %s", problem.field, problem.want);
         goto out;
     }
-    if (!open_fleet(s, host.target != NULL ? host.target : &target, host.shared))
+    if (!fleet_open(s, shared_target.target != NULL ? shared_target.target : &target, shared_target.shared))
         goto out;
-    merge_exits(&s->exits, &policy.exits);
-    status = run_with(s, &policy, host.target != NULL ? host.target : &target, operands);
+    exit_rules_merge(&s->exits, &policy.exits);
+    status = call_run(s, &policy, shared_target.target != NULL ? shared_target.target : &target, operands);
 out:
     cli_fleet_free(&s->fleet);
-    bide_shared_close(&host);
-    run_patterns_free(&s->on_stderr);
-    run_patterns_free(&s->on_stdout);
+    bide_shared_close(&shared_target);
+    run_patterns_free(&s->stderr_patterns);
+    run_patterns_free(&s->stdout_patterns);
     if (status < 0)
-        run_die(-status);
+        run_die_by_signal(-status);
     return status;
 }
 
@@ -729,6 +736,6 @@ const struct cli_command cli_run = {
     .options_first = true,
     .completion = CLI_COMPLETE_COMMAND,
     .settings_size = sizeof(struct settings),
-    .init = init,
-    .run = run,
+    .init = settings_init,
+    .run = run_main,
 };

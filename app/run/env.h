@@ -30,7 +30,7 @@ const char *run_env_read(struct bide_request *request, int64_t now_ns);
     X(DEADLINE_MS, "BIDE_DEADLINE_MS")                                                                                 \
     X(IDEMPOTENCY_KEY, "BIDE_IDEMPOTENCY_KEY")                                                                         \
     X(HINT_FD, "BIDE_HINT_FD")                                                                                         \
-    X(WHY, "BIDE_REASON")                                                                                              \
+    X(REASON, "BIDE_REASON")                                                                                           \
     X(STATUS, "BIDE_STATUS")
 
 enum run_env_name {
@@ -43,16 +43,16 @@ enum run_env_name {
 #define RUN_ENV_SIZE 192u /* of "NAME=value": a target's name has 127 bytes */
 
 /* The variables that are ours, as the next child shall see them. All zeros: those that bide was started with. */
-struct run_env_own {
+struct run_env_vars {
     struct {
-        enum { RUN_ENV_AS_IT_WAS = 0, RUN_ENV_SET, RUN_ENV_UNSET } state;
+        enum { RUN_ENV_INHERITED = 0, RUN_ENV_SET, RUN_ENV_UNSET } state;
         char text[RUN_ENV_SIZE]; /* "BIDE_ATTEMPT=2" */
     } variable[RUN_ENV_COUNT];
     char **list;
 };
 
 /* A value of NULL: it is not there. False: the value is too long. */
-bool run_env_set(struct run_env_own *own, enum run_env_name name, const char *value);
+bool run_env_set(struct run_env_vars *vars, enum run_env_name name, const char *value);
 
 struct run_env {
     uint32_t attempt, attempts_max;
@@ -64,14 +64,14 @@ struct run_env {
 };
 
 /* For the next child. False: the target's name is too long. */
-bool run_env_write(struct run_env_own *own, const struct run_env *env);
+bool run_env_write(struct run_env_vars *vars, const struct run_env *env);
 
 /* Draws the key of this call, unless an outer one is there. */
-bool run_env_key(struct run_env_own *own);
+bool run_env_make_key(struct run_env_vars *vars);
 
 /* The whole environment of the next child, for exec; ours until the next call. NULL: no memory. */
-char **run_env_list(struct run_env_own *own);
+char **run_env_build(struct run_env_vars *vars);
 
-void run_env_free(struct run_env_own *own);
+void run_env_free(struct run_env_vars *vars);
 
 #endif

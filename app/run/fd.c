@@ -5,37 +5,37 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-int run_file_high(int fd)
+int run_fd_above_first(int fd)
 {
-    if (fd < 0 || fd >= RUN_FILE_FIRST)
+    if (fd < 0 || fd >= RUN_FD_FIRST)
         return fd;
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, RUN_FILE_FIRST);
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, RUN_FD_FIRST);
     if (high < 0 && errno == EINVAL)
         errno = EMFILE; /* the limit lies below the first of ours */
-    run_file_close(&fd);
+    run_fd_close(&fd);
     return high;
 }
 
-bool run_file_pipe(struct run_pipe *pipe)
+bool run_fd_pipe(struct run_pipe *pipe)
 {
     int fd[2];
     if (pipe2(fd, O_CLOEXEC) != 0)
         return false;
-    pipe->read = run_file_high(fd[0]);
-    pipe->write = run_file_high(fd[1]);
+    pipe->read = run_fd_above_first(fd[0]);
+    pipe->write = run_fd_above_first(fd[1]);
     if (pipe->read >= 0 && pipe->write >= 0)
         return true;
-    run_file_close(&pipe->read);
-    run_file_close(&pipe->write);
+    run_fd_close(&pipe->read);
+    run_fd_close(&pipe->write);
     return false;
 }
 
-void run_file_nonblocking(int fd)
+void run_fd_set_nonblocking(int fd)
 {
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-void run_file_close(int *fd)
+void run_fd_close(int *fd)
 {
     int saved = errno;
     if (*fd >= 0)

@@ -11,7 +11,7 @@
 
 /* Is there a "\1" to "\9"? Also inside brackets, where a backslash is only itself: such a class can be written with
  * its digit first. */
-static bool refers_back(const char *text)
+static bool pattern_has_back_reference(const char *text)
 {
     for (const char *at = strchr(text, '\\'); at != NULL && at[1] != '\0'; at = strchr(at + 2, '\\'))
         if (at[1] >= '1' && at[1] <= '9')
@@ -25,47 +25,47 @@ const char *run_patterns_add(struct run_patterns *patterns, const char *text)
     char error[160];
     if (patterns->count == RUN_PATTERNS_MAX)
         return "no more than 32 patterns";
-    if (refers_back(text))
+    if (pattern_has_back_reference(text))
         return "an extended regular expression without back-references (\\1)";
-    regex_t *regex = &patterns->one[patterns->count].regex;
+    regex_t *regex = &patterns->item[patterns->count].regex;
     int code = regcomp(regex, text, REG_EXTENDED | REG_NOSUB);
     if (code != 0) {
         regerror(code, regex, error, sizeof error);
         snprintf(want, sizeof want, "an extended regular expression; in this one: %s", error);
         return want;
     }
-    patterns->one[patterns->count++].text = text;
+    patterns->item[patterns->count++].text = text;
     return NULL;
 }
 
 void run_patterns_free(struct run_patterns *patterns)
 {
     while (patterns != NULL && patterns->count > 0)
-        regfree(&patterns->one[--patterns->count].regex);
+        regfree(&patterns->item[--patterns->count].regex);
 }
 
 /* A line, or a piece of one: then its ends are not those of the line. */
-struct piece {
+struct line_part {
     const char *at;
     size_t length;
     bool first, last;
 };
 
-static void match(struct run_lines *lines, const struct piece *piece)
+static void part_match(struct run_lines *lines, const struct line_part *line_part)
 {
     const struct run_patterns *patterns = lines->patterns;
-    int flags = REG_STARTEND | (piece->first ? 0 : REG_NOTBOL) | (piece->last ? 0 : REG_NOTEOL);
+    int flags = REG_STARTEND | (line_part->first ? 0 : REG_NOTBOL) | (line_part->last ? 0 : REG_NOTEOL);
     for (size_t i = 0; patterns != NULL && i < patterns->count && lines->matched == NULL; i++) {
-        regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)piece->length};
-        if (regexec(&patterns->one[i].regex, piece->at, 1, &range, flags) == 0)
-            lines->matched = patterns->one[i].text;
+        regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)line_part->length};
+        if (regexec(&patterns->item[i].regex, line_part->at, 1, &range, flags) == 0)
+            lines->matched = patterns->item[i].text;
     }
 }
 
 /* ---- hints ---- */
 
 /* What follows "name:", in any case, after blanks; or nothing. */
-static struct bide_text after_name(const struct piece *line, const char *name)
+static struct bide_text hint_value(const struct line_part *line, const char *name)
 {
     size_t length = strlen(name), blank = 0;
     while (blank < line->length && (line->at[blank] == ' ' || line->at[blank] == '\t'))
@@ -75,11 +75,11 @@ static struct bide_text after_name(const struct piece *line, const char *name)
     return (struct bide_text){line->at + blank + length, line->length - blank - length};
 }
 
-static struct bide_hint hint_of(const struct run_lines *lines, const struct piece *line)
+static struct bide_hint hint_parse(const struct run_lines *lines, const struct line_part *line)
 {
     static const struct bide_text no_date = {0};
-    struct bide_text seconds = after_name(line, "retry-after:");
-    struct bide_text milliseconds = after_name(line, "retry-after-ms:");
+    struct bide_text seconds = hint_value(line, "retry-after:");
+    struct bide_text milliseconds = hint_value(line, "retry-after-ms:");
     if (seconds.at != NULL)
         return bide_hint_retry_after(seconds, no_date, bide_wall_s());
     if (milliseconds.at != NULL)
@@ -91,25 +91,25 @@ static struct bide_hint hint_of(const struct run_lines *lines, const struct piec
 
 /* ---- lines ---- */
 
-static void look(struct run_lines *lines, struct piece piece)
+static void part_search(struct run_lines *lines, struct line_part line_part)
 {
-    if (piece.last && piece.length > 0 && piece.at[piece.length - 1] == '\r')
-        piece.length--;
-    match(lines, &piece);
-    if (lines->hints && piece.first && piece.last)
-        lines->hint = bide_hint_merge(lines->hint, hint_of(lines, &piece));
+    if (line_part.last && line_part.length > 0 && line_part.at[line_part.length - 1] == '\r')
+        line_part.length--;
+    part_match(lines, &line_part);
+    if (lines->hints && line_part.first && line_part.last)
+        lines->hint = bide_hint_merge(lines->hint, hint_parse(lines, &line_part));
 }
 
 /* The line so far fills all there is: look at it, and keep its second half. */
-static void turn_over(struct run_lines *lines)
+static void line_search_full(struct run_lines *lines)
 {
-    look(lines, (struct piece){lines->line, lines->length, !lines->inside, false});
+    part_search(lines, (struct line_part){lines->line, lines->length, !lines->continued, false});
     lines->length = RUN_LINE_MAX / 2;
     memcpy(lines->line, lines->line + RUN_LINE_MAX / 2, RUN_LINE_MAX / 2);
-    lines->inside = true;
+    lines->continued = true;
 }
 
-static void keep(struct run_lines *lines, const char *bytes, size_t length)
+static void line_append(struct run_lines *lines, const char *bytes, size_t length)
 {
     while (length > 0) {
         size_t room = RUN_LINE_MAX - lines->length, part = length < room ? length : room;
@@ -118,15 +118,15 @@ static void keep(struct run_lines *lines, const char *bytes, size_t length)
         bytes += part;
         length -= part;
         if (lines->length == RUN_LINE_MAX)
-            turn_over(lines);
+            line_search_full(lines);
     }
 }
 
-static void end_line(struct run_lines *lines)
+static void line_finish(struct run_lines *lines)
 {
-    look(lines, (struct piece){lines->line, lines->length, !lines->inside, true});
+    part_search(lines, (struct line_part){lines->line, lines->length, !lines->continued, true});
     lines->length = 0;
-    lines->inside = false;
+    lines->continued = false;
 }
 
 void run_lines_add(struct run_lines *lines, const char *bytes, size_t length)
@@ -134,13 +134,13 @@ void run_lines_add(struct run_lines *lines, const char *bytes, size_t length)
     while (length > 0) {
         const char *newline = memchr(bytes, '\n', length);
         size_t part = newline != NULL ? (size_t)(newline - bytes) : length;
-        bool whole = newline != NULL && lines->length == 0 && !lines->inside && part < RUN_LINE_MAX;
+        bool whole = newline != NULL && lines->length == 0 && !lines->continued && part < RUN_LINE_MAX;
         if (whole)
-            look(lines, (struct piece){bytes, part, true, true}); /* where it lies: most lines are */
+            part_search(lines, (struct line_part){bytes, part, true, true}); /* where it lies: most lines are */
         else
-            keep(lines, bytes, part);
+            line_append(lines, bytes, part);
         if (newline != NULL && !whole)
-            end_line(lines);
+            line_finish(lines);
         part += newline != NULL;
         bytes += part;
         length -= part;
@@ -150,7 +150,7 @@ void run_lines_add(struct run_lines *lines, const char *bytes, size_t length)
 void run_lines_end(struct run_lines *lines)
 {
     if (lines->length > 0)
-        end_line(lines);
+        line_finish(lines);
 }
 
 void run_lines_reset(struct run_lines *lines)
@@ -158,5 +158,5 @@ void run_lines_reset(struct run_lines *lines)
     lines->matched = NULL;
     lines->hint = (struct bide_hint){0};
     lines->length = 0;
-    lines->inside = false;
+    lines->continued = false;
 }

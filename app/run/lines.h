@@ -25,7 +25,7 @@ struct run_patterns {
     struct {
         regex_t regex;
         const char *text; /* borrowed */
-    } one[RUN_PATTERNS_MAX];
+    } item[RUN_PATTERNS_MAX];
     size_t count;
 };
 
@@ -39,8 +39,8 @@ struct run_lines {
     bool bare;                           /* ... also without a name: "5" */
     const char *matched;                 /* the first pattern that did; NULL: none so far */
     struct bide_hint hint;
-    size_t length; /* of the line so far */
-    bool inside;   /* its beginning is gone: it was too long */
+    size_t length;  /* of the line so far */
+    bool continued; /* its beginning is gone: it was too long */
     char line[RUN_LINE_MAX];
 };
 

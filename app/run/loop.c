@@ -29,16 +29,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define IMPATIENT_NS BIDE_S /* the grace after a second signal */
-#define SIGNALLED    128
+#define SECOND_SIGNAL_GRACE_NS BIDE_S /* the grace after a second signal */
+#define EXIT_SIGNAL_BASE       128
 
 struct run {
     const struct run_config *config;
     struct bide_call call;
     struct bide_request request;
     struct bide_verdict verdict;
-    int64_t decided_ns; /* when it was given */
-    int64_t begun_ns;
+    int64_t verdict_ns; /* when it was given */
+    int64_t call_start_ns;
     int64_t deadline_ns; /* of the call; BIDE_NEVER: none */
 
     struct run_signals signals;
@@ -46,60 +46,63 @@ struct run {
     int timer_fd; /* -1: not needed so far */
     int64_t timer_ns;
 
-    struct run_env_own environment;
+    struct run_env_vars environment;
     struct run_child child;
-    bool feeds; /* the child that runs is the one that gets stdin */
+    bool stdin_attached; /* the child that runs is the one that gets stdin */
     struct run_stdin input;
     struct run_tap out, err, hint;
-    struct run_spool held;
+    struct run_spool held_output;
 
-    struct run_ending ending; /* of the last attempt */
-    bool has_ending;
+    struct run_result result; /* of the last attempt */
+    bool has_result;
     int signal;  /* the first that bide was sent; 0: none */
     bool failed; /* bide itself did, and has said so */
 };
 
 /* ---- telling ---- */
 
-static void tell(struct run *r, enum run_what what, int status)
+static void event_report(struct run *r, enum run_event_kind kind, int status)
 {
-    struct run_event event = {.action = what,
+    struct run_event event = {.kind = kind,
                               .verdict = &r->verdict,
-                              .ending = r->has_ending ? &r->ending : NULL,
-                              .begun_ns = r->begun_ns,
-                              .now_ns = what == RUN_WAITS ? r->decided_ns : bide_now(),
+                              .result = r->has_result ? &r->result : NULL,
+                              .call_start_ns = r->call_start_ns,
+                              .now_ns = kind == RUN_WAITING ? r->verdict_ns : bide_now(),
                               .status = status,
                               .signal = r->signal};
     r->config->event(r->config->context, &event);
 }
 
-static void say(struct run *r, const char *text)
+static void event_report_text(struct run *r, const char *text)
 {
-    struct run_event event = {
-        .action = RUN_TROUBLE, .verdict = &r->verdict, .text = text, .begun_ns = r->begun_ns, .now_ns = bide_now()};
+    struct run_event event = {.kind = RUN_ERROR,
+                              .verdict = &r->verdict,
+                              .text = text,
+                              .call_start_ns = r->call_start_ns,
+                              .now_ns = bide_now()};
     r->config->event(r->config->context, &event);
 }
 
 /* bide itself failed: the exit status is RUN_EXIT_OWN, whatever else happens. Said once. */
-static void fail(struct run *r, const char *what, int error)
+static void run_fail(struct run *r, const char *subject, int error)
 {
     char text[768];
     if (r->failed)
         return;
     r->failed = true;
-    snprintf(text, sizeof text, "%s: %s", what, strerror(error));
-    say(r, text);
-    run_child_leave(&r->child, SIGTERM, bide_now() + r->config->grace_ns);
+    snprintf(text, sizeof text, "%s: %s", subject, strerror(error));
+    event_report_text(r, text);
+    run_child_terminate(&r->child, SIGTERM, bide_now() + r->config->grace_ns);
 }
 
 /* Nor can what is to be kept: where was that to be, and who chose the place? */
-static void fail_to_keep(struct run *r, const char *what, int error)
+static void run_fail_spool(struct run *r, const char *subject, int error)
 {
     char text[512];
-    struct run_spool_place place = run_spool_place();
-    snprintf(text, sizeof text, "%s cannot be kept in %.300s (%s)", what, place.directory,
-             place.is_chosen ? "TMPDIR" : "TMPDIR would choose another place");
-    fail(r, text, error);
+    struct run_spool_directory directory = run_spool_directory();
+    snprintf(text, sizeof text, "%s cannot be kept in %.300s (%s)", subject, directory.path,
+             directory.from_tmpdir ? "TMPDIR" : "TMPDIR would choose another place");
+    run_fail(r, text, error);
 }
 
 /* ---- signals ---- */
@@ -107,172 +110,173 @@ static void fail_to_keep(struct run *r, const char *what, int error)
 /* The command was stopped: so are we, and all of our group, until somebody continues us. Without a terminal there is
  * nobody to do that. Where we cannot be stopped, the stop key does nothing; a terminal that it cannot have is lost to
  * it, which the kernel, too, tells by SIGHUP; and what was stopped by hand stays so. */
-static void stop_with(struct run *r, int number)
+static void on_child_stopped(struct run *r, int signo)
 {
     struct run_terminal *terminal = &r->terminal;
-    if (terminal->fd < 0 || r->child.leaving)
+    if (terminal->fd < 0 || r->child.terminating)
         return;
-    if ((number == SIGTTIN || number == SIGTTOU) && run_terminal_is_ours(terminal)) {
+    if ((signo == SIGTTIN || signo == SIGTTOU) && run_terminal_is_foreground(terminal)) {
         run_terminal_lend(terminal, r->child.pid); /* it only wanted the terminal */
     } else {
         run_terminal_pause(terminal);
-        bool stopped = run_signals_stop(true);
+        bool stopped = run_signals_stop_self(true);
         run_terminal_resume(terminal, r->child.pid);
-        if (!stopped && number == SIGSTOP)
+        if (!stopped && signo == SIGSTOP)
             return;
-        if (!stopped && number != SIGTSTP)
+        if (!stopped && signo != SIGTSTP)
             run_child_signal(&r->child, SIGHUP);
     }
     run_child_signal(&r->child, SIGCONT);
 }
 
-static void on_stop_key(struct run *r)
+static void on_sigtstp(struct run *r)
 {
-    if (r->child.pid > 0 && !r->child.gone)
+    if (r->child.pid > 0 && !r->child.exited)
         run_child_signal(&r->child, SIGTSTP); /* its stop will be ours */
     else if (r->terminal.fd >= 0)
-        run_signals_stop(false); /* our neighbours had it from the keyboard, too */
+        run_signals_stop_self(false); /* our neighbours had it from the keyboard, too */
 }
 
 /* Only we were stopped, by hand: a shell may have had the terminal meanwhile. */
-static void on_continue(struct run *r)
+static void on_sigcont(struct run *r)
 {
-    if (r->child.pid > 0 && !r->child.gone)
+    if (r->child.pid > 0 && !r->child.exited)
         run_terminal_resume(&r->terminal, r->child.pid);
 }
 
-static void on_resize(struct run *r)
+static void on_sigwinch(struct run *r)
 {
     for (struct run_tap *tap = &r->out; tap != NULL; tap = tap == &r->out ? &r->err : NULL)
-        if (tap->is_terminal && tap->from >= 0)
-            run_terminal_resize(tap->from, tap->to);
+        if (tap->is_terminal && tap->in_fd >= 0)
+            run_terminal_copy_size(tap->in_fd, tap->out_fd);
     if (!r->terminal.lent)
         run_child_signal(&r->child, SIGWINCH);
 }
 
 /* The end is wished for: now, or as soon as what runs has left. */
-static void on_end(struct run *r, int number)
+static void on_termination(struct run *r, int signo)
 {
-    int64_t grace_ns = r->signal != 0 && r->config->grace_ns > IMPATIENT_NS ? IMPATIENT_NS : r->config->grace_ns;
-    r->signal = r->signal != 0 ? r->signal : number;
-    run_child_leave(&r->child, number, bide_now() + grace_ns);
+    int64_t grace_ns =
+        r->signal != 0 && r->config->grace_ns > SECOND_SIGNAL_GRACE_NS ? SECOND_SIGNAL_GRACE_NS : r->config->grace_ns;
+    r->signal = r->signal != 0 ? r->signal : signo;
+    run_child_terminate(&r->child, signo, bide_now() + grace_ns);
 }
 
-static void on_signals(struct run *r)
+static void read_signals(struct run *r)
 {
-    int number;
-    while ((number = run_signals_next(&r->signals)) != 0)
-        switch (number) {
+    int signo;
+    while ((signo = run_signals_read(&r->signals)) != 0)
+        switch (signo) {
         case SIGCHLD: {
-            int stopped = run_child_look(&r->child);
+            int stopped = run_child_on_sigchld(&r->child);
             if (stopped != 0)
-                stop_with(r, stopped);
+                on_child_stopped(r, stopped);
             break;
         }
-        case SIGTSTP: on_stop_key(r); break;
-        case SIGCONT: on_continue(r); break;
-        case SIGWINCH: on_resize(r); break;
-        default: on_end(r, number); break;
+        case SIGTSTP: on_sigtstp(r); break;
+        case SIGCONT: on_sigcont(r); break;
+        case SIGWINCH: on_sigwinch(r); break;
+        default: on_termination(r, signo); break;
         }
 }
 
 /* ---- one turn of the loop ---- */
 
 /* Arms the timer; an instant that has passed fires at once. */
-static bool arm(struct run *r, int64_t until_ns)
+static bool timer_arm(struct run *r, int64_t until_ns)
 {
     struct itimerspec when = {.it_value = {.tv_sec = until_ns / BIDE_S, .tv_nsec = until_ns % BIDE_S}};
     if (until_ns == BIDE_NEVER)
         return false;
     if (r->timer_fd < 0)
-        r->timer_fd = run_file_high(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
+        r->timer_fd = run_fd_above_first(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
     if (r->timer_fd >= 0 && r->timer_ns != until_ns &&
         timerfd_settime(r->timer_fd, TFD_TIMER_ABSTIME, &when, NULL) == 0)
         r->timer_ns = until_ns;
     return r->timer_fd >= 0;
 }
 
-enum { SIGNALS, TIMER, INPUT, OUT, ERR, HINT, SLOTS };
+enum { POLL_SIGNALS, POLL_TIMER, POLL_STDIN, POLL_STDOUT, POLL_STDERR, POLL_HINT, POLL_COUNT };
 
 /* Waits until something happens, or until that instant, and does what is to be done about it. */
-static void turn(struct run *r, int64_t until_ns)
+static void poll_once(struct run *r, int64_t until_ns)
 {
     static const struct pollfd nothing = {.fd = -1};
-    struct pollfd set[SLOTS] = {
-        [SIGNALS] = {.fd = r->signals.fd, .events = POLLIN},
-        [TIMER] = {.fd = arm(r, until_ns) ? r->timer_fd : -1, .events = POLLIN},
-        [INPUT] = r->feeds ? run_stdin_wants(&r->input) : nothing,
-        [OUT] = run_tap_wants(&r->out),
-        [ERR] = run_tap_wants(&r->err),
-        [HINT] = run_tap_wants(&r->hint),
+    struct pollfd set[POLL_COUNT] = {
+        [POLL_SIGNALS] = {.fd = r->signals.fd, .events = POLLIN},
+        [POLL_TIMER] = {.fd = timer_arm(r, until_ns) ? r->timer_fd : -1, .events = POLLIN},
+        [POLL_STDIN] = r->stdin_attached ? run_stdin_pollfd(&r->input) : nothing,
+        [POLL_STDOUT] = run_tap_pollfd(&r->out),
+        [POLL_STDERR] = run_tap_pollfd(&r->err),
+        [POLL_HINT] = run_tap_pollfd(&r->hint),
     };
-    bool no_timer = set[TIMER].fd < 0 && until_ns != BIDE_NEVER; /* none could be had: look again soon */
-    if (poll(set, SLOTS, no_timer ? 10 : -1) < 0)
+    bool no_timer = set[POLL_TIMER].fd < 0 && until_ns != BIDE_NEVER; /* none could be had: look again soon */
+    if (poll(set, POLL_COUNT, no_timer ? 10 : -1) < 0)
         return;
-    if (set[TIMER].revents != 0)
+    if (set[POLL_TIMER].revents != 0)
         r->timer_ns = 0;
-    if (set[INPUT].revents != 0)
-        run_stdin_serve(&r->input);
-    if (set[OUT].revents != 0)
-        run_tap_serve(&r->out);
-    if (set[ERR].revents != 0)
-        run_tap_serve(&r->err);
-    if (set[HINT].revents != 0)
-        run_tap_serve(&r->hint);
-    if (set[SIGNALS].revents != 0)
-        on_signals(r);
+    if (set[POLL_STDIN].revents != 0)
+        run_stdin_on_ready(&r->input);
+    if (set[POLL_STDOUT].revents != 0)
+        run_tap_on_ready(&r->out);
+    if (set[POLL_STDERR].revents != 0)
+        run_tap_on_ready(&r->err);
+    if (set[POLL_HINT].revents != 0)
+        run_tap_on_ready(&r->hint);
+    if (set[POLL_SIGNALS].revents != 0)
+        read_signals(r);
     if (r->input.error != 0)
-        fail_to_keep(r, "standard input", r->input.error);
-    if (r->out.error != 0 && r->out.error != EPIPE && r->config->hold)
-        fail_to_keep(r, "the output", r->out.error);
+        run_fail_spool(r, "standard input", r->input.error);
+    if (r->out.error != 0 && r->out.error != EPIPE && r->config->hold_stdout)
+        run_fail_spool(r, "the output", r->out.error);
     else if (r->out.error != 0 && r->out.error != EPIPE)
-        fail(r, "standard output", r->out.error);
+        run_fail(r, "standard output", r->out.error);
 }
 
 /* ---- a process ---- */
 
-static void attend(struct run *r)
+static void child_wait(struct run *r)
 {
-    while (run_child_lives(&r->child)) {
-        turn(r, run_child_due(&r->child, bide_now()));
-        run_child_tick(&r->child, bide_now());
+    while (run_child_is_alive(&r->child)) {
+        poll_once(r, run_child_next_ns(&r->child, bide_now()));
+        run_child_on_timer(&r->child, bide_now());
     }
-    if (r->child.leaving)
+    if (r->child.terminating)
         prctl(PR_SET_CHILD_SUBREAPER, 0);
-    run_terminal_take(&r->terminal, WIFSIGNALED(r->child.wait_status));
+    run_terminal_reclaim(&r->terminal, WIFSIGNALED(r->child.wait_status));
     r->child.pid = 0; /* what it left in the background is the user's, and no signal reaches it from here */
 }
 
 /* Starts it and stays with it until it is gone. False: it could not be started. */
-static bool run_child(struct run *r, struct run_spawn *spawn, int64_t cut_ns)
+static bool child_run(struct run *r, struct run_spawn *spawn, int64_t deadline_ns)
 {
-    spawn->environment = run_env_list(&r->environment);
+    spawn->environment = run_env_build(&r->environment);
     spawn->signals = &r->signals;
     spawn->terminal = &r->terminal;
-    r->child = (struct run_child){.cut_ns = cut_ns, .grace_ns = r->config->grace_ns};
+    r->child = (struct run_child){.deadline_ns = deadline_ns, .grace_ns = r->config->grace_ns};
     if (spawn->environment == NULL || !run_child_start(&r->child, spawn))
         return false;
-    run_stdin_started(&r->input);
-    run_tap_started(&r->out);
-    run_tap_started(&r->err);
-    run_tap_started(&r->hint);
-    attend(r);
+    run_stdin_after_fork(&r->input);
+    run_tap_after_fork(&r->out);
+    run_tap_after_fork(&r->err);
+    run_tap_after_fork(&r->hint);
+    child_wait(r);
     return true;
 }
 
 /* What is still in the pipes. A reader that does not read holds us up, as it would the command; not after a signal. */
-static void drain(struct run *r)
+static void streams_drain(struct run *r)
 {
     int64_t until_ns = BIDE_NEVER;
-    run_tap_end(&r->out);
-    run_tap_end(&r->err);
-    run_tap_end(&r->hint);
+    run_tap_finish(&r->out);
+    run_tap_finish(&r->err);
+    run_tap_finish(&r->hint);
     while (!(run_tap_is_done(&r->out) && run_tap_is_done(&r->err) && run_tap_is_done(&r->hint))) {
         if (r->signal != 0 && until_ns == BIDE_NEVER)
-            until_ns = bide_now() + IMPATIENT_NS;
+            until_ns = bide_now() + SECOND_SIGNAL_GRACE_NS;
         if (bide_now() >= until_ns)
             break;
-        turn(r, until_ns);
+        poll_once(r, until_ns);
     }
     run_tap_close(&r->out);
     run_tap_close(&r->err);
@@ -281,123 +285,123 @@ static void drain(struct run *r)
 
 /* A line for the shell, as it is given to sh -c. Its stdout goes where its stderr goes if `talks`. Returns its status
  * as a shell reports it. */
-static int run_shell(struct run *r, const char *line, struct run_spawn spawn, int64_t cut_ns)
+static int shell_run(struct run *r, const char *line, struct run_spawn spawn, int64_t deadline_ns)
 {
     char shell[] = "/bin/sh", option[] = "-c";
     char *copy = strdup(line);
     char *const argv[] = {shell, option, copy, NULL};
-    int status = RUN_EXIT_OWN;
+    int status = RUN_EXIT_INTERNAL;
     spawn.argv = argv;
-    if (copy == NULL || !run_child(r, &spawn, cut_ns))
-        fail(r, "/bin/sh cannot be started", errno);
+    if (copy == NULL || !child_run(r, &spawn, deadline_ns))
+        run_fail(r, "/bin/sh cannot be started", errno);
     else
-        status = r->child.cut ? RUN_EXIT_TIME : run_shell_status(r->child.wait_status);
+        status = r->child.timed_out ? RUN_EXIT_TIMEOUT : run_shell_status(r->child.wait_status);
     free(copy);
     return status;
 }
 
 /* ---- an attempt ---- */
 
-static bool open_streams(struct run *r, struct run_spawn *spawn)
+static bool streams_open(struct run *r, struct run_spawn *spawn)
 {
-    run_spool_empty(&r->held);
+    run_spool_clear(&r->held_output);
     if (!run_stdin_open(&r->input, &spawn->in) || !run_tap_open(&r->out) || !run_tap_open(&r->err) ||
         !run_tap_open(&r->hint))
         return false;
-    spawn->out = r->out.child;
-    spawn->err = r->err.child;
-    spawn->hint = r->hint.child;
+    spawn->out = r->out.child_fd;
+    spawn->err = r->err.child_fd;
+    spawn->hint = r->hint.child_fd;
     return true;
 }
 
-static bool write_environment(struct run *r)
+static bool attempt_set_environment(struct run *r)
 {
     struct run_env env = {.attempt = r->verdict.attempt,
                           .attempts_max = r->config->policy->attempts_max,
-                          .last_status = r->has_ending ? r->ending.status : -1,
+                          .last_status = r->has_result ? r->result.status : -1,
                           .target = r->config->target_name,
                           .deadline_ns = r->deadline_ns,
                           .now_ns = bide_now(),
-                          .offers_hint_fd = r->hint.used};
+                          .offers_hint_fd = r->hint.enabled};
     if (r->request.inbound.attempt > env.attempt)
         env.attempt = r->request.inbound.attempt;
     return run_env_write(&r->environment, &env);
 }
 
-static bool nobody_reads_stdout(void)
+static bool stdout_has_no_reader(void)
 {
     struct pollfd ask = {.fd = STDOUT_FILENO, .events = POLLOUT};
     return poll(&ask, 1, 0) > 0 && (ask.revents & POLLERR) != 0;
 }
 
 /* What the process did and what its streams said. */
-static struct run_ending gather(struct run *r)
+static struct run_result attempt_collect(struct run *r)
 {
     const struct run_child *child = &r->child;
     bool of_stdout = r->out.lines.matched != NULL;
-    struct run_ending e = {.status = run_shell_status(child->wait_status),
+    struct run_result e = {.status = run_shell_status(child->wait_status),
                            .killed = WIFSIGNALED(child->wait_status),
-                           .cut = child->cut,
-                           .start_error = child->start_error,
+                           .timed_out = child->timed_out,
+                           .exec_error = child->exec_error,
                            .pattern = of_stdout ? r->out.lines.matched : r->err.lines.matched,
                            .stream = of_stdout ? "stdout" : "stderr",
-                           .patterns = r->out.lines.patterns != NULL || r->err.lines.patterns != NULL,
-                           .input_spent = run_stdin_is_spent(&r->input),
+                           .has_patterns = r->out.lines.patterns != NULL || r->err.lines.patterns != NULL,
+                           .stdin_spent = run_stdin_is_spent(&r->input),
                            .hint = bide_hint_merge(r->err.lines.hint, r->hint.lines.hint)};
-    e.output_gone =
-        (e.killed && WTERMSIG(child->wait_status) == SIGPIPE && nobody_reads_stdout()) || r->out.error == EPIPE;
+    e.stdout_closed =
+        (e.killed && WTERMSIG(child->wait_status) == SIGPIPE && stdout_has_no_reader()) || r->out.error == EPIPE;
     return e;
 }
 
 /* The condition has nothing to read, and what it prints is talk. */
-static int ask_condition(struct run *r, int64_t cut_ns)
+static int condition_run(struct run *r, int64_t deadline_ns)
 {
     struct run_spawn spawn = {.err = -1, .hint = -1};
-    spawn.in = run_file_high(open("/dev/null", O_RDWR | O_CLOEXEC));
+    spawn.in = run_fd_above_first(open("/dev/null", O_RDWR | O_CLOEXEC));
     spawn.out = fcntl(STDERR_FILENO, F_GETFD) >= 0 ? STDERR_FILENO : spawn.in; /* never where data goes */
-    r->feeds = false;
-    int status = run_shell(r, r->config->until, spawn, cut_ns);
-    run_file_close(&spawn.in);
+    r->stdin_attached = false;
+    int status = shell_run(r, r->config->until, spawn, deadline_ns);
+    run_fd_close(&spawn.in);
     return status;
 }
 
 /* Makes the attempt, and whatever belongs to it. */
-static void attempt(struct run *r)
+static void attempt_run(struct run *r)
 {
     const struct run_config *config = r->config;
     struct run_spawn spawn = {.argv = config->command};
-    int64_t start_ns = bide_now(), cut_ns = r->verdict.attempt_deadline_ns;
-    if (!open_streams(r, &spawn) || !write_environment(r)) {
-        fail(r, "the command's streams cannot be made", errno);
+    int64_t start_ns = bide_now(), deadline_ns = r->verdict.attempt_deadline_ns;
+    if (!streams_open(r, &spawn) || !attempt_set_environment(r)) {
+        run_fail(r, "the command's streams cannot be made", errno);
         return;
     }
-    r->feeds = true;
-    if (!run_child(r, &spawn, cut_ns)) {
-        fail(r, "no process can be started", errno);
+    r->stdin_attached = true;
+    if (!child_run(r, &spawn, deadline_ns)) {
+        run_fail(r, "no process can be started", errno);
         return;
     }
-    drain(r);
-    r->ending = gather(r);
-    r->ending.cut_after_ns = r->ending.cut ? cut_ns - start_ns : 0;
-    r->has_ending = true;
-    bool fine = r->ending.status == 0 && !r->ending.cut && r->ending.pattern == NULL && !r->failed;
-    if (config->until != NULL && fine) /* one that was not asked does not hold */
-        r->ending.condition = r->signal != 0 ? SIGNALLED + r->signal : ask_condition(r, cut_ns);
-    r->ending.outcome = run_judge(&r->ending, config->exits);
-    r->ending.took_ns = bide_now() - start_ns;
+    streams_drain(r);
+    r->result = attempt_collect(r);
+    r->result.timed_out_after_ns = r->result.timed_out ? deadline_ns - start_ns : 0;
+    r->has_result = true;
+    bool succeeded = r->result.status == 0 && !r->result.timed_out && r->result.pattern == NULL && !r->failed;
+    if (config->until != NULL && succeeded) /* one that was not asked does not hold */
+        r->result.condition_status = r->signal != 0 ? EXIT_SIGNAL_BASE + r->signal : condition_run(r, deadline_ns);
+    r->result.outcome = run_result_outcome(&r->result, config->exit_rules);
+    r->result.took_ns = bide_now() - start_ns;
 }
 
 /* ---- what was held ---- */
 
 /* Whether more of stdout may be written: false after a signal. */
-static bool stdout_takes(struct run *r)
+static bool stdout_wait_writable(struct run *r)
 {
-    struct pollfd set[] = {{.fd = r->out.to, .events = POLLOUT}, {.fd = r->signals.fd, .events = POLLIN}};
+    struct pollfd set[] = {{.fd = r->out.out_fd, .events = POLLOUT}, {.fd = r->signals.fd, .events = POLLIN}};
     while (r->signal == 0) {
         if (poll(set, 2, -1) < 0)
             continue;
         if (set[1].revents != 0)
-            on_signals(r);
+            read_signals(r);
         else if (set[0].revents != 0)
             return true;
     }
@@ -405,10 +409,10 @@ static bool stdout_takes(struct run *r)
 }
 
 /* Returns errno; 0: all of it was written. */
-static int write_out(struct run *r, const char *bytes, size_t length)
+static int stdout_write(struct run *r, const char *bytes, size_t length)
 {
-    while (length > 0 && stdout_takes(r)) {
-        ssize_t n = write(r->out.to, bytes, length < r->out.slice ? length : r->out.slice);
+    while (length > 0 && stdout_wait_writable(r)) {
+        ssize_t n = write(r->out.out_fd, bytes, length < r->out.write_max ? length : r->out.write_max);
         if (n < 0 && errno != EINTR && errno != EAGAIN)
             return errno;
         bytes += n > 0 ? n : 0;
@@ -418,158 +422,158 @@ static int write_out(struct run *r, const char *bytes, size_t length)
 }
 
 /* Lets out what the attempt printed. Returns the exit status. */
-static int let_out(struct run *r)
+static int held_output_write(struct run *r)
 {
     ssize_t n;
     int64_t at = 0;
     int error = 0;
-    while (error == 0 && (n = run_spool_read(&r->held, at, r->out.buffer, RUN_TAP_SIZE)) != 0) {
-        error = n < 0 ? errno : write_out(r, r->out.buffer, (size_t)n);
+    while (error == 0 && (n = run_spool_read(&r->held_output, at, r->out.buffer, RUN_TAP_SIZE)) != 0) {
+        error = n < 0 ? errno : stdout_write(r, r->out.buffer, (size_t)n);
         at += n;
     }
-    run_spool_empty(&r->held);
+    run_spool_clear(&r->held_output);
     if (r->signal != 0)
-        return SIGNALLED + r->signal;
+        return EXIT_SIGNAL_BASE + r->signal;
     if (error == EPIPE)
-        return SIGNALLED + SIGPIPE;
+        return EXIT_SIGNAL_BASE + SIGPIPE;
     if (error != 0)
-        fail(r, "standard output", error);
-    return error != 0 ? RUN_EXIT_OWN : 0;
+        run_fail(r, "standard output", error);
+    return error != 0 ? RUN_EXIT_INTERNAL : 0;
 }
 
 /* ---- the end ---- */
 
 /* Nothing was run: who said so? */
-static int status_of_refusal(const struct run *r)
+static int refusal_exit_status(const struct run *r)
 {
     if (r->verdict.reason == BIDE_REASON_DEADLINE || r->verdict.reason == BIDE_REASON_DEADLINE_NEAR)
-        return RUN_EXIT_TIME;
-    return r->verdict.reason == BIDE_REASON_BAD_POLICY ? RUN_EXIT_OWN : RUN_EXIT_REFUSED;
+        return RUN_EXIT_TIMEOUT;
+    return r->verdict.reason == BIDE_REASON_BAD_POLICY ? RUN_EXIT_INTERNAL : RUN_EXIT_REFUSED;
 }
 
 /* The fallback is no retry: of attempts and deadlines it hears what we ourselves were told. */
-static bool write_fallback_environment(struct run *r, int status)
+static bool fallback_set_environment(struct run *r, int status)
 {
     char text[16];
-    struct run_env_own *own = &r->environment;
+    struct run_env_vars *vars = &r->environment;
     int64_t outer_ns = r->request.deadline_ns;
     struct run_env env = {.attempt = r->request.inbound.attempt > 1 ? r->request.inbound.attempt : 1,
                           .attempts_max = 1,
-                          .last_status = r->has_ending ? r->ending.status : -1,
+                          .last_status = r->has_result ? r->result.status : -1,
                           .target = r->config->target_name,
                           .deadline_ns = outer_ns != 0 ? outer_ns : BIDE_NEVER,
                           .now_ns = bide_now()};
     snprintf(text, sizeof text, "%d", status);
-    if (r->hint.used)
-        run_env_set(own, RUN_ENV_HINT_FD, NULL);
-    run_env_set(own, RUN_ENV_WHY, bide_reason_label(r->verdict.reason));
-    run_env_set(own, RUN_ENV_STATUS, text);
-    return run_env_write(own, &env);
+    if (r->hint.enabled)
+        run_env_set(vars, RUN_ENV_HINT_FD, NULL);
+    run_env_set(vars, RUN_ENV_REASON, bide_reason_label(r->verdict.reason));
+    run_env_set(vars, RUN_ENV_STATUS, text);
+    return run_env_write(vars, &env);
 }
 
-static int fall_back(struct run *r, int status)
+static int fallback_run(struct run *r, int status)
 {
     struct run_spawn spawn = {.out = -1, .err = -1, .hint = -1};
-    if (!write_fallback_environment(r, status) || !run_stdin_open(&r->input, &spawn.in)) {
-        fail(r, "the fallback cannot be started", errno);
-        return RUN_EXIT_OWN;
+    if (!fallback_set_environment(r, status) || !run_stdin_open(&r->input, &spawn.in)) {
+        run_fail(r, "the fallback cannot be started", errno);
+        return RUN_EXIT_INTERNAL;
     }
-    r->feeds = true;
-    status = run_shell(r, r->config->fallback, spawn, BIDE_NEVER);
+    r->stdin_attached = true;
+    status = shell_run(r, r->config->fallback, spawn, BIDE_NEVER);
     if (r->signal != 0)
-        return SIGNALLED + r->signal;
+        return EXIT_SIGNAL_BASE + r->signal;
     if (!r->failed)
-        tell(r, RUN_FELL_BACK, status);
+        event_report(r, RUN_FALLBACK_ENDED, status);
     return status;
 }
 
-static bool was_interrupted(const struct run *r)
+static bool call_was_interrupted(const struct run *r)
 {
-    return r->signal != 0 || (r->has_ending && r->ending.outcome.kind == BIDE_KIND_CANCELLED);
+    return r->signal != 0 || (r->has_result && r->result.outcome.kind == BIDE_KIND_CANCELLED);
 }
 
-static int give_up(struct run *r)
+static int call_give_up(struct run *r)
 {
-    int status = r->has_ending ? run_exit_status(&r->ending) : status_of_refusal(r);
+    int status = r->has_result ? run_result_exit_status(&r->result) : refusal_exit_status(r);
     if (r->signal != 0)
-        status = SIGNALLED + r->signal;
-    tell(r, RUN_GAVE_UP, status);
-    if (r->config->fallback != NULL && !was_interrupted(r))
-        return fall_back(r, status);
+        status = EXIT_SIGNAL_BASE + r->signal;
+    event_report(r, RUN_GAVE_UP, status);
+    if (r->config->fallback != NULL && !call_was_interrupted(r))
+        return fallback_run(r, status);
     return status;
 }
 
-static int succeed(struct run *r)
+static int call_succeed(struct run *r)
 {
-    int status = r->config->hold ? let_out(r) : 0;
+    int status = r->config->hold_stdout ? held_output_write(r) : 0;
     if (status == 0)
-        tell(r, RUN_SUCCEEDED, 0);
+        event_report(r, RUN_SUCCEEDED, 0);
     if (status != 0 && r->signal != 0) {
         r->verdict.reason = BIDE_REASON_CANCELLED; /* it is not the command that ends here, but what it printed */
-        tell(r, RUN_GAVE_UP, status);
+        event_report(r, RUN_GAVE_UP, status);
     }
     return status;
 }
 
 /* ---- verdicts ---- */
 
-static void cancel(struct run *r)
+static void call_cancel(struct run *r)
 {
-    r->decided_ns = bide_now();
-    r->verdict = bide_call_cancel(&r->call, r->decided_ns);
+    r->verdict_ns = bide_now();
+    r->verdict = bide_call_cancel(&r->call, r->verdict_ns);
 }
 
-static void start(struct run *r)
+static void execute_start(struct run *r)
 {
-    on_signals(r);
+    read_signals(r);
     if (r->signal != 0) { /* in the last moment: nothing is started any more */
-        cancel(r);
+        call_cancel(r);
         return;
     }
-    tell(r, RUN_STARTS, 0);
-    attempt(r);
+    event_report(r, RUN_ATTEMPT_STARTS, 0);
+    attempt_run(r);
     if (r->failed)
         return;
-    tell(r, RUN_ENDED, 0);
-    if (r->signal != 0 && r->ending.outcome.kind != BIDE_KIND_OK) {
-        cancel(r);
+    event_report(r, RUN_ATTEMPT_ENDED, 0);
+    if (r->signal != 0 && r->result.outcome.kind != BIDE_KIND_OK) {
+        call_cancel(r);
         return;
     }
-    r->decided_ns = bide_now();
-    r->verdict = bide_call_outcome(&r->call, r->verdict.attempt, &r->ending.outcome, r->decided_ns);
+    r->verdict_ns = bide_now();
+    r->verdict = bide_call_outcome(&r->call, r->verdict.attempt, &r->result.outcome, r->verdict_ns);
 }
 
-static void await(struct run *r)
+static void execute_wait(struct run *r)
 {
     int64_t until_ns = r->verdict.wake_ns, tick_ns = r->config->tick_ns, now_ns = bide_now();
-    tell(r, RUN_WAITS, 0);
+    event_report(r, RUN_WAITING, 0);
     while (r->signal == 0 && now_ns < until_ns) {
         int64_t next_ns = tick_ns > 0 && now_ns + tick_ns < until_ns ? now_ns + tick_ns : until_ns;
-        turn(r, next_ns);
+        poll_once(r, next_ns);
         now_ns = bide_now();
-        if (tick_ns > 0 && r->signal == 0 && now_ns < until_ns && run_terminal_is_ours(&r->terminal))
-            tell(r, RUN_TICK, 0); /* in the background it would write over what somebody types */
+        if (tick_ns > 0 && r->signal == 0 && now_ns < until_ns && run_terminal_is_foreground(&r->terminal))
+            event_report(r, RUN_TICK, 0); /* in the background it would write over what somebody types */
     }
     if (r->signal != 0) {
-        cancel(r);
+        call_cancel(r);
         return;
     }
-    r->decided_ns = now_ns;
+    r->verdict_ns = now_ns;
     r->verdict = bide_call_wake(&r->call, now_ns);
 }
 
 /* One deed for each verdict. Returns the exit status, in the end. */
-static int obey(struct run *r)
+static int execute_verdicts(struct run *r)
 {
     while (!r->failed)
         switch (r->verdict.action) {
-        case BIDE_START: start(r); break;
-        case BIDE_WAIT: await(r); break;
-        case BIDE_DONE: return succeed(r);
-        case BIDE_GIVE_UP: return give_up(r);
-        case BIDE_NONE: cancel(r); break; /* nothing that this loop does leads here */
+        case BIDE_START: execute_start(r); break;
+        case BIDE_WAIT: execute_wait(r); break;
+        case BIDE_DONE: return call_succeed(r);
+        case BIDE_GIVE_UP: return call_give_up(r);
+        case BIDE_NONE: call_cancel(r); break; /* nothing that this loop does leads here */
         }
-    return RUN_EXIT_OWN;
+    return RUN_EXIT_INTERNAL;
 }
 
 /* ---- the whole ---- */
@@ -579,103 +583,103 @@ bool run_hint_fd_is_free(void)
     return fcntl(RUN_HINT_FD_NUMBER, F_GETFD) < 0 && errno == EBADF;
 }
 
-static void prepare_streams(struct run *r)
+static void streams_init(struct run *r)
 {
     const struct run_config *config = r->config;
-    run_stdin_init(&r->input, (struct run_stdin_wish){config->policy->attempts_max > 1, config->replay_stdin});
-    r->out.used = config->hold || config->stdout_patterns != NULL;
-    r->out.spool = config->hold ? &r->held : NULL;
+    run_stdin_init(&r->input, (struct run_stdin_options){config->policy->attempts_max > 1, config->replay_stdin});
+    r->out.enabled = config->hold_stdout || config->stdout_patterns != NULL;
+    r->out.spool = config->hold_stdout ? &r->held_output : NULL;
     r->out.lines.patterns = config->stdout_patterns;
     r->err.lines.hints = (config->hints & RUN_HINT_STDERR) != 0;
     r->err.lines.patterns = config->stderr_patterns;
-    r->err.used = r->err.lines.hints || config->stderr_patterns != NULL;
+    r->err.enabled = r->err.lines.hints || config->stderr_patterns != NULL;
     r->err.midline = config->midline;
-    r->hint.lines.hints = r->hint.lines.bare = r->hint.used = (config->hints & RUN_HINT_FD) != 0;
+    r->hint.lines.hints = r->hint.lines.bare = r->hint.enabled = (config->hints & RUN_HINT_FD) != 0;
     run_tap_init(&r->out, STDOUT_FILENO);
     run_tap_init(&r->err, STDERR_FILENO);
     run_tap_init(&r->hint, -1);
 }
 
-static void begin(struct run *r)
+static void call_begin(struct run *r)
 {
     const struct run_config *config = r->config;
     int64_t own_ns = config->policy->deadline_ns;
     char text[128];
-    r->begun_ns = r->decided_ns = bide_now();
+    r->call_start_ns = r->verdict_ns = bide_now();
     /* Whoever uses this command says that running it again is safe. */
     r->request = (struct bide_request){.safety = BIDE_SAFE, .lane = bide_lane()};
     r->request.seed = config->has_seed ? config->seed : bide_seed();
-    const char *bad = run_env_read(&r->request, r->begun_ns);
-    if (bad != NULL) {
-        snprintf(text, sizeof text, "%s makes no sense and is ignored: want a whole number", bad);
-        say(r, text);
+    const char *invalid = run_env_read(&r->request, r->call_start_ns);
+    if (invalid != NULL) {
+        snprintf(text, sizeof text, "%s makes no sense and is ignored: want a whole number", invalid);
+        event_report_text(r, text);
     }
-    r->deadline_ns = own_ns == BIDE_NEVER ? BIDE_NEVER : r->begun_ns + own_ns;
+    r->deadline_ns = own_ns == BIDE_NEVER ? BIDE_NEVER : r->call_start_ns + own_ns;
     if (r->request.deadline_ns != 0 && r->request.deadline_ns < r->deadline_ns)
         r->deadline_ns = r->request.deadline_ns;
-    r->verdict = bide_call_begin(&r->call, config->policy, config->target, &r->request, r->begun_ns);
+    r->verdict = bide_call_begin(&r->call, config->policy, config->target, &r->request, r->call_start_ns);
 }
 
-static void release(struct run *r)
+static void run_free(struct run *r)
 {
     run_signals_restore(&r->signals);
-    run_file_close(&r->signals.fd);
-    run_file_close(&r->timer_fd);
+    run_fd_close(&r->signals.fd);
+    run_fd_close(&r->timer_fd);
     run_terminal_close(&r->terminal);
     run_stdin_free(&r->input);
     run_tap_free(&r->out);
     run_tap_free(&r->err);
     run_tap_free(&r->hint);
-    run_spool_empty(&r->held);
+    run_spool_clear(&r->held_output);
     run_env_free(&r->environment);
 }
 
 /* Was it Ctrl-C? The keyboard sends SIGINT to the group in the foreground: to the command's, if it had the terminal. */
-static bool was_keyboard(const struct run *r)
+static bool sigint_is_from_keyboard(const struct run *r)
 {
-    bool command_died = r->has_ending && r->ending.killed && r->ending.status == SIGNALLED + SIGINT;
-    return run_terminal_is_ours(&r->terminal) && (r->signal == SIGINT || (r->signal == 0 && command_died));
+    bool command_died = r->has_result && r->result.killed && r->result.status == EXIT_SIGNAL_BASE + SIGINT;
+    return run_terminal_is_foreground(&r->terminal) && (r->signal == SIGINT || (r->signal == 0 && command_died));
 }
 
 int run_command(const struct run_config *config)
 {
-    int status = RUN_EXIT_OWN;
+    int status = RUN_EXIT_INTERNAL;
     struct run *r = calloc(1, sizeof *r);
     if (r == NULL)
         return status;
     r->config = config;
     r->timer_fd = r->signals.fd = -1;
     run_terminal_open(&r->terminal);
-    prepare_streams(r);
-    if (!run_signals_take(&r->signals) || !run_env_key(&r->environment)) {
-        fail(r, "cannot begin", errno);
+    streams_init(r);
+    if (!run_signals_open(&r->signals) || !run_env_make_key(&r->environment)) {
+        run_fail(r, "cannot begin", errno);
         goto out;
     }
-    begin(r);
-    status = obey(r);
-    if (status == SIGNALLED + SIGINT && was_keyboard(r)) {
+    call_begin(r);
+    status = execute_verdicts(r);
+    if (status == EXIT_SIGNAL_BASE + SIGINT && sigint_is_from_keyboard(r)) {
         if (r->signal == 0) { /* the command alone had it: our neighbours now, too. Ours is read, not died of */
             kill(0, SIGINT);
-            on_signals(r);
+            read_signals(r);
         }
         status = -SIGINT;
     }
     if (r->failed)
-        status = RUN_EXIT_OWN;
+        status = RUN_EXIT_INTERNAL;
 out:
-    release(r);
+    run_free(r);
     free(r);
     return status;
 }
 
-_Noreturn void run_die(int number)
+_Noreturn void run_die_by_signal(int signo)
 {
-    struct sigaction usual = {.sa_handler = SIG_DFL};
+    struct sigaction default_action = {.sa_handler = SIG_DFL};
     sigset_t set;
     sigemptyset(&set);
-    sigaddset(&set, number);
-    sigaction(number, &usual, NULL);
+    sigaddset(&set, signo);
+    sigaction(signo, &default_action, NULL);
     sigprocmask(SIG_UNBLOCK, &set, NULL);
-    raise(number);
-    _exit(SIGNALLED + number);
+    raise(signo);
+    _exit(EXIT_SIGNAL_BASE + signo);
 }

@@ -10,8 +10,8 @@
  * group, which has a grace period before it is killed.
  *
  * Nothing is printed here: whoever listens to the events does that. */
-#ifndef RUN_RUN_H
-#define RUN_RUN_H
+#ifndef RUN_LOOP_H
+#define RUN_LOOP_H
 
 #include <bide/call.h>
 #include <bide/classify.h>
@@ -27,33 +27,33 @@ enum run_hints {
 };
 #define RUN_HINT_FD_NUMBER 3
 
-enum run_what {
-    RUN_STARTS, /* an attempt is about to start */
-    RUN_ENDED,  /* it ended: see `ending` */
-    RUN_WAITS,  /* until verdict->wake_ns */
-    RUN_TICK,   /* still waiting; only if tick_ns is set */
+enum run_event_kind {
+    RUN_ATTEMPT_STARTS, /* an attempt is about to start */
+    RUN_ATTEMPT_ENDED,  /* it ended: see `ending` */
+    RUN_WAITING,        /* until verdict->wake_ns */
+    RUN_TICK,           /* still waiting; only if tick_ns is set */
     RUN_SUCCEEDED,
-    RUN_GAVE_UP,   /* `status` is the exit status, unless a fallback changes it */
-    RUN_FELL_BACK, /* the fallback ended: `status` is its status, and the exit status */
-    RUN_TROUBLE,   /* bide itself failed, or has something to say: see `text` */
+    RUN_GAVE_UP,        /* `status` is the exit status, unless a fallback changes it */
+    RUN_FALLBACK_ENDED, /* the fallback ended: `status` is its status, and the exit status */
+    RUN_ERROR,          /* bide itself failed, or has something to say: see `text` */
 };
 
 struct run_event {
-    enum run_what action;
+    enum run_event_kind kind;
     const struct bide_verdict *verdict;
-    const struct run_ending *ending; /* of the last attempt; NULL: there was none */
+    const struct run_result *result; /* of the last attempt; NULL: there was none */
     const char *text;
-    int64_t begun_ns; /* when the call began */
-    int64_t now_ns;   /* of RUN_WAITS: when it was decided, so that the wait is what was drawn */
+    int64_t call_start_ns; /* when the call began */
+    int64_t now_ns;        /* of RUN_WAITS: when it was decided, so that the wait is what was drawn */
     int status;
     int signal; /* that bide was sent; 0: none */
 };
 
 struct run_config {
     const struct bide_policy *policy;
-    struct bide_target *target;     /* NULL: none of its gates */
-    const char *target_name;        /* NULL: it has none */
-    const struct bide_rules *exits; /* NULL: the table of classify.h */
+    struct bide_target *target;          /* NULL: none of its gates */
+    const char *target_name;             /* NULL: it has none */
+    const struct bide_rules *exit_rules; /* NULL: the table of classify.h */
     const struct run_patterns *stderr_patterns, *stdout_patterns;
     uint64_t seed;
     bool has_seed; /* else it is drawn */
@@ -62,7 +62,7 @@ struct run_config {
     const char *fallback; /* a shell command to run, once, when it is given up; NULL: none */
     int64_t grace_ns;     /* between asking a group to end and killing it */
     uint32_t hints;       /* enum run_hints */
-    bool hold;            /* only the stdout of the attempt that succeeded is let out */
+    bool hold_stdout;     /* only the stdout of the attempt that succeeded is let out */
     bool replay_stdin;
     int64_t tick_ns; /* 0: no ticks */
     bool *midline;   /* set while stderr, as it was passed on, ends without a newline; NULL: nobody asks */
@@ -70,9 +70,9 @@ struct run_config {
     void *context;
 };
 
-#define RUN_EXIT_OWN     125 /* bide itself failed */
-#define RUN_EXIT_TIME    124 /* cut, or not run at all, for lack of time */
-#define RUN_EXIT_REFUSED 75  /* nothing was run: a gate refused */
+#define RUN_EXIT_INTERNAL 125 /* bide itself failed */
+#define RUN_EXIT_TIMEOUT  124 /* cut, or not run at all, for lack of time */
+#define RUN_EXIT_REFUSED  75  /* nothing was run: a gate refused */
 
 /* True if nobody gave bide the descriptor for hints. To be asked first of all, before anything is opened. */
 bool run_hint_fd_is_free(void);
@@ -82,6 +82,6 @@ bool run_hint_fd_is_free(void);
 int run_command(const struct run_config *config);
 
 /* Dies of a signal, as if nobody had heard it. Does not return. */
-_Noreturn void run_die(int number);
+_Noreturn void run_die_by_signal(int signo);
 
 #endif

@@ -7,43 +7,43 @@
 #include <unistd.h>
 
 /* SIGTTOU is never read, only blocked: bide may then give the terminal away and take it back from the background. */
-static const int heard[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
+static const int handled_signals[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
 
-bool run_signals_take(struct run_signals *signals)
+bool run_signals_open(struct run_signals *signals)
 {
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, usual = {.sa_handler = SIG_DFL};
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, default_action = {.sa_handler = SIG_DFL};
     sigset_t set;
     sigemptyset(&set);
-    for (size_t i = 0; i < sizeof heard / sizeof *heard; i++)
-        sigaddset(&set, heard[i]);
-    signals->fd = run_file_high(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    for (size_t i = 0; i < sizeof handled_signals / sizeof *handled_signals; i++)
+        sigaddset(&set, handled_signals[i]);
+    signals->fd = run_fd_above_first(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
     if (signals->fd < 0)
         return false;
     sigaddset(&set, SIGTTOU);
     sigprocmask(SIG_BLOCK, &set, &signals->mask);
-    sigaction(SIGPIPE, &ignore, &signals->pipe);
-    sigaction(SIGXFSZ, &ignore, &signals->size);
-    sigaction(SIGCHLD, &usual, &signals->child); /* ignored, the kernel would reap children before we do */
+    sigaction(SIGPIPE, &ignore, &signals->sigpipe);
+    sigaction(SIGXFSZ, &ignore, &signals->sigxfsz);
+    sigaction(SIGCHLD, &default_action, &signals->sigchld); /* ignored, the kernel would reap children before we do */
     return true;
 }
 
 /* Only the kernel knows whether anybody watches the group; if nobody does, it drops the signal. Who was stopped finds a
  * SIGCONT waiting; one from before cannot be there, because SIGTSTP discards it. */
-bool run_signals_stop(bool with_group)
+bool run_signals_stop_self(bool with_group)
 {
-    static const struct timespec at_once = {0};
-    sigset_t stop, go_on;
+    static const struct timespec no_wait = {0};
+    sigset_t stop, cont;
     sigemptyset(&stop);
     sigaddset(&stop, SIGTSTP);
-    sigemptyset(&go_on);
-    sigaddset(&go_on, SIGCONT);
+    sigemptyset(&cont);
+    sigaddset(&cont, SIGCONT);
     kill(with_group ? 0 : getpid(), SIGTSTP);
     sigprocmask(SIG_UNBLOCK, &stop, NULL); /* here we stand */
     sigprocmask(SIG_BLOCK, &stop, NULL);
-    return sigtimedwait(&go_on, NULL, &at_once) == SIGCONT;
+    return sigtimedwait(&cont, NULL, &no_wait) == SIGCONT;
 }
 
-int run_signals_next(const struct run_signals *signals)
+int run_signals_read(const struct run_signals *signals)
 {
     struct signalfd_siginfo info;
     return read(signals->fd, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : 0;
@@ -51,8 +51,8 @@ int run_signals_next(const struct run_signals *signals)
 
 void run_signals_restore(const struct run_signals *signals)
 {
-    sigaction(SIGPIPE, &signals->pipe, NULL);
-    sigaction(SIGXFSZ, &signals->size, NULL);
-    sigaction(SIGCHLD, &signals->child, NULL);
+    sigaction(SIGPIPE, &signals->sigpipe, NULL);
+    sigaction(SIGXFSZ, &signals->sigxfsz, NULL);
+    sigaction(SIGCHLD, &signals->sigchld, NULL);
     sigprocmask(SIG_SETMASK, &signals->mask, NULL);
 }

@@ -11,18 +11,18 @@
 
 struct run_signals {
     int fd;
-    sigset_t mask;                      /* as it was */
-    struct sigaction pipe, size, child; /* as they were */
+    sigset_t mask;                              /* as it was */
+    struct sigaction sigpipe, sigxfsz, sigchld; /* as they were */
 };
 
-bool run_signals_take(struct run_signals *signals); /* false, with errno */
+bool run_signals_open(struct run_signals *signals); /* false, with errno */
 
 /* Stops us, or all of our group, as the stop key does; returns when somebody goes on with us. False: we were not
  * stopped, because the signal is ignored, or because no shell is there to go on with our group (ssh -t). */
-bool run_signals_stop(bool with_group);
+bool run_signals_stop_self(bool with_group);
 
 /* The next one that came; 0: none. */
-int run_signals_next(const struct run_signals *signals);
+int run_signals_read(const struct run_signals *signals);
 
 /* As it was before: in a child before exec, and at the end. */
 void run_signals_restore(const struct run_signals *signals);

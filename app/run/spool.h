@@ -12,11 +12,11 @@
 
 #define RUN_SPOOL_MEMORY ((size_t)1 << 20)
 
-struct run_spool_place {
-    const char *directory;
-    bool is_chosen; /* by $TMPDIR */
+struct run_spool_directory {
+    const char *path;
+    bool from_tmpdir; /* by $TMPDIR */
 };
-struct run_spool_place run_spool_place(void); /* where the file is made */
+struct run_spool_directory run_spool_directory(void); /* where the file is made */
 
 struct run_spool {
     char *memory; /* owned; NULL: none yet, or moved to the file */
@@ -30,6 +30,6 @@ bool run_spool_add(struct run_spool *spool, const char *bytes, size_t length);
 /* How many bytes were read, 0 at the end; -1: errno says why. */
 ssize_t run_spool_read(const struct run_spool *spool, int64_t offset, char *bytes, size_t room);
 
-void run_spool_empty(struct run_spool *spool); /* forgets the bytes, and gives disk and memory back */
+void run_spool_clear(struct run_spool *spool); /* forgets the bytes, and gives disk and memory back */
 
 #endif

@@ -25,27 +25,27 @@ struct run_stdin {
     enum run_stdin_mode mode;
     off_t start;          /* rewound: where the file was */
     struct run_pipe pipe; /* relayed: one for all attempts, both ends kept; replayed: one each, and write kept */
-    bool ended;           /* no more will come */
-    bool broken;          /* the command closed its end */
+    bool at_end;          /* no more will come */
+    bool reader_closed;   /* the command closed its end */
     int error;            /* errno of the spool; 0: nothing */
-    int64_t passed;       /* bytes put into the pipe */
+    int64_t written;      /* bytes put into the pipe */
     struct run_spool spool;
-    size_t at, length; /* of the buffer, still to be put into the pipe */
+    size_t offset, length; /* of the buffer, still to be put into the pipe */
     char buffer[RUN_STDIN_SIZE];
 };
 
-struct run_stdin_wish {
-    bool again;  /* there may be a second attempt: else all is as without bide */
-    bool replay; /* --replay-stdin */
+struct run_stdin_options {
+    bool may_retry; /* there may be a second attempt: else all is as without bide */
+    bool replay;    /* --replay-stdin */
 };
-void run_stdin_init(struct run_stdin *input, struct run_stdin_wish wish);
+void run_stdin_init(struct run_stdin *input, struct run_stdin_options options);
 
 /* For an attempt. Sets what the child gets; -1: what bide has. False, with errno. */
 bool run_stdin_open(struct run_stdin *input, int *child_fd);
-void run_stdin_started(struct run_stdin *input);
+void run_stdin_after_fork(struct run_stdin *input);
 
-struct pollfd run_stdin_wants(const struct run_stdin *input);
-void run_stdin_serve(struct run_stdin *input);
+struct pollfd run_stdin_pollfd(const struct run_stdin *input);
+void run_stdin_on_ready(struct run_stdin *input);
 
 /* The command is gone: did it read any of what cannot be given again? */
 bool run_stdin_is_spent(const struct run_stdin *input);

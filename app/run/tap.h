@@ -21,34 +21,34 @@
 #define RUN_DRAIN_MAX ((size_t)1 << 20) /* of what comes after the end: as much as a pipe can hold */
 
 struct run_tap {
-    bool used;
-    int to;                  /* -1: it is not passed on */
+    bool enabled;
+    int out_fd;              /* -1: it is not passed on */
     struct run_spool *spool; /* NULL: it is not kept */
-    int from, child;         /* -1: closed */
+    int in_fd, child_fd;     /* -1: closed */
     bool is_terminal;
-    bool ending; /* the command is gone */
+    bool child_exited; /* the command is gone */
     size_t drained;
-    int error;         /* errno of what went wrong with `to` or the spool; 0: nothing */
-    size_t at, length; /* what of the buffer is still to be passed on */
-    size_t slice;      /* as much as `to` takes without blocking */
-    bool *midline;     /* set to whether what was passed on ends without a newline; NULL: nobody asks */
+    int error;             /* errno of what went wrong with `to` or the spool; 0: nothing */
+    size_t offset, length; /* what of the buffer is still to be passed on */
+    size_t write_max;      /* as much as `to` takes without blocking */
+    bool *midline;         /* set to whether what was passed on ends without a newline; NULL: nobody asks */
     struct run_lines lines;
     char buffer[RUN_TAP_SIZE];
 };
 
-void run_tap_init(struct run_tap *tap, int to); /* `used` is to be set before */
+void run_tap_init(struct run_tap *tap, int out_fd); /* `used` is to be set before */
 
 bool run_tap_open(struct run_tap *tap); /* for an attempt; false, with errno */
 
 /* In the parent, once the child has its end. */
-void run_tap_started(struct run_tap *tap);
+void run_tap_after_fork(struct run_tap *tap);
 
 /* What to poll for, and what to do then. */
-struct pollfd run_tap_wants(const struct run_tap *tap);
-void run_tap_serve(struct run_tap *tap);
+struct pollfd run_tap_pollfd(const struct run_tap *tap);
+void run_tap_on_ready(struct run_tap *tap);
 
 /* The command is gone. Goes on being served until it is done. */
-void run_tap_end(struct run_tap *tap);
+void run_tap_finish(struct run_tap *tap);
 bool run_tap_is_done(const struct run_tap *tap);
 
 void run_tap_close(struct run_tap *tap);

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool leads_to_a_neighbour(int fd)
+static bool is_pipe_or_socket(int fd)
 {
     struct stat status;
     return fstat(fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
@@ -15,30 +15,30 @@ static bool leads_to_a_neighbour(int fd)
 
 void run_terminal_open(struct run_terminal *terminal)
 {
-    *terminal = (struct run_terminal){.fd = run_file_high(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY))};
+    *terminal = (struct run_terminal){.fd = run_fd_above_first(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY))};
     if (terminal->fd < 0)
         return;
-    terminal->at_once = !leads_to_a_neighbour(STDIN_FILENO) && !leads_to_a_neighbour(STDOUT_FILENO);
+    terminal->lend_at_start = !is_pipe_or_socket(STDIN_FILENO) && !is_pipe_or_socket(STDOUT_FILENO);
     terminal->has_modes = tcgetattr(terminal->fd, &terminal->modes) == 0;
 }
 
 void run_terminal_close(struct run_terminal *terminal)
 {
-    run_file_close(&terminal->fd);
+    run_fd_close(&terminal->fd);
 }
 
-bool run_terminal_is_ours(const struct run_terminal *terminal)
+bool run_terminal_is_foreground(const struct run_terminal *terminal)
 {
     return terminal->fd >= 0 && tcgetpgrp(terminal->fd) == getpgrp();
 }
 
 void run_terminal_lend(struct run_terminal *terminal, pid_t group)
 {
-    if (run_terminal_is_ours(terminal))
+    if (run_terminal_is_foreground(terminal))
         terminal->lent = tcsetpgrp(terminal->fd, group) == 0;
 }
 
-void run_terminal_take(struct run_terminal *terminal, bool restore)
+void run_terminal_reclaim(struct run_terminal *terminal, bool restore)
 {
     if (!terminal->lent)
         return;
@@ -53,28 +53,28 @@ void run_terminal_pause(struct run_terminal *terminal)
     if (!terminal->lent)
         return;
     terminal->has_lent_modes = tcgetattr(terminal->fd, &terminal->lent_modes) == 0;
-    run_terminal_take(terminal, true);
+    run_terminal_reclaim(terminal, true);
 }
 
 void run_terminal_resume(struct run_terminal *terminal, pid_t group)
 {
-    bool ours = run_terminal_is_ours(terminal);
+    bool foreground = run_terminal_is_foreground(terminal);
     terminal->lent = terminal->lent && tcgetpgrp(terminal->fd) == group;
-    if (ours && terminal->has_lent_modes)
+    if (foreground && terminal->has_lent_modes)
         tcsetattr(terminal->fd, TCSADRAIN, &terminal->lent_modes);
-    if (ours && (terminal->at_once || terminal->has_lent_modes))
+    if (foreground && (terminal->lend_at_start || terminal->has_lent_modes))
         run_terminal_lend(terminal, group);
-    terminal->has_lent_modes = terminal->has_lent_modes && !ours;
+    terminal->has_lent_modes = terminal->has_lent_modes && !foreground;
 }
 
-bool run_terminal_imitate(int like, struct run_pipe *pty)
+bool run_terminal_open_pty(int model, struct run_pipe *pty)
 {
     struct termios modes;
     int locked = 1;
-    *pty = (struct run_pipe){.read = run_file_high(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)), .write = -1};
+    *pty = (struct run_pipe){.read = run_fd_above_first(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)), .write = -1};
     if (pty->read < 0 || unlockpt(pty->read) != 0)
         goto out;
-    pty->write = run_file_high(ioctl(pty->read, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+    pty->write = run_fd_above_first(ioctl(pty->read, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
     if (pty->write < 0 || tcgetattr(pty->write, &modes) != 0)
         goto out;
     cfmakeraw(&modes);
@@ -83,18 +83,18 @@ bool run_terminal_imitate(int like, struct run_pipe *pty)
     /* A program that looks for the keyboard by the name of its stderr (a pager) must not find this one, which has none:
      * locked, it cannot be opened a second time, and such programs then take /dev/tty. */
     ioctl(pty->read, TIOCSPTLCK, &locked);
-    run_terminal_resize(pty->read, like);
+    run_terminal_copy_size(pty->read, model);
     return true;
 out:
-    run_file_close(&pty->read);
-    run_file_close(&pty->write);
+    run_fd_close(&pty->read);
+    run_fd_close(&pty->write);
     return false;
 }
 
-void run_terminal_resize(int pty, int like)
+void run_terminal_copy_size(int pty, int model)
 {
-    struct winsize size, present;
-    if (ioctl(like, TIOCGWINSZ, &size) == 0 && ioctl(pty, TIOCGWINSZ, &present) == 0 &&
-        (size.ws_row != present.ws_row || size.ws_col != present.ws_col))
+    struct winsize size, current;
+    if (ioctl(model, TIOCGWINSZ, &size) == 0 && ioctl(pty, TIOCGWINSZ, &current) == 0 &&
+        (size.ws_row != current.ws_row || size.ws_col != current.ws_col))
         ioctl(pty, TIOCSWINSZ, &size);
 }

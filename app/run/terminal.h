@@ -15,8 +15,8 @@
 #include <termios.h>
 
 struct run_terminal {
-    int fd;       /* -1: there is none */
-    bool at_once; /* lend it before it is asked for */
+    int fd;             /* -1: there is none */
+    bool lend_at_start; /* lend it before it is asked for */
     bool lent;
     bool has_modes, has_lent_modes;
     struct termios modes;      /* ours */
@@ -27,13 +27,13 @@ void run_terminal_open(struct run_terminal *terminal);
 void run_terminal_close(struct run_terminal *terminal);
 
 /* True if bide's group is the one in the foreground. */
-bool run_terminal_is_ours(const struct run_terminal *terminal);
+bool run_terminal_is_foreground(const struct run_terminal *terminal);
 
 /* Gives it to the group, if it is ours to give. */
 void run_terminal_lend(struct run_terminal *terminal, pid_t group);
 
 /* Takes it back, if it was lent. Modes are put back as they were if the command had no chance to do so. */
-void run_terminal_take(struct run_terminal *terminal, bool restore);
+void run_terminal_reclaim(struct run_terminal *terminal, bool restore);
 
 /* For a command that was stopped, before bide stops itself, and when both go on. Resume also finds out that somebody
  * else took what was lent: it is not to be taken from them. */
@@ -42,9 +42,9 @@ void run_terminal_resume(struct run_terminal *terminal, pid_t group);
 
 /* A pseudo-terminal that looks like the terminal `like`: read is ours, write is for the command. False: there is none
  * to be had. */
-bool run_terminal_imitate(int like, struct run_pipe *pty);
+bool run_terminal_open_pty(int model, struct run_pipe *pty);
 
 /* Its size as that of the real one. */
-void run_terminal_resize(int pty, int like);
+void run_terminal_copy_size(int pty, int model);
 
 #endif

@@ -15,7 +15,7 @@
 static struct fetch_job gave_up(enum bide_reason reason, CURLcode code, long status)
 {
     static char shown[] = "http://h/p";
-    return (struct fetch_job){.shown = shown,
+    return (struct fetch_job){.display_url = shown,
                               .verdict = {.action = BIDE_GIVE_UP, .reason = reason},
                               .code = code,
                               .status = status,
@@ -28,7 +28,7 @@ static int status_of(enum bide_reason reason, CURLcode code, long status)
     return fetch_exit_status(&job);
 }
 
-static void a_success_is_0_unless_it_could_not_be_written(void **state)
+static void success_exits_0_unless_output_could_not_be_written(void **state)
 {
     struct fetch_job job = {
         .verdict = {.action = BIDE_DONE, .reason = BIDE_REASON_SUCCEEDED}, .status = 200, .attempts = 1};
@@ -37,7 +37,7 @@ static void a_success_is_0_unless_it_could_not_be_written(void **state)
     assert_int_equal(fetch_exit_status(&job), 23);
 }
 
-static void an_answer_that_is_a_failure_is_22(void **state)
+static void failure_response_exits_22(void **state)
 {
     assert_int_equal(status_of(BIDE_REASON_PERMANENT, CURLE_OK, 404), 22);
     assert_int_equal(status_of(BIDE_REASON_ATTEMPTS_SPENT, CURLE_OK, 503), 22);
@@ -47,7 +47,7 @@ static void an_answer_that_is_a_failure_is_22(void **state)
     assert_int_equal(status_of(BIDE_REASON_PERMANENT, CURLE_PARTIAL_FILE, 404), 22);
 }
 
-static void a_failure_without_an_answer_is_curls(void **state)
+static void failure_without_response_exits_with_curl_code(void **state)
 {
     assert_int_equal(status_of(BIDE_REASON_ATTEMPTS_SPENT, CURLE_COULDNT_RESOLVE_HOST, 0), 6);
     assert_int_equal(status_of(BIDE_REASON_ATTEMPTS_SPENT, CURLE_OPERATION_TIMEDOUT, 0), 28);
@@ -55,14 +55,14 @@ static void a_failure_without_an_answer_is_curls(void **state)
     assert_int_equal(status_of(BIDE_REASON_BODY_DELIVERED, CURLE_RECV_ERROR, 200), 56);
 }
 
-static void the_deadline_is_124(void **state)
+static void deadline_exits_124(void **state)
 {
     assert_int_equal(status_of(BIDE_REASON_DEADLINE, CURLE_OPERATION_TIMEDOUT, 0), 124);
     assert_int_equal(status_of(BIDE_REASON_DEADLINE, CURLE_OK, 503), 124);
     assert_int_equal(status_of(BIDE_REASON_DEADLINE_NEAR, CURLE_OPERATION_TIMEDOUT, 0), 124);
 }
 
-static void what_was_never_sent_is_75_or_our_own_fault(void **state)
+static void unsent_request_exits_75_or_125(void **state)
 {
     struct fetch_job job = gave_up(BIDE_REASON_BREAKER_OPEN, CURLE_ABORTED_BY_CALLBACK, 0);
     assert_int_equal(fetch_exit_status(&job), 42); /* an attempt was made */
@@ -71,7 +71,7 @@ static void what_was_never_sent_is_75_or_our_own_fault(void **state)
     assert_int_equal(status_of(BIDE_REASON_KEY_REQUIRED, CURLE_ABORTED_BY_CALLBACK, 0), 125);
 }
 
-static void a_signal_is_128_and_its_number(void **state)
+static void signal_exits_128_plus_number(void **state)
 {
     struct fetch_job job = gave_up(BIDE_REASON_CANCELLED, CURLE_ABORTED_BY_CALLBACK, 0);
     job.cancelled = true;
@@ -82,79 +82,79 @@ static void a_signal_is_128_and_its_number(void **state)
 
 /* ---- in words ---- */
 
-static const char *told(struct fetch_voice voice, const struct fetch_news *news)
+static const char *logged(struct fetch_log log, const struct fetch_event *event)
 {
     static char *text;
     size_t length;
     free(text);
     text = NULL;
-    voice.out = open_memstream(&text, &length);
-    voice.attempts_max = 4;
-    fetch_tell(&voice, news);
-    fclose(voice.out);
+    log.out = open_memstream(&text, &length);
+    log.attempts_max = 4;
+    fetch_log_event(&log, event);
+    fclose(log.out);
     return text;
 }
 
-static void a_retry_is_one_line_with_attempt_reason_and_wait(void **state)
+static void retry_is_one_line_with_attempt_reason_and_wait(void **state)
 {
     struct fetch_job job = gave_up(BIDE_REASON_BACKOFF, CURLE_OK, 503);
-    struct fetch_news news = {.job = &job,
-                              .verdict = {.action = BIDE_WAIT, .reason = BIDE_REASON_SERVER_HINT, .attempt = 1},
-                              .status = 503,
-                              .text = "",
-                              .hint = {BIDE_HINT_WAIT, 2 * BIDE_S},
-                              .wait_ns = 2100 * BIDE_MS,
-                              .time_ns = 10 * BIDE_MS};
-    assert_string_equal(told((struct fetch_voice){0}, &news),
+    struct fetch_event event = {.job = &job,
+                                .verdict = {.action = BIDE_WAIT, .reason = BIDE_REASON_SERVER_HINT, .attempt = 1},
+                                .status = 503,
+                                .text = "",
+                                .hint = {BIDE_HINT_WAIT, 2 * BIDE_S},
+                                .wait_ns = 2100 * BIDE_MS,
+                                .time_ns = 10 * BIDE_MS};
+    assert_string_equal(logged((struct fetch_log){0}, &event),
                         "bide: attempt 1 of 4 failed: 503; next in 2.1s (server asked)\n");
-    assert_string_equal(told((struct fetch_voice){.many = true}, &news),
+    assert_string_equal(logged((struct fetch_log){.several_urls = true}, &event),
                         "bide: http://h/p: attempt 1 of 4 failed: 503; next in 2.1s (server asked)\n");
     assert_string_equal(
-        told((struct fetch_voice){.verbose = true}, &news),
+        logged((struct fetch_log){.verbose = true}, &event),
         "bide: attempt 1 of 4 failed: 503 after 10ms, server asked for 2s; next in 2.1s (server asked)\n");
-    assert_string_equal(told((struct fetch_voice){.silent = true}, &news), "");
+    assert_string_equal(logged((struct fetch_log){.silent = true}, &event), "");
 }
 
 /* Its words are those of bide run; the time of day is skipped. */
-static void a_failed_attempt_is_an_outcome_and_then_a_wait_in_json(void **state)
+static void failed_attempt_is_outcome_then_wait_in_json(void **state)
 {
     struct fetch_job job = gave_up(BIDE_REASON_BACKOFF, CURLE_OK, 503);
-    struct fetch_news news = {.job = &job,
-                              .verdict = {.action = BIDE_WAIT, .reason = BIDE_REASON_SERVER_HINT, .attempt = 1},
-                              .ended = true,
-                              .attempt = 1,
-                              .kind = BIDE_KIND_TRANSIENT,
-                              .status = 503,
-                              .text = "",
-                              .hint = {BIDE_HINT_WAIT, 2 * BIDE_S},
-                              .wait_ns = 2100 * BIDE_MS - 1,
-                              .time_ns = 10 * BIDE_MS};
-    const char *text = told((struct fetch_voice){.json = true}, &news);
+    struct fetch_event event = {.job = &job,
+                                .verdict = {.action = BIDE_WAIT, .reason = BIDE_REASON_SERVER_HINT, .attempt = 1},
+                                .ended = true,
+                                .attempt = 1,
+                                .kind = BIDE_KIND_TRANSIENT,
+                                .status = 503,
+                                .text = "",
+                                .hint = {BIDE_HINT_WAIT, 2 * BIDE_S},
+                                .wait_ns = 2100 * BIDE_MS - 1,
+                                .time_ns = 10 * BIDE_MS};
+    const char *text = logged((struct fetch_log){.json = true}, &event);
     assert_non_null(strstr(text, "{\"event\":\"outcome\",\"time\":\""));
     assert_non_null(strstr(text, "Z\",\"url\":\"http://h/p\",\"attempt\":1,\"attempts\":4,\"status\":503,"
                                  "\"kind\":\"transient\",\"because\":\"503\",\"took_ms\":10,\"code\":null,"
                                  "\"hint_ms\":2000}\n{\"event\":\"wait\",\"time\":\""));
     assert_non_null(strstr(text, "Z\",\"url\":\"http://h/p\",\"attempt\":1,\"attempts\":4,\"wait_ms\":2100,"
                                  "\"reason\":\"server_hint\"}\n"));
-    news.verdict.action = BIDE_NONE;
-    text = told((struct fetch_voice){.json = true, .target = "t"}, &news);
+    event.verdict.action = BIDE_NONE;
+    text = logged((struct fetch_log){.json = true, .target = "t"}, &event);
     assert_non_null(strstr(text, "Z\",\"target\":\"t\",\"url\""));
     assert_null(strstr(text, "wait"));
-    assert_string_equal(told((struct fetch_voice){.verbose = true}, &news), "");
+    assert_string_equal(logged((struct fetch_log){.verbose = true}, &event), "");
 }
 
-static void a_reader_who_left_needs_no_explanation(void **state)
+static void closed_pipe_is_not_reported(void **state)
 {
     struct fetch_job job = gave_up(BIDE_REASON_CANCELLED, CURLE_WRITE_ERROR, 200);
-    struct fetch_news news = {.job = &job, .verdict = job.verdict, .text = ""};
+    struct fetch_event event = {.job = &job, .verdict = job.verdict, .text = ""};
     job.error = EPIPE;
-    assert_string_equal(told((struct fetch_voice){0}, &news), "");
+    assert_string_equal(logged((struct fetch_log){0}, &event), "");
     job.error = ENOSPC;
-    assert_string_equal(told((struct fetch_voice){0}, &news),
+    assert_string_equal(logged((struct fetch_log){0}, &event),
                         "bide: http://h/p: cannot write to standard output: No space left on device\n");
 }
 
-static void bytes_are_told_in_three_digits(void **state)
+static void bytes_are_formatted_with_three_digits(void **state)
 {
     static const struct {
         uint64_t bytes;
@@ -169,16 +169,16 @@ static void bytes_are_told_in_three_digits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_success_is_0_unless_it_could_not_be_written),
-        cmocka_unit_test(an_answer_that_is_a_failure_is_22),
-        cmocka_unit_test(a_failure_without_an_answer_is_curls),
-        cmocka_unit_test(the_deadline_is_124),
-        cmocka_unit_test(what_was_never_sent_is_75_or_our_own_fault),
-        cmocka_unit_test(a_signal_is_128_and_its_number),
-        cmocka_unit_test(a_retry_is_one_line_with_attempt_reason_and_wait),
-        cmocka_unit_test(a_failed_attempt_is_an_outcome_and_then_a_wait_in_json),
-        cmocka_unit_test(a_reader_who_left_needs_no_explanation),
-        cmocka_unit_test(bytes_are_told_in_three_digits),
+        cmocka_unit_test(success_exits_0_unless_output_could_not_be_written),
+        cmocka_unit_test(failure_response_exits_22),
+        cmocka_unit_test(failure_without_response_exits_with_curl_code),
+        cmocka_unit_test(deadline_exits_124),
+        cmocka_unit_test(unsent_request_exits_75_or_125),
+        cmocka_unit_test(signal_exits_128_plus_number),
+        cmocka_unit_test(retry_is_one_line_with_attempt_reason_and_wait),
+        cmocka_unit_test(failed_attempt_is_outcome_then_wait_in_json),
+        cmocka_unit_test(closed_pipe_is_not_reported),
+        cmocka_unit_test(bytes_are_formatted_with_three_digits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,129 +76,129 @@ static void assert_file(const char *name, const char *want)
     assert_string_equal(text, want);
 }
 
-static void a_file_has_its_name_only_when_it_is_kept(void **state)
+static void file_gets_its_name_only_on_commit(void **state)
 {
-    struct fetch_place place;
-    assert_true(fetch_place_open(&place, in_directory("new"), false));
-    assert_true(fetch_place_write(&place, "hello", 5));
+    struct fetch_output output;
+    assert_true(fetch_output_open(&output, in_directory("new"), false));
+    assert_true(fetch_output_write(&output, "hello", 5));
     assert_int_equal(access(in_directory("new"), F_OK), -1);
-    assert_true(fetch_place_keep(&place));
+    assert_true(fetch_output_commit(&output));
     assert_file("new", "hello");
-    fetch_place_close(&place);
+    fetch_output_close(&output);
     assert_int_equal(sweep(), 1);
 }
 
-static void what_is_not_kept_leaves_the_old_file_and_nothing_else(void **state)
+static void uncommitted_output_leaves_old_file_and_no_temporary(void **state)
 {
-    struct fetch_place place;
+    struct fetch_output output;
     write_file("old", "precious");
-    assert_true(fetch_place_open(&place, in_directory("old"), false));
-    assert_true(fetch_place_write(&place, "hello", 5));
-    fetch_place_close(&place);
-    fetch_place_close(&place);
+    assert_true(fetch_output_open(&output, in_directory("old"), false));
+    assert_true(fetch_output_write(&output, "hello", 5));
+    fetch_output_close(&output);
+    fetch_output_close(&output);
     assert_file("old", "precious");
     assert_int_equal(sweep(), 1);
 }
 
-static void what_was_rewound_is_gone(void **state)
+static void rewind_discards_earlier_bytes(void **state)
 {
-    struct fetch_place place;
-    assert_true(fetch_place_open(&place, in_directory("new"), false));
-    assert_true(fetch_place_can_rewind(&place));
-    assert_true(fetch_place_write(&place, "first attempt", 13));
-    assert_true(fetch_place_rewind(&place));
-    assert_true(fetch_place_write(&place, "second", 6));
-    assert_true(fetch_place_keep(&place));
-    fetch_place_close(&place);
+    struct fetch_output output;
+    assert_true(fetch_output_open(&output, in_directory("new"), false));
+    assert_true(fetch_output_can_rewind(&output));
+    assert_true(fetch_output_write(&output, "first attempt", 13));
+    assert_true(fetch_output_rewind(&output));
+    assert_true(fetch_output_write(&output, "second", 6));
+    assert_true(fetch_output_commit(&output));
+    fetch_output_close(&output);
     assert_file("new", "second");
 }
 
-static void a_private_file_stays_private(void **state)
+static void replaced_file_keeps_its_mode(void **state)
 {
-    struct fetch_place place;
+    struct fetch_output output;
     struct stat st;
     write_file("old", "x");
     chmod(in_directory("old"), 0600);
-    assert_true(fetch_place_open(&place, in_directory("old"), false));
-    assert_int_equal(fstat(place.fd, &st), 0);
+    assert_true(fetch_output_open(&output, in_directory("old"), false));
+    assert_int_equal(fstat(output.fd, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
-    assert_true(fetch_place_keep(&place));
-    fetch_place_close(&place);
+    assert_true(fetch_output_commit(&output));
+    fetch_output_close(&output);
 }
 
-static void a_name_of_the_longest_length_is_taken(void **state)
+static void longest_file_name_is_accepted(void **state)
 {
-    struct fetch_place place;
+    struct fetch_output output;
     char name[NAME_MAX + 1];
     memset(name, 'n', NAME_MAX);
     name[NAME_MAX] = '\0';
-    assert_true(fetch_place_open(&place, in_directory(name), false));
-    assert_true(fetch_place_keep(&place));
+    assert_true(fetch_output_open(&output, in_directory(name), false));
+    assert_true(fetch_output_commit(&output));
     assert_file(name, "");
-    fetch_place_close(&place);
+    fetch_output_close(&output);
 }
 
-static void directories_and_links_to_nowhere_are_refused(void **state)
+static void directories_and_dangling_links_are_rejected(void **state)
 {
-    struct fetch_place place;
-    assert_false(fetch_place_open(&place, directory, false));
-    assert_int_equal(place.error, EISDIR);
-    fetch_place_close(&place);
+    struct fetch_output output;
+    assert_false(fetch_output_open(&output, directory, false));
+    assert_int_equal(output.error, EISDIR);
+    fetch_output_close(&output);
     char *link_name = strdup(in_directory("link"));
     assert_int_equal(symlink("nowhere", link_name), 0);
-    assert_false(fetch_place_open(&place, link_name, false));
-    assert_int_equal(place.error, ENOENT);
-    fetch_place_close(&place);
+    assert_false(fetch_output_open(&output, link_name, false));
+    assert_int_equal(output.error, ENOENT);
+    fetch_output_close(&output);
     free(link_name);
-    assert_false(fetch_place_open(&place, in_directory("no/such"), false));
-    assert_int_equal(place.error, ENOENT);
-    fetch_place_close(&place);
+    assert_false(fetch_output_open(&output, in_directory("no/such"), false));
+    assert_int_equal(output.error, ENOENT);
+    fetch_output_close(&output);
 }
 
-static void a_device_is_written_to_and_not_replaced(void **state)
+static void device_is_written_directly(void **state)
 {
-    struct fetch_place place;
-    assert_true(fetch_place_open(&place, "/dev/full", false));
-    assert_int_equal(place.kind, FETCH_TO_DEVICE);
-    assert_false(fetch_place_can_rewind(&place));
-    assert_false(fetch_place_rewind(&place));
-    assert_false(fetch_place_write(&place, "x", 1));
-    assert_int_equal(place.error, ENOSPC);
-    assert_false(fetch_place_keep(&place));
-    fetch_place_close(&place);
+    struct fetch_output output;
+    assert_true(fetch_output_open(&output, "/dev/full", false));
+    assert_int_equal(output.kind, FETCH_OUTPUT_DEVICE);
+    assert_false(fetch_output_can_rewind(&output));
+    assert_false(fetch_output_rewind(&output));
+    assert_false(fetch_output_write(&output, "x", 1));
+    assert_int_equal(output.error, ENOSPC);
+    assert_false(fetch_output_commit(&output));
+    fetch_output_close(&output);
 }
 
 /* stdout is a file for a while. */
-static void pour_into(struct fetch_place *place, const char *name)
+static void copy_spool_to(struct fetch_output *output, const char *name)
 {
     fflush(stdout);
     int saved = dup(STDOUT_FILENO), fd = open(in_directory(name), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     dup2(fd, STDOUT_FILENO);
-    bool poured = fetch_place_pour(place);
+    bool copied = fetch_output_copy_spool(output);
     dup2(saved, STDOUT_FILENO);
     close(saved);
     close(fd);
-    assert_true(poured);
+    assert_true(copied);
 }
 
-static void what_waits_for_its_turn_comes_out_whole_however_long(void **state)
+static void spool_is_copied_completely_at_any_length(void **state)
 {
     static const size_t lengths[] = {0, 1, FETCH_SPOOL_MEMORY, FETCH_SPOOL_MEMORY + 1, 5 * FETCH_SPOOL_MEMORY + 7};
     static char bytes[FETCH_SPOOL_MEMORY];
-    struct fetch_place place;
+    struct fetch_output output;
     struct stat st;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-        assert_true(fetch_place_open(&place, NULL, false));
-        assert_true(fetch_place_write(&place, "taken back", 10));
-        assert_true(fetch_place_rewind(&place));
+        assert_true(fetch_output_open(&output, NULL, false));
+        assert_true(fetch_output_write(&output, "taken back", 10));
+        assert_true(fetch_output_rewind(&output));
         for (size_t left = lengths[i], n; left > 0; left -= n) {
             n = left < 1000 ? left : 1000;
-            assert_true(fetch_place_write(&place, bytes, n));
+            assert_true(fetch_output_write(&output, bytes, n));
         }
-        assert_int_equal(place.fd >= 0, lengths[i] > FETCH_SPOOL_MEMORY);
-        assert_true(fetch_place_keep(&place));
-        pour_into(&place, "poured");
-        fetch_place_close(&place);
+        assert_int_equal(output.fd >= 0, lengths[i] > FETCH_SPOOL_MEMORY);
+        assert_true(fetch_output_commit(&output));
+        copy_spool_to(&output, "poured");
+        fetch_output_close(&output);
         assert_int_equal(stat(in_directory("poured"), &st), 0);
         assert_int_equal(st.st_size, lengths[i]);
     }
@@ -207,14 +207,14 @@ static void what_waits_for_its_turn_comes_out_whole_however_long(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_file_has_its_name_only_when_it_is_kept, clean),
-        cmocka_unit_test_setup(what_is_not_kept_leaves_the_old_file_and_nothing_else, clean),
-        cmocka_unit_test_setup(what_was_rewound_is_gone, clean),
-        cmocka_unit_test_setup(a_private_file_stays_private, clean),
-        cmocka_unit_test_setup(a_name_of_the_longest_length_is_taken, clean),
-        cmocka_unit_test_setup(directories_and_links_to_nowhere_are_refused, clean),
-        cmocka_unit_test_setup(a_device_is_written_to_and_not_replaced, clean),
-        cmocka_unit_test_setup(what_waits_for_its_turn_comes_out_whole_however_long, clean),
+        cmocka_unit_test_setup(file_gets_its_name_only_on_commit, clean),
+        cmocka_unit_test_setup(uncommitted_output_leaves_old_file_and_no_temporary, clean),
+        cmocka_unit_test_setup(rewind_discards_earlier_bytes, clean),
+        cmocka_unit_test_setup(replaced_file_keeps_its_mode, clean),
+        cmocka_unit_test_setup(longest_file_name_is_accepted, clean),
+        cmocka_unit_test_setup(directories_and_dangling_links_are_rejected, clean),
+        cmocka_unit_test_setup(device_is_written_directly, clean),
+        cmocka_unit_test_setup(spool_is_copied_completely_at_any_length, clean),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }

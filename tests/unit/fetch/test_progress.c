@@ -12,36 +12,36 @@
 static const char *line_of(const struct fetch_progress *p, size_t columns)
 {
     static char text[FETCH_PROGRESS_SIZE];
-    struct fetch_progress_look look = {.attempts_max = 4, .columns = columns, .bar = "##", .bar_columns = 4};
-    fetch_progress_line(p, &look, text, sizeof text);
+    struct fetch_progress_look layout = {.attempts_max = 4, .columns = columns, .bar = "##", .bar_columns = 4};
+    fetch_progress_line(p, &layout, text, sizeof text);
     return text;
 }
 
-static void one_job_tells_its_attempt_or_its_wait(void **state)
+static void single_job_shows_attempt_or_wait(void **state)
 {
-    struct fetch_job job = {.state = FETCH_RUNS, .attempt = 1};
+    struct fetch_job job = {.state = FETCH_JOB_RUNNING, .attempt = 1};
     struct fetch_progress p = {0};
     fetch_progress_look(&p, &job, 1, 5 * BIDE_S);
     assert_string_equal(line_of(&p, 80), "0 B  0 B/s");
     job.attempt = 2;
     assert_string_equal(line_of(&p, 80), "attempt 2  0 B  0 B/s");
-    job.state = FETCH_WAITS;
+    job.state = FETCH_JOB_WAITING;
     job.wake_ns = 7 * BIDE_S;
     assert_string_equal(line_of(&p, 80), "attempt 3 of 4 in 2s  0 B  0 B/s");
 }
 
-static void several_jobs_are_counted(void **state)
+static void several_jobs_are_counted_by_state(void **state)
 {
     struct fetch_job jobs[] = {
-        {.state = FETCH_OVER}, {.state = FETCH_OVER, .exit_status = 22}, {.state = FETCH_WAITS}, {0}};
+        {.state = FETCH_JOB_ENDED}, {.state = FETCH_JOB_ENDED, .exit_status = 22}, {.state = FETCH_JOB_WAITING}, {0}};
     struct fetch_progress p = {0};
     fetch_progress_look(&p, jobs, 4, BIDE_S);
     assert_string_equal(line_of(&p, 80), "2 of 4 done, 1 failed, 1 waiting  0 B  0 B/s");
 }
 
-static void the_rate_follows_and_says_how_long_it_will_take(void **state)
+static void rate_is_smoothed_and_gives_remaining_time(void **state)
 {
-    struct fetch_job job = {.state = FETCH_RUNS, .total = 100000};
+    struct fetch_job job = {.state = FETCH_JOB_RUNNING, .total = 100000};
     struct fetch_progress p = {0};
     fetch_progress_look(&p, &job, 1, BIDE_S);
     assert_string_equal(line_of(&p, 80), "  0% ##    0 B  0 B/s");
@@ -50,9 +50,9 @@ static void the_rate_follows_and_says_how_long_it_will_take(void **state)
     assert_string_equal(line_of(&p, 80), " 20% ##    20.0 kB of 100 kB  2.5 kB/s  32s left");
 }
 
-static void a_total_is_known_when_all_are(void **state)
+static void total_is_known_only_if_all_lengths_are(void **state)
 {
-    struct fetch_job jobs[] = {{.state = FETCH_OVER, .bytes = 10}, {.state = FETCH_RUNS, .total = 30}};
+    struct fetch_job jobs[] = {{.state = FETCH_JOB_ENDED, .bytes = 10}, {.state = FETCH_JOB_RUNNING, .total = 30}};
     struct fetch_progress p = {0};
     fetch_progress_look(&p, jobs, 2, BIDE_S);
     assert_non_null(strstr(line_of(&p, 80), " 25%"));
@@ -61,7 +61,7 @@ static void a_total_is_known_when_all_are(void **state)
     assert_null(strchr(line_of(&p, 80), '%'));
 }
 
-static void a_line_fits_by_leaving_out_what_matters_least(void **state)
+static void line_fits_by_dropping_least_important_part(void **state)
 {
     static const char *const lines[] = {
         "1 of 2 done, 0 failed, 1 waiting   25% ##    10 B of 40 B  1 B/s  30s left",
@@ -74,7 +74,7 @@ static void a_line_fits_by_leaving_out_what_matters_least(void **state)
         "1 of 2 done   25%",
         "1 of 2 done",
     };
-    struct fetch_job jobs[] = {{.state = FETCH_OVER, .bytes = 10}, {.state = FETCH_WAITS, .total = 30}};
+    struct fetch_job jobs[] = {{.state = FETCH_JOB_ENDED, .bytes = 10}, {.state = FETCH_JOB_WAITING, .total = 30}};
     struct fetch_progress p = {0};
     fetch_progress_look(&p, jobs, 2, BIDE_S);
     p.rate = 1;
@@ -85,20 +85,21 @@ static void a_line_fits_by_leaving_out_what_matters_least(void **state)
     }
 }
 
-static void a_bar_is_as_wide_as_it_looks(void **state)
+static void bar_width_counts_characters_not_bytes(void **state)
 {
-    struct fetch_job job = {.state = FETCH_RUNS, .bytes = 1, .total = 2};
+    struct fetch_job job = {.state = FETCH_JOB_RUNNING, .bytes = 1, .total = 2};
     struct fetch_progress p = {0};
     char text[FETCH_PROGRESS_SIZE];
-    struct fetch_progress_look look = {.columns = 21, .bar = "██", .bar_columns = 4};
+    struct fetch_progress_look layout = {.columns = 21, .bar = "██", .bar_columns = 4};
     fetch_progress_look(&p, &job, 1, BIDE_S);
-    fetch_progress_line(&p, &look, text, sizeof text);
+    fetch_progress_line(&p, &layout, text, sizeof text);
     assert_string_equal(text, " 50% ██    1 B  0 B/s");
 }
 
-static void lengths_that_cannot_be_are_no_trouble(void **state)
+static void impossible_lengths_are_harmless(void **state)
 {
-    struct fetch_job jobs[] = {{.state = FETCH_RUNS, .total = UINT64_MAX}, {.state = FETCH_RUNS, .total = UINT64_MAX}};
+    struct fetch_job jobs[] = {{.state = FETCH_JOB_RUNNING, .total = UINT64_MAX},
+                               {.state = FETCH_JOB_RUNNING, .total = UINT64_MAX}};
     struct fetch_progress p = {0};
     fetch_progress_look(&p, jobs, 2, BIDE_S);
     jobs[0].bytes = 8;
@@ -118,13 +119,13 @@ static void lengths_that_cannot_be_are_no_trouble(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_job_tells_its_attempt_or_its_wait),
-        cmocka_unit_test(several_jobs_are_counted),
-        cmocka_unit_test(the_rate_follows_and_says_how_long_it_will_take),
-        cmocka_unit_test(a_total_is_known_when_all_are),
-        cmocka_unit_test(a_line_fits_by_leaving_out_what_matters_least),
-        cmocka_unit_test(a_bar_is_as_wide_as_it_looks),
-        cmocka_unit_test(lengths_that_cannot_be_are_no_trouble),
+        cmocka_unit_test(single_job_shows_attempt_or_wait),
+        cmocka_unit_test(several_jobs_are_counted_by_state),
+        cmocka_unit_test(rate_is_smoothed_and_gives_remaining_time),
+        cmocka_unit_test(total_is_known_only_if_all_lengths_are),
+        cmocka_unit_test(line_fits_by_dropping_least_important_part),
+        cmocka_unit_test(bar_width_counts_characters_not_bytes),
+        cmocka_unit_test(impossible_lengths_are_harmless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

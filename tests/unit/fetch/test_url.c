@@ -10,17 +10,17 @@
 
 #include <cmocka.h>
 
-static void shows(const char *url, const char *want)
+static void assert_display(const char *url, const char *want)
 {
-    char *shown = fetch_url_shown(url);
-    assert_non_null(shown);
-    assert_string_equal(shown, want);
-    free(shown);
+    char *display = fetch_url_display(url);
+    assert_non_null(display);
+    assert_string_equal(display, want);
+    free(display);
 }
 
-static void names(const char *url, const char *want)
+static void assert_file_name(const char *url, const char *want)
 {
-    char *name = fetch_url_name(url);
+    char *name = fetch_url_file_name(url);
     if (want == NULL)
         assert_null(name);
     else
@@ -28,7 +28,7 @@ static void names(const char *url, const char *want)
     free(name);
 }
 
-static void masks(const char *url, const char *want)
+static void assert_masked(const char *url, const char *want)
 {
     char *copy = strdup(url);
     fetch_url_mask(copy);
@@ -36,7 +36,7 @@ static void masks(const char *url, const char *want)
     free(copy);
 }
 
-static void only_http_and_https_are_urls(void **state)
+static void only_http_and_https_urls_are_accepted(void **state)
 {
     assert_null(fetch_url_check("http://host"));
     assert_null(fetch_url_check("https://user:pass@host:8443/path?query#fragment"));
@@ -51,56 +51,56 @@ static void only_http_and_https_are_urls(void **state)
     assert_non_null(fetch_url_check(""));
 }
 
-static void what_is_shown_has_neither_user_nor_query_nor_fragment(void **state)
+static void display_url_has_no_user_query_or_fragment(void **state)
 {
-    shows("https://user:secret@host:8443/a/b?token=secret#secret", "https://host:8443/a/b");
-    shows("http://user@host", "http://host/");
-    shows("http://[::1]:81/x?y", "http://[::1]:81/x");
+    assert_display("https://user:secret@host:8443/a/b?token=secret#secret", "https://host:8443/a/b");
+    assert_display("http://user@host", "http://host/");
+    assert_display("http://[::1]:81/x?y", "http://[::1]:81/x");
 }
 
-static void what_is_shown_cannot_write_to_a_terminal(void **state)
+static void display_url_escapes_terminal_controls(void **state)
 {
-    shows("http://host/\xc3\xa9\x9b"
-          "31m",
-          "http://host/%C3%A9%9B31m");
+    assert_display("http://host/\xc3\xa9\x9b"
+                   "31m",
+                   "http://host/%C3%A9%9B31m");
 }
 
-static void a_file_is_named_as_the_end_of_the_path_and_cannot_leave_its_directory(void **state)
+static void file_name_is_last_path_segment_and_stays_in_directory(void **state)
 {
-    names("http://host/dir/name.txt?query=/other#/third", "name.txt");
-    names("http://host/dir/%2e%2e%2fetc", "%2e%2e%2fetc");
-    names("http://host/", NULL);
-    names("http://host", NULL);
-    names("http://host/dir/", NULL);
-    names("http://host/dir/..", NULL);
-    names("http://host/.", NULL);
+    assert_file_name("http://host/dir/name.txt?query=/other#/third", "name.txt");
+    assert_file_name("http://host/dir/%2e%2e%2fetc", "%2e%2e%2fetc");
+    assert_file_name("http://host/", NULL);
+    assert_file_name("http://host", NULL);
+    assert_file_name("http://host/dir/", NULL);
+    assert_file_name("http://host/dir/..", NULL);
+    assert_file_name("http://host/.", NULL);
 }
 
-static void an_argument_loses_user_password_and_query(void **state)
+static void mask_hides_user_password_and_query(void **state)
 {
-    masks("http://u:p@host/path?a=b", "http://***@host/path?***");
-    masks("http://a@b@host/", "http://***@host/");
-    masks("http://host/@path?q", "http://host/@path?*");
-    masks("http:///u@host/", "http:///*@host/");
-    masks("u:p@host", "***@host");
-    masks("http://host/path", "http://host/path");
-    masks("", "");
+    assert_masked("http://u:p@host/path?a=b", "http://***@host/path?***");
+    assert_masked("http://a@b@host/", "http://***@host/");
+    assert_masked("http://host/@path?q", "http://host/@path?*");
+    assert_masked("http:///u@host/", "http:///*@host/");
+    assert_masked("u:p@host", "***@host");
+    assert_masked("http://host/path", "http://host/path");
+    assert_masked("", "");
 }
 
-static void a_password_with_a_slash_is_hidden_though_it_makes_no_url(void **state)
+static void mask_hides_password_with_slash_in_invalid_url(void **state)
 {
-    masks("http://u:p/w@host/path", "http://*****@host/path");
-    masks("http://u:p#w@host/", "http://*****@host/");
-    masks("http://u:p?w@host/@x", "http://***********@x");
-    masks("u:p/w@host", "*****@host");
+    assert_masked("http://u:p/w@host/path", "http://*****@host/path");
+    assert_masked("http://u:p#w@host/", "http://*****@host/");
+    assert_masked("http://u:p?w@host/@x", "http://***********@x");
+    assert_masked("u:p/w@host", "*****@host");
 }
 
-static void a_query_that_makes_no_url_is_refused(void **state)
+static void query_that_makes_url_invalid_is_rejected(void **state)
 {
     assert_null(fetch_url_with_query("http://host/path", "a=b c"));
 }
 
-static void a_query_is_added_to_the_one_there_is(void **state)
+static void query_is_appended_to_existing_query(void **state)
 {
     char *url = fetch_url_with_query("http://host/path?a=1#part", "b=2&c=3");
     assert_string_equal(url, "http://host/path?a=1&b=2&c=3#part");
@@ -113,14 +113,14 @@ static void a_query_is_added_to_the_one_there_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_http_and_https_are_urls),
-        cmocka_unit_test(what_is_shown_has_neither_user_nor_query_nor_fragment),
-        cmocka_unit_test(what_is_shown_cannot_write_to_a_terminal),
-        cmocka_unit_test(a_file_is_named_as_the_end_of_the_path_and_cannot_leave_its_directory),
-        cmocka_unit_test(an_argument_loses_user_password_and_query),
-        cmocka_unit_test(a_password_with_a_slash_is_hidden_though_it_makes_no_url),
-        cmocka_unit_test(a_query_that_makes_no_url_is_refused),
-        cmocka_unit_test(a_query_is_added_to_the_one_there_is),
+        cmocka_unit_test(only_http_and_https_urls_are_accepted),
+        cmocka_unit_test(display_url_has_no_user_query_or_fragment),
+        cmocka_unit_test(display_url_escapes_terminal_controls),
+        cmocka_unit_test(file_name_is_last_path_segment_and_stays_in_directory),
+        cmocka_unit_test(mask_hides_user_password_and_query),
+        cmocka_unit_test(mask_hides_password_with_slash_in_invalid_url),
+        cmocka_unit_test(query_that_makes_url_invalid_is_rejected),
+        cmocka_unit_test(query_is_appended_to_existing_query),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static unsigned events;
 static char *const must_not_run[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){"kill -KILL $PPID"}, NULL};
 static char *const runs[] = {(char[]){"true"}, NULL};
 
-static void listen(void *context, const struct run_event *event)
+static void record_event(void *context, const struct run_event *event)
 {
     (void)context;
     last = *event;
@@ -36,52 +36,52 @@ static struct run_config config_of(char *const *command)
     bide_target_config_init(&gates, BIDE_PRESET_SERVICE);
     assert_int_equal(bide_target_init(&target, &gates, bide_now(), NULL), BIDE_OK);
     return (struct run_config){
-        .policy = &policy, .target = &target, .command = command, .grace_ns = BIDE_S, .event = listen};
+        .policy = &policy, .target = &target, .command = command, .grace_ns = BIDE_S, .event = record_event};
 }
 
-static void a_breaker_that_is_open_runs_nothing_and_exits_75(void **state)
+static void open_breaker_runs_nothing_and_exits_75(void **state)
 {
     struct run_config config = config_of(must_not_run);
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
     assert_int_equal(run_command(&config), RUN_EXIT_REFUSED);
     assert_int_equal(events, 1);
-    assert_int_equal(last.action, RUN_GAVE_UP);
-    assert_null(last.ending);
+    assert_int_equal(last.kind, RUN_GAVE_UP);
+    assert_null(last.result);
 }
 
-static void the_fallback_runs_though_nothing_else_did(void **state)
+static void fallback_runs_after_refused_first_attempt(void **state)
 {
     struct run_config config = config_of(must_not_run);
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
     config.fallback = "test $BIDE_REASON = breaker_open && exit $((BIDE_STATUS + 1))";
     assert_int_equal(run_command(&config), RUN_EXIT_REFUSED + 1);
-    assert_int_equal(last.action, RUN_FELL_BACK);
+    assert_int_equal(last.kind, RUN_FALLBACK_ENDED);
 }
 
-static void a_breaker_that_is_closed_lets_it_run(void **state)
+static void closed_breaker_lets_command_run(void **state)
 {
     struct run_config config = config_of(runs);
     assert_int_equal(run_command(&config), 0);
-    assert_int_equal(last.action, RUN_SUCCEEDED);
+    assert_int_equal(last.kind, RUN_SUCCEEDED);
     assert_int_equal(events, 3);
 }
 
-static void a_deadline_that_has_passed_runs_nothing_and_exits_124(void **state)
+static void passed_deadline_runs_nothing_and_exits_124(void **state)
 {
     struct run_config config = config_of(must_not_run);
     setenv("BIDE_DEADLINE_MS", "0", 1);
-    assert_int_equal(run_command(&config), RUN_EXIT_TIME);
+    assert_int_equal(run_command(&config), RUN_EXIT_TIMEOUT);
     unsetenv("BIDE_DEADLINE_MS");
-    assert_int_equal(last.action, RUN_GAVE_UP);
+    assert_int_equal(last.kind, RUN_GAVE_UP);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_breaker_that_is_open_runs_nothing_and_exits_75),
-        cmocka_unit_test(the_fallback_runs_though_nothing_else_did),
-        cmocka_unit_test(a_breaker_that_is_closed_lets_it_run),
-        cmocka_unit_test(a_deadline_that_has_passed_runs_nothing_and_exits_124),
+        cmocka_unit_test(open_breaker_runs_nothing_and_exits_75),
+        cmocka_unit_test(fallback_runs_after_refused_first_attempt),
+        cmocka_unit_test(closed_breaker_lets_command_run),
+        cmocka_unit_test(passed_deadline_runs_nothing_and_exits_124),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 static struct run_lines lines;
 static struct run_patterns patterns;
 
-static void look_for(const char *pattern)
+static void search_for(const char *pattern)
 {
     memset(&lines, 0, sizeof lines);
     run_patterns_free(&patterns);
@@ -29,7 +29,7 @@ static void add(const char *text)
 
 static int64_t hint_of(const char *text)
 {
-    look_for(NULL);
+    search_for(NULL);
     add(text);
     run_lines_end(&lines);
     return lines.hint.kind == BIDE_HINT_WAIT ? lines.hint.wait_ns : -1;
@@ -37,48 +37,48 @@ static int64_t hint_of(const char *text)
 
 /* ---- patterns ---- */
 
-static void a_pattern_is_found_in_any_line_however_the_bytes_come(void **state)
+static void pattern_is_found_however_output_is_split(void **state)
 {
     static const char text[] = "first\nsecond: connection reset by peer\r\nthird";
     for (size_t piece = 1; piece <= sizeof text; piece++) {
-        look_for("^second.*peer$");
+        search_for("^second.*peer$");
         for (size_t at = 0; at < strlen(text); at += piece)
             run_lines_add(&lines, text + at, at + piece < strlen(text) ? piece : strlen(text) - at);
         assert_string_equal(lines.matched, "^second.*peer$");
     }
 }
 
-static void a_line_without_its_newline_is_looked_at_in_the_end(void **state)
+static void incomplete_last_line_is_searched_at_the_end(void **state)
 {
-    look_for("no newline$");
+    search_for("no newline$");
     add("there is no newline");
     assert_null(lines.matched);
     run_lines_end(&lines);
     assert_non_null(lines.matched);
 }
 
-static void a_pattern_does_not_reach_over_lines(void **state)
+static void pattern_does_not_match_across_lines(void **state)
 {
-    look_for("one.*two");
+    search_for("one.*two");
     add("one\ntwo\n");
     run_lines_end(&lines);
     assert_null(lines.matched);
 }
 
-static void a_line_may_hold_nul_bytes(void **state)
+static void line_may_contain_nul_bytes(void **state)
 {
-    look_for("needle");
+    search_for("needle");
     run_lines_add(&lines, "a\0needle\n", 9);
     assert_non_null(lines.matched);
 }
 
 /* The piece before it, then the needle across the border of pieces, then the rest, all of one line. */
-static void a_match_in_a_very_long_line_is_found_wherever_it_lies(void **state)
+static void match_in_overlong_line_is_found_at_any_position(void **state)
 {
     static char filler[3 * RUN_LINE_MAX];
     memset(filler, 'x', sizeof filler);
     for (size_t before = RUN_LINE_MAX - 8; before < RUN_LINE_MAX + 8; before++) {
-        look_for("needle");
+        search_for("needle");
         run_lines_add(&lines, filler, before);
         add("needle");
         run_lines_add(&lines, filler, sizeof filler);
@@ -87,12 +87,12 @@ static void a_match_in_a_very_long_line_is_found_wherever_it_lies(void **state)
     }
 }
 
-static void anchors_mean_the_ends_of_a_line_not_of_a_piece(void **state)
+static void anchors_match_ends_of_line_not_of_part(void **state)
 {
     static char filler[4 * RUN_LINE_MAX];
     memset(filler, 'x', sizeof filler);
     for (int at_end = 0; at_end < 2; at_end++) {
-        look_for(at_end ? "xyyyy$" : "^y");
+        search_for(at_end ? "xyyyy$" : "^y");
         add(at_end ? "" : "z");
         run_lines_add(&lines, filler, sizeof filler);
         assert_null(lines.matched);
@@ -104,14 +104,14 @@ static void anchors_mean_the_ends_of_a_line_not_of_a_piece(void **state)
     }
 }
 
-static void a_bad_pattern_is_told_with_what_is_wrong(void **state)
+static void invalid_pattern_is_reported_with_regex_error(void **state)
 {
     struct run_patterns none = {.count = 0};
     assert_non_null(strstr(run_patterns_add(&none, "a(b"), "Unmatched"));
     assert_int_equal(none.count, 0);
 }
 
-static void more_patterns_than_there_is_room_for_are_refused(void **state)
+static void too_many_patterns_are_rejected(void **state)
 {
     struct run_patterns many = {.count = 0};
     for (unsigned i = 0; i < RUN_PATTERNS_MAX; i++)
@@ -121,9 +121,9 @@ static void more_patterns_than_there_is_room_for_are_refused(void **state)
     assert_int_equal(many.count, 0);
 }
 
-static void a_new_attempt_begins_with_nothing_seen(void **state)
+static void reset_discards_match_hint_and_partial_line(void **state)
 {
-    look_for("x");
+    search_for("x");
     add("x\nretry-after: 5\nhalf a li");
     run_lines_reset(&lines);
     assert_null(lines.matched);
@@ -135,7 +135,7 @@ static void a_new_attempt_begins_with_nothing_seen(void **state)
 
 /* ---- hints ---- */
 
-static void a_hint_is_a_line_of_its_own_in_any_case(void **state)
+static void hint_is_a_whole_line_in_any_case(void **state)
 {
     assert_int_equal(hint_of("retry-after: 5\n"), 5 * BIDE_S);
     assert_int_equal(hint_of("starting\nRetry-After:7\r\nmore\n"), 7 * BIDE_S);
@@ -145,13 +145,13 @@ static void a_hint_is_a_line_of_its_own_in_any_case(void **state)
     assert_int_equal(hint_of("5\n"), -1);
 }
 
-static void of_several_hints_the_longest_counts(void **state)
+static void longest_hint_counts(void **state)
 {
     assert_int_equal(hint_of("retry-after: 5\nretry-after: 9\nretry-after: 1\n"), 9 * BIDE_S);
     assert_int_equal(hint_of("retry-after: 1\nretry-after-ms: 1500\n"), 1500 * BIDE_MS);
 }
 
-static void hostile_hints_are_read_as_a_header_is(void **state)
+static void malformed_hints_are_parsed_like_header_fields(void **state)
 {
     assert_int_equal(hint_of("retry-after: -1\n"), -1);
     assert_int_equal(hint_of("retry-after: +5\n"), -1);
@@ -164,18 +164,18 @@ static void hostile_hints_are_read_as_a_header_is(void **state)
     assert_int_equal(hint_of("retry-after: Sun, 06 Nov 1994 08:49:37 GMT\n"), 0);
 }
 
-static void where_hints_have_a_place_of_their_own_a_bare_number_is_one(void **state)
+static void bare_number_is_a_hint_on_the_hint_descriptor(void **state)
 {
-    look_for(NULL);
+    search_for(NULL);
     lines.bare = true;
     add("3");
     run_lines_end(&lines);
     assert_int_equal(lines.hint.wait_ns, 3 * BIDE_S);
 }
 
-static void nobody_asks_for_time_where_hints_are_not_heard(void **state)
+static void hints_are_ignored_when_disabled(void **state)
 {
-    look_for("x");
+    search_for("x");
     lines.hints = false;
     add("retry-after: 5\n");
     assert_int_equal(lines.hint.kind, BIDE_HINT_NONE);
@@ -184,20 +184,20 @@ static void nobody_asks_for_time_where_hints_are_not_heard(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pattern_is_found_in_any_line_however_the_bytes_come),
-        cmocka_unit_test(a_line_without_its_newline_is_looked_at_in_the_end),
-        cmocka_unit_test(a_pattern_does_not_reach_over_lines),
-        cmocka_unit_test(a_line_may_hold_nul_bytes),
-        cmocka_unit_test(a_match_in_a_very_long_line_is_found_wherever_it_lies),
-        cmocka_unit_test(anchors_mean_the_ends_of_a_line_not_of_a_piece),
-        cmocka_unit_test(a_bad_pattern_is_told_with_what_is_wrong),
-        cmocka_unit_test(more_patterns_than_there_is_room_for_are_refused),
-        cmocka_unit_test(a_new_attempt_begins_with_nothing_seen),
-        cmocka_unit_test(a_hint_is_a_line_of_its_own_in_any_case),
-        cmocka_unit_test(of_several_hints_the_longest_counts),
-        cmocka_unit_test(hostile_hints_are_read_as_a_header_is),
-        cmocka_unit_test(where_hints_have_a_place_of_their_own_a_bare_number_is_one),
-        cmocka_unit_test(nobody_asks_for_time_where_hints_are_not_heard),
+        cmocka_unit_test(pattern_is_found_however_output_is_split),
+        cmocka_unit_test(incomplete_last_line_is_searched_at_the_end),
+        cmocka_unit_test(pattern_does_not_match_across_lines),
+        cmocka_unit_test(line_may_contain_nul_bytes),
+        cmocka_unit_test(match_in_overlong_line_is_found_at_any_position),
+        cmocka_unit_test(anchors_match_ends_of_line_not_of_part),
+        cmocka_unit_test(invalid_pattern_is_reported_with_regex_error),
+        cmocka_unit_test(too_many_patterns_are_rejected),
+        cmocka_unit_test(reset_discards_match_hint_and_partial_line),
+        cmocka_unit_test(hint_is_a_whole_line_in_any_case),
+        cmocka_unit_test(longest_hint_counts),
+        cmocka_unit_test(malformed_hints_are_parsed_like_header_fields),
+        cmocka_unit_test(bare_number_is_a_hint_on_the_hint_descriptor),
+        cmocka_unit_test(hints_are_ignored_when_disabled),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     run_patterns_free(&patterns);

@@ -16,7 +16,7 @@
 static char block[100000];
 
 /* Bytes that tell where they lie. */
-static void fill(int64_t offset)
+static void fill_block(int64_t offset)
 {
     for (size_t i = 0; i < sizeof block; i++)
         block[i] = (char)((offset + (int64_t)i) * 2654435761u >> 13);
@@ -25,7 +25,7 @@ static void fill(int64_t offset)
 static void add_blocks(struct run_spool *spool, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        fill(spool->size);
+        fill_block(spool->size);
         assert_true(run_spool_add(spool, block, sizeof block));
     }
 }
@@ -43,17 +43,17 @@ static void assert_holds(const struct run_spool *spool, int64_t offset)
     }
 }
 
-static void a_few_bytes_stay_in_memory(void **state)
+static void small_spool_stays_in_memory(void **state)
 {
     struct run_spool spool = {0};
     add_blocks(&spool, 10);
     assert_int_equal(spool.fd_plus_one, 0);
     for (int64_t offset = 0; offset <= spool.size; offset += 4999)
         assert_holds(&spool, offset);
-    run_spool_empty(&spool);
+    run_spool_clear(&spool);
 }
 
-static void more_bytes_go_to_a_file_and_none_is_lost_on_the_way(void **state)
+static void large_spool_moves_to_file_without_loss(void **state)
 {
     struct run_spool spool = {0};
     add_blocks(&spool, 31);
@@ -62,22 +62,22 @@ static void more_bytes_go_to_a_file_and_none_is_lost_on_the_way(void **state)
     for (int64_t offset = 0; offset <= spool.size; offset += 4999)
         assert_holds(&spool, offset);
     assert_holds(&spool, spool.size);
-    run_spool_empty(&spool);
+    run_spool_clear(&spool);
 }
 
-static void an_emptied_spool_begins_anew(void **state)
+static void cleared_spool_can_be_reused(void **state)
 {
     struct run_spool spool = {0};
     add_blocks(&spool, 31);
-    run_spool_empty(&spool);
+    run_spool_clear(&spool);
     assert_int_equal(spool.size, 0);
     add_blocks(&spool, 1);
     assert_holds(&spool, 0);
-    run_spool_empty(&spool);
-    run_spool_empty(&spool);
+    run_spool_clear(&spool);
+    run_spool_clear(&spool);
 }
 
-static void a_disk_without_room_is_told_and_what_was_kept_stays(void **state)
+static void full_disk_is_reported_and_earlier_bytes_stay(void **state)
 {
     struct rlimit limit = {.rlim_cur = 1500000, .rlim_max = RLIM_INFINITY}, before;
     struct run_spool spool = {0};
@@ -86,7 +86,7 @@ static void a_disk_without_room_is_told_and_what_was_kept_stays(void **state)
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
     add_blocks(&spool, 14);
-    fill(spool.size);
+    fill_block(spool.size);
     assert_true(run_spool_add(&spool, block, sizeof block));
     bool added = run_spool_add(&spool, block, sizeof block);
     int error = errno;
@@ -95,10 +95,10 @@ static void a_disk_without_room_is_told_and_what_was_kept_stays(void **state)
     assert_int_equal(error, EFBIG);
     assert_int_equal(spool.size, 1500000);
     assert_holds(&spool, 1400000);
-    run_spool_empty(&spool);
+    run_spool_clear(&spool);
 }
 
-static void a_directory_that_is_not_there_is_told(void **state)
+static void missing_tmpdir_is_reported(void **state)
 {
     struct run_spool spool = {0};
     const char *before = getenv("TMPDIR");
@@ -113,17 +113,15 @@ static void a_directory_that_is_not_there_is_told(void **state)
     else
         unsetenv("TMPDIR");
     free(kept);
-    run_spool_empty(&spool);
+    run_spool_clear(&spool);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_few_bytes_stay_in_memory),
-        cmocka_unit_test(more_bytes_go_to_a_file_and_none_is_lost_on_the_way),
-        cmocka_unit_test(an_emptied_spool_begins_anew),
-        cmocka_unit_test(a_disk_without_room_is_told_and_what_was_kept_stays),
-        cmocka_unit_test(a_directory_that_is_not_there_is_told),
+        cmocka_unit_test(small_spool_stays_in_memory), cmocka_unit_test(large_spool_moves_to_file_without_loss),
+        cmocka_unit_test(cleared_spool_can_be_reused), cmocka_unit_test(full_disk_is_reported_and_earlier_bytes_stay),
+        cmocka_unit_test(missing_tmpdir_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
