@@ -364,9 +364,9 @@ static int verb_reset(const struct settings *s, char **operands)
     const char *name = operands[0];
     if (!budget_open(&shared_target, name, s->directory, &problem))
         return report_unusable(s, name, &problem);
-    budget_snapshot(&before, shared_target.target, name, bide_now());
+    budget_snapshot_take(&before, shared_target.target, name, bide_now());
     budget_reset(shared_target.target, bide_now());
-    budget_snapshot(&after, shared_target.target, name, bide_now());
+    budget_snapshot_take(&after, shared_target.target, name, bide_now());
     bide_shared_close(&shared_target);
     print_change(name, &before, &after);
     if (after.config.budget.kind == BIDE_BUDGET_WINDOW)
@@ -421,12 +421,12 @@ static int verb_set(const struct settings *s, char **operands)
     int status = CLI_EXIT_BIDE_FAILED;
     if (!budget_open(&shared_target, name, s->directory, &problem))
         return report_unusable(s, name, &problem);
-    budget_snapshot(&before, shared_target.target, name, bide_now());
+    budget_snapshot_take(&before, shared_target.target, name, bide_now());
     budget_change_begin(&change, &before);
     if (!changes_read(&change, operands + 1) || !config_apply(s, name, &change))
         goto out;
     budget_change_apply(&change, shared_target.target, bide_now());
-    budget_snapshot(&after, shared_target.target, name, bide_now());
+    budget_snapshot_take(&after, shared_target.target, name, bide_now());
     print_change(name, &before, &after);
     status = finish_output(EXIT_SUCCESS);
 out:

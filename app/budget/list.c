@@ -71,7 +71,7 @@ static void entry_read(struct budget_entry *entry, const char *directory)
     if (entry->problem.reason != BIDE_SHARED_REASON_NOTHING ||
         !budget_open(&shared_target, entry->name, directory, &entry->problem))
         return;
-    budget_snapshot(&entry->snapshot, shared_target.target, entry->name, bide_now());
+    budget_snapshot_take(&entry->snapshot, shared_target.target, entry->name, bide_now());
     entry->snapshot.file =
         budget_mapping_path(entry->file, sizeof entry->file, shared_target.target) ? entry->file : NULL;
     entry->is_open = true;

@@ -53,8 +53,8 @@ static int64_t time_left(int64_t until_ns, int64_t now_ns)
     return until_ns > now_ns ? until_ns - now_ns : 0;
 }
 
-void budget_snapshot(struct budget_snapshot *snapshot, const struct bide_target *target, const char *name,
-                     int64_t now_ns)
+void budget_snapshot_take(struct budget_snapshot *snapshot, const struct bide_target *target, const char *name,
+                          int64_t now_ns)
 {
     static const uint32_t permille[BUDGET_QUANTILES] = {500, 950, 990};
     *snapshot =

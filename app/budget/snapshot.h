@@ -32,8 +32,8 @@ struct budget_snapshot {
     uint64_t refused_all;
 };
 
-void budget_snapshot(struct budget_snapshot *snapshot, const struct bide_target *target, const char *name,
-                     int64_t now_ns);
+void budget_snapshot_take(struct budget_snapshot *snapshot, const struct bide_target *target, const char *name,
+                          int64_t now_ns);
 
 /* ---- words ---- */
 

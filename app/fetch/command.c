@@ -529,13 +529,13 @@ static void progress_on_tick(void *context)
     struct settings *s = context;
     struct progress_bar *p = &s->progress;
     char line[FETCH_PROGRESS_SIZE], bar[4 * BAR_CELLS + 1];
-    struct fetch_progress_look layout = {
+    struct fetch_progress_layout layout = {
         .attempts_max = s->log.attempts_max, .columns = p->term.width - 1, .bar = bar, .bar_columns = BAR_CELLS};
     int64_t now_ns = bide_now();
     if (now_ns - p->state.tick_ns < TICK_NS)
         return;
     fleet_report_messages(s);
-    fetch_progress_look(&p->state, inputs.plan.jobs, inputs.plan.count, now_ns);
+    fetch_progress_update(&p->state, inputs.plan.jobs, inputs.plan.count, now_ns);
     cli_bar(&p->term, bar, BAR_CELLS, (double)p->state.bytes, p->state.total);
     fetch_progress_line(&p->state, &layout, line, sizeof line);
     cli_rewrite_line(&p->term, line);

@@ -18,7 +18,7 @@ static void progress_update_rate(struct fetch_progress *p, uint64_t before, int6
     p->tick_ns = now_ns;
 }
 
-void fetch_progress_look(struct fetch_progress *p, const struct fetch_job *jobs, size_t count, int64_t now_ns)
+void fetch_progress_update(struct fetch_progress *p, const struct fetch_job *jobs, size_t count, int64_t now_ns)
 {
     bool known = true;
     uint64_t before = p->bytes;
@@ -149,7 +149,7 @@ static int progress_percent(const struct fetch_progress *p)
     return percent < 100 ? (int)percent : 100;
 }
 
-void fetch_progress_line(const struct fetch_progress *p, const struct fetch_progress_look *layout, char *text,
+void fetch_progress_line(const struct fetch_progress *p, const struct fetch_progress_layout *layout, char *text,
                          size_t size)
 {
     struct line l = {.count = 0};

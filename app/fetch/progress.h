@@ -15,13 +15,13 @@ struct fetch_progress {
 };
 
 /* Adds up. Looks are a tick apart, or so. */
-void fetch_progress_look(struct fetch_progress *progress, const struct fetch_job *jobs, size_t count, int64_t now_ns);
+void fetch_progress_update(struct fetch_progress *progress, const struct fetch_job *jobs, size_t count, int64_t now_ns);
 
 #define FETCH_BAR_SIZE      128u
 #define FETCH_PROGRESS_SIZE 1024u /* for any line */
 
 /* Where it is shown. */
-struct fetch_progress_look {
+struct fetch_progress_layout {
     uint32_t attempts_max;
     size_t columns;     /* there is room for */
     const char *bar;    /* as drawn, shorter than FETCH_BAR_SIZE and not wider than bar_columns */
@@ -31,7 +31,7 @@ struct fetch_progress_look {
 /* One line that fits: how far, the bar, how much, how fast, how much longer. One job tells its attempt or its wait,
  * several how many are where. Where there is no room for everything, what matters least is left out: the bar first,
  * then the time that is left, the rate and so on; one part is always there. */
-void fetch_progress_line(const struct fetch_progress *progress, const struct fetch_progress_look *layout, char *text,
+void fetch_progress_line(const struct fetch_progress *progress, const struct fetch_progress_layout *layout, char *text,
                          size_t size);
 
 #endif

@@ -24,7 +24,7 @@ static void begin(enum bide_preset preset)
     struct bide_target_config config;
     bide_target_config_init(&config, preset);
     assert_int_equal(bide_target_init(&target, &config, NOW_NS, NULL), BIDE_OK);
-    budget_snapshot(&snapshot, &target, "payments", NOW_NS);
+    budget_snapshot_take(&snapshot, &target, "payments", NOW_NS);
     budget_change_begin(&change, &snapshot);
     error_text[0] = '\0';
 }
@@ -122,9 +122,9 @@ static void reset_fills_budget_and_closes_breaker(void **state)
     begin(BIDE_PRESET_SERVICE);
     bide_budget_add_milli(&target, -7500, NOW_NS);
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
-    budget_snapshot(&before, &target, "x", NOW_NS);
+    budget_snapshot_take(&before, &target, "x", NOW_NS);
     budget_reset(&target, NOW_NS);
-    budget_snapshot(&after, &target, "x", NOW_NS);
+    budget_snapshot_take(&after, &target, "x", NOW_NS);
     assert_int_equal(after.left_milli, 10000);
     assert_int_equal(after.breaker.state, BIDE_BREAKER_CLOSED);
     budget_change_print(out, &before, &after);
@@ -141,7 +141,7 @@ static void begin_leased(void)
     assert_int_equal(bide_lease_begin(&target, NOW_NS, NULL), BIDE_OK);
     bide_lease_extend(&target, NOW_NS + BIDE_S, NOW_NS);
     bide_budget_add_milli(&target, 2000, NOW_NS);
-    budget_snapshot(&snapshot, &target, "payments", NOW_NS);
+    budget_snapshot_take(&snapshot, &target, "payments", NOW_NS);
     budget_change_begin(&change, &snapshot);
 }
 
@@ -172,9 +172,9 @@ static void reset_keeps_valid_lease_and_ends_expired_one(void **state)
     assert_int_equal(bide_budget_left_milli(&target, NOW_NS), 2000);
     assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_CLOSED);
 
-    budget_snapshot(&before, &target, "x", NOW_NS + 2 * BIDE_S);
+    budget_snapshot_take(&before, &target, "x", NOW_NS + 2 * BIDE_S);
     budget_reset(&target, NOW_NS + 2 * BIDE_S);
-    budget_snapshot(&after, &target, "x", NOW_NS + 2 * BIDE_S);
+    budget_snapshot_take(&after, &target, "x", NOW_NS + 2 * BIDE_S);
     assert_false(bide_lease_is_on(&target));
     assert_int_equal(after.left_milli, 10000);
     FILE *out = fmemopen(text, sizeof text, "w");
@@ -190,7 +190,7 @@ static void changed_key_is_printed_with_old_value(void **state)
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     begin(BIDE_PRESET_SERVICE);
-    budget_snapshot(&before, &target, "x", NOW_NS);
+    budget_snapshot_take(&before, &target, "x", NOW_NS);
     after = before;
     after.config.breaker.probes = 7;
     budget_change_print(out, &before, &after);

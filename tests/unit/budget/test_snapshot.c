@@ -28,7 +28,7 @@ static void config_from_preset(enum bide_preset preset)
 
 static const struct budget_snapshot *take(int64_t now_ns)
 {
-    budget_snapshot(&snapshot, &target, "payments", now_ns);
+    budget_snapshot_take(&snapshot, &target, "payments", now_ns);
     return &snapshot;
 }
 
