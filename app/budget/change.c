@@ -1,4 +1,4 @@
-/* change.c - see change.h. */
+/* change.c - parses and applies changes to a shared target; see change.h. */
 #include "change.h"
 
 #include <bide/lease.h>
@@ -10,7 +10,7 @@ void budget_change_begin(struct budget_change *change, const struct budget_snaps
     *change = (struct budget_change){.config = snapshot->config, .leased = snapshot->leased};
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 static bool key_equals(const char *argument, size_t length, const char *key)
 {
@@ -44,7 +44,7 @@ static bool read_hold(struct budget_change *change, const char *value, char erro
     return false;
 }
 
-/* No such key: the nearest that a target has. */
+/* Unknown key: suggests the nearest key of a target. */
 static bool key_unknown(const char *argument, size_t length, char error[BUDGET_ERROR_SIZE])
 {
     const char *near = conf_field_suggest(argument, length);
@@ -58,7 +58,7 @@ static bool key_unknown(const char *argument, size_t length, char error[BUDGET_E
     return false;
 }
 
-/* A value for the gates of the policy itself would be lost: each process has its own policy. */
+/* Rejects gates of the policy: each process has its own policy, so the value would be lost. */
 static bool read_observe(struct budget_change *change, const struct conf_field *field, const char *value,
                          char error[BUDGET_ERROR_SIZE])
 {
@@ -115,7 +115,7 @@ bool budget_change_read(struct budget_change *change, const char *argument, char
     return read_key(change, argument, length, error);
 }
 
-/* ---- the whole ---- */
+/* ---- validation and application ---- */
 
 static bool level_check(const struct budget_change *change, char error[BUDGET_ERROR_SIZE])
 {
@@ -162,7 +162,7 @@ void budget_change_apply(const struct budget_change *change, struct bide_target 
         bide_breaker_hold(target, change->hold);
 }
 
-/* Held and released: what was held goes on as closed, and the evidence against it is forgotten. */
+/* Holding and releasing the breaker leaves it closed, with its failure statistics cleared. */
 void budget_reset(struct bide_target *target, int64_t now_ns)
 {
     bool funded = bide_lease_until(target) > now_ns;
@@ -172,7 +172,7 @@ void budget_reset(struct bide_target *target, int64_t now_ns)
     bide_breaker_hold(target, BIDE_HOLD_RELEASE);
 }
 
-/* ---- telling ---- */
+/* ---- output ---- */
 
 static void print_settings(FILE *out, const struct budget_snapshot *before, const struct budget_snapshot *after)
 {

@@ -1,7 +1,7 @@
-/* budget.c - bide budget: the targets that the processes of this host share, seen and changed from outside.
+/* command.c - the subcommand `bide budget`: shows and changes the targets that processes of this host share.
  *
- * A look at all of them is a list of rows (app/budget/list.h); what is printed is made from the rows: a table, a page,
- * JSON, or the screen of `watch`. What can be changed, and how, is in app/budget/change.h. */
+ * Every output (table, page, JSON, the screen of `watch`) is made from a list of snapshots (list.h). Changes are in
+ * change.h. */
 #include "command_fleet.h"
 #include "common/commands.h"
 #include "common/term.h"
@@ -22,12 +22,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define EXIT_NOT_THERE 1 /* no such target, or it cannot be used */
+#define EXIT_NOT_THERE 1 /* no such target, or its file cannot be used */
 #define INTERVAL_NS    (500 * BIDE_MS)
 #define BAR_CELLS      10u
-#define NAME_COLUMNS   40 /* that a name may take of a table */
+#define NAME_COLUMNS   40 /* maximum width of a name in a table */
 
-/* Into a screen of its own, no cursor, long lines cut; and all of that back. */
+/* Alternate screen, cursor hidden, line wrap off; and back. */
 #define SCREEN_ENTER "\033[?1049h\033[?25l\033[?7l"
 #define SCREEN_LEAVE "\033[?7h\033[?25h\033[?1049l"
 
@@ -35,8 +35,8 @@ struct settings {
     const char *directory;
     struct cli_fleet fleet;
     bool json;
-    int64_t interval_ns; /* 0: not said */
-    int64_t count;       /* of looks; 0: no end */
+    int64_t interval_ns; /* 0: not given */
+    int64_t count;       /* of reads; 0: unlimited */
 };
 
 /* ---- options ---- */
@@ -100,9 +100,9 @@ static const struct cli_group groups[] = {
     {NULL, fleet_options, sizeof fleet_options / sizeof *fleet_options, offsetof(struct settings, fleet)},
 };
 
-/* ---- mistakes ---- */
+/* ---- errors ---- */
 
-/* False: it was said what is wrong. */
+/* Returns false after printing an error. */
 static bool list_read(const struct settings *s, char **names, struct budget_list *list)
 {
     struct bide_shared_problem problem;
@@ -117,7 +117,8 @@ static const char *directory_of(const struct settings *s, char path[BIDE_SHARED_
     return s->directory != NULL ? s->directory : bide_shared_directory(path);
 }
 
-/* A name that is not there: the nearest, or where it was looked for. */
+/* Reports an unusable target. If it does not exist: suggests the nearest name, or how to create it. Returns the exit
+ * status. */
 static int report_unusable(const struct settings *s, const char *name, const struct bide_shared_problem *problem)
 {
     char path[BIDE_SHARED_PATH_MAX];
@@ -143,7 +144,7 @@ static int report_unusable(const struct settings *s, const char *name, const str
     return EXIT_NOT_THERE;
 }
 
-/* All that cannot be used. Returns the exit status. */
+/* Reports all unusable targets. Returns the exit status. */
 static int report_all_unusable(const struct settings *s, const struct budget_list *list)
 {
     int status = EXIT_SUCCESS;
@@ -160,7 +161,7 @@ static int finish_output(int status)
 
 /* ---- JSON ---- */
 
-/* False: there was no memory for it. */
+/* Returns false after printing an error if out of memory. */
 static bool print_json(json_t *tree, size_t flags)
 {
     char *text = tree != NULL ? json_dumps(tree, flags | JSON_REAL_PRECISION(6)) : NULL;
@@ -185,9 +186,9 @@ static void json_add_time(json_t *object)
     json_object_set_new(object, "time", json_string(text));
 }
 
-/* ---- the table ---- */
+/* ---- table ---- */
 
-/* A character of UTF-8 takes one. */
+/* Every UTF-8 character counts as one column. */
 static int text_columns(const char *text)
 {
     int columns = 0;
@@ -205,7 +206,7 @@ static int name_columns(const struct budget_list *list)
     return most < NAME_COLUMNS ? most : NAME_COLUMNS;
 }
 
-/* Names of others as a terminal may be shown them. */
+/* Escapes control characters: another program chose the name. */
 static void table_put_name(FILE *out, const char *name, int columns)
 {
     cli_print_sanitized(out, name);
@@ -376,7 +377,7 @@ static int verb_reset(const struct settings *s, char **operands)
     return finish_output(EXIT_SUCCESS);
 }
 
-/* What is wanted of a target with that configuration. False: it was said what is wrong. */
+/* Parses and validates all KEY=VALUE. Returns false after printing an error. */
 static bool changes_read(struct budget_change *change, char **text)
 {
     char error[BUDGET_ERROR_SIZE];
@@ -393,7 +394,7 @@ static bool config_is_shareable(const struct bide_target_config *c)
     return c->in_flight_max == 0 && c->budget.kind != BIDE_BUDGET_CONCURRENCY;
 }
 
-/* The configuration goes in by opening it once more, with the new one: that is the way that checks it. */
+/* Applies the configuration by opening the target again with it: that validates it. */
 static bool config_apply(const struct settings *s, const char *name, const struct budget_change *change)
 {
     struct bide_shared_options o = {.directory = s->directory, .must_exist = true};
@@ -406,7 +407,7 @@ static bool config_apply(const struct settings *s, const char *name, const struc
     if (bide_shared_open(&shared_target, name, &change->config, &o, bide_now(), &problem) != BIDE_OK)
         return cli_fail(&cli_budget, "set: %s", problem.text), false;
     bide_shared_close(&shared_target);
-    if (problem.text[0] != '\0') /* opened, but not with that */
+    if (problem.text[0] != '\0') /* opened, but without the new configuration */
         return cli_fail(&cli_budget, "set: %s; nothing was changed", problem.text), false;
     return true;
 }
@@ -438,7 +439,7 @@ out:
 
 static sigset_t watched_signals;
 
-/* They are waited for instead of handled. What somebody ignores (nohup) stays ignored. */
+/* Blocks the signals, to wait for them with sigtimedwait. Ignored signals (nohup) stay ignored. */
 static void signals_block(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
@@ -450,7 +451,7 @@ static void signals_block(void)
     sigprocmask(SIG_BLOCK, &watched_signals, NULL);
 }
 
-/* Which came first, or 0 when the time is over. */
+/* Returns the next signal, 0 at the instant. */
 static int signals_wait(int64_t until_ns)
 {
     for (;;) {
@@ -464,7 +465,7 @@ static int signals_wait(int64_t until_ns)
     }
 }
 
-/* ---- watching at a terminal ---- */
+/* ---- watch on a terminal ---- */
 
 static unsigned screen_lines(void)
 {
@@ -477,7 +478,7 @@ static void screen_end_line(FILE *out)
     fputs("\033[K\r\n", out);
 }
 
-/* From the top, each line over what was there. As many targets as there is room for. */
+/* Redraws from the top, as many targets as fit. */
 static void screen_draw(const struct settings *s, const struct budget_list *list)
 {
     struct cli_term term = cli_term_detect(stdout);
@@ -502,7 +503,7 @@ static void screen_draw(const struct settings *s, const struct budget_list *list
     fputs("\033[J", stdout);
 }
 
-/* ---- watching elsewhere ---- */
+/* ---- watch without a terminal ---- */
 
 static void watch_print_entry(const struct settings *s, const struct budget_entry *entry, const char *text)
 {
@@ -516,7 +517,7 @@ static void watch_print_entry(const struct settings *s, const struct budget_entr
     printf(": %s\n", text);
 }
 
-/* A line for each that changed; with an interval for each. */
+/* Prints a line per changed target, or per target if --interval is given. */
 static void watch_print_changes(const struct settings *s, const struct budget_list *list,
                                 struct budget_history *history)
 {
@@ -534,19 +535,19 @@ static void watch_print_changes(const struct settings *s, const struct budget_li
     }
 }
 
-/* ---- watching ---- */
+/* ---- watch ---- */
 
 struct watch {
     const struct settings *s;
     char **names;
     bool live;
     struct budget_history history;
-    struct bide_shared_problem problem; /* that ended it; to be told when the screen is given back */
+    struct bide_shared_problem problem; /* that ended the loop; printed after the screen is restored */
     bool failed;
     int64_t reads;
 };
 
-/* False: the targets cannot be listed any more, or standard output does not take it. */
+/* Returns false if the targets cannot be listed any more, or if standard output cannot be written. */
 static bool watch_read_once(struct watch *w)
 {
     struct budget_list list = {0};
@@ -561,7 +562,7 @@ static bool watch_read_once(struct watch *w)
     return ok && cli_flush(&cli_budget);
 }
 
-/* Ctrl-Z: the shell gets its screen back, and this goes on when we do. */
+/* Ctrl-Z: restores the screen, stops, and enters the screen again when continued. */
 static void watch_suspend(const struct watch *w)
 {
     if (w->live)
@@ -618,7 +619,7 @@ static int verb_watch(const struct settings *s, char **operands)
 
 static const struct verb {
     const char *name;
-    size_t least, most; /* operands after it */
+    size_t least, most; /* number of operands */
     const char *takes;
     bool has_json, watches;
     int (*run)(const struct settings *s, char **operands);

@@ -1,5 +1,5 @@
-/* budget_fleet.c - see budget_fleet.h. Words, units and rounding are those of app/budget: what is left is rounded down
- * to tenths, times are milliseconds, tokens are retries that cost one. */
+/* command_fleet.c - see command_fleet.h. As for shared targets, tokens are rounded down to tenths and times are in
+ * milliseconds. A retry costs one token. */
 #include "command_fleet.h"
 
 #include "common/term.h"
@@ -14,7 +14,7 @@ static const char *tokens_text(char text[CONF_VALUE_SIZE], int64_t milli)
     return conf_decimal_format(text, milli / 100, 10);
 }
 
-/* "3.2s"; a clock that was set may make it anything. */
+/* "3.2s"; saturates, because a clock that was set may give any value. */
 static const char *duration_text(char text[CONF_VALUE_SIZE], int64_t ms)
 {
     return conf_duration_format_short(text, ms < BIDE_DURATION_MAX / BIDE_MS ? ms * BIDE_MS : BIDE_DURATION_MAX);
@@ -44,7 +44,7 @@ void budget_fleet_page(FILE *out, const char *name, const struct bide_fleet_buck
             duration_text(two, bucket->age_ms), tokens_text(one, (int64_t)bucket->granted_milli));
 }
 
-/* Tokens as a number of retries. */
+/* As a number of retries. */
 static void add_tokens(json_t *object, const char *name, int64_t milli)
 {
     json_object_set_new(object, name, json_real((double)milli / 1000));

@@ -1,4 +1,4 @@
-/* budget_fleet.h - what `bide budget show --fleet` prints of what lies in Redis. */
+/* command_fleet.h - prints a fleet's token bucket in Redis, for `bide budget show --fleet`. */
 #ifndef BUDGET_COMMAND_FLEET_H
 #define BUDGET_COMMAND_FLEET_H
 
@@ -7,10 +7,10 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* For people: a page, as that of a target of the host. */
+/* For people: a page like that of a shared target. */
 void budget_fleet_page(FILE *out, const char *name, const struct bide_fleet_bucket *bucket);
 
-/* For programs. NULL: no memory. */
+/* For programs. NULL: out of memory. */
 json_t *budget_fleet_json(const char *name, const struct bide_fleet_bucket *bucket);
 
 #endif

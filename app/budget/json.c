@@ -1,6 +1,6 @@
-/* json.c - a look for programs: names that stay, times in milliseconds, rounded up, as in `bide run --json`.
+/* json.c - a snapshot as JSON, with stable names; times in milliseconds, rounded up, as in `bide run --json`.
  *
- * A tree that could not be built for want of memory is NULL all the way up: jansson's "_new" setters pass that on. */
+ * Out of memory anywhere makes the whole tree NULL: jansson's "_new" setters and json_pack propagate it. */
 #include "list.h"
 
 #include <jansson.h>
@@ -15,7 +15,7 @@ static json_t *milli_json(int64_t milli)
     return milli == INT64_MAX ? json_null() : json_real((double)milli / 1000);
 }
 
-/* Numbers beyond 2^63 are not integers in JSON that everybody reads. */
+/* Many JSON readers have no integers above 2^63. */
 static json_t *count_json(uint64_t n)
 {
     return n <= INT64_MAX ? json_integer((json_int_t)n) : json_real((double)n);
@@ -51,7 +51,7 @@ static json_t *breaker_json(const struct budget_snapshot *snapshot)
                      count_json(b->openings_total));
 }
 
-/* null: not gathered, or too few; a quantile that is null is 3.7 s or longer. */
+/* null: not measured, or too few samples. A null quantile is 3.7 s or longer. */
 static json_t *latency_json(const struct budget_snapshot *snapshot)
 {
     static const char *const names[BUDGET_QUANTILES] = {"p50", "p95", "p99"};
@@ -84,7 +84,7 @@ static json_t *settings_json(const struct budget_snapshot *snapshot)
     return settings;
 }
 
-/* A name need not be UTF-8, and JSON knows nothing else: then it has none here. */
+/* null for a name that is not UTF-8, which JSON cannot represent. */
 static json_t *text_json(const char *text)
 {
     json_t *string = text != NULL ? json_string(text) : NULL;

@@ -1,4 +1,4 @@
-/* list.c - see list.h. */
+/* list.c - snapshots of shared targets, and which of them changed; see list.h. */
 #include "list.h"
 
 #include "mapping.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- rows ---- */
+/* ---- snapshots ---- */
 
 void budget_list_free(struct budget_list *list)
 {
@@ -78,8 +78,8 @@ static void entry_read(struct budget_entry *entry, const char *directory)
     bide_shared_close(&shared_target);
 }
 
-/* Each in its place before it is looked at, for a look points into its row. What is gone since it was listed is no row.
- */
+/* Moves each entry to its final place before reading it, because the snapshot points into its entry. A target that was
+ * removed after it was listed is dropped. */
 static void list_read_entries(struct budget_list *list, const char *directory, bool listed)
 {
     size_t kept = 0;
@@ -106,13 +106,13 @@ bool budget_list_read(struct budget_list *list, char **names, const char *direct
     return ok;
 }
 
-/* ---- what is new ---- */
+/* ---- changes ---- */
 
 struct budget_history_entry {
     char name[BIDE_TARGET_NAME_MAX + 1];
     char text[BUDGET_TEXT_SIZE];
-    bool is_present; /* in the present look */
-    bool is_removed; /* and that was told */
+    bool is_present; /* in the current round */
+    bool is_removed; /* its removal was reported */
 };
 
 const char *budget_entry_text(char text[BUDGET_TEXT_SIZE], const struct budget_entry *entry)
@@ -123,7 +123,7 @@ const char *budget_entry_text(char text[BUDGET_TEXT_SIZE], const struct budget_e
     return text;
 }
 
-/* NULL: no memory. */
+/* Returns the entry of the name, a new one if needed; NULL: out of memory. */
 static struct budget_history_entry *history_find(struct budget_history *history, const char *name)
 {
     for (size_t i = 0; i < history->count; i++)

@@ -1,6 +1,6 @@
-/* list.h - all shared targets, or some of them, as they stood: each opened, read, and closed again.
+/* list.h - snapshots of all or some shared targets: each is opened, read and closed.
  *
- * A file that cannot be used has a row as well, which says why. */
+ * A file that cannot be used has an entry, too, with the reason. */
 #ifndef BUDGET_LIST_H
 #define BUDGET_LIST_H
 
@@ -10,51 +10,52 @@
 
 struct budget_entry {
     char name[BIDE_TARGET_NAME_MAX + 1];
-    bool is_open;                       /* `look` is valid; else `problem` */
-    struct bide_shared_problem problem; /* why it cannot be used */
+    bool is_open;                       /* `snapshot` is valid; otherwise `problem` is */
+    struct bide_shared_problem problem; /* why the file cannot be used */
     struct budget_snapshot snapshot;
     char file[BIDE_SHARED_PATH_MAX];
 };
 
 struct budget_list {
-    struct budget_entry *entry; /* owned; all of them are in the order of names */
+    struct budget_entry *entry; /* owned; sorted by name if all targets are listed */
     size_t count;
     size_t room;
     bool no_memory;
 };
 
-/* Opens one that is there, with the configuration it has. */
+/* Opens an existing target without changing its configuration. */
 bool budget_open(struct bide_shared *shared_target, const char *name, const char *directory,
                  struct bide_shared_problem *problem);
 
-/* The names there are, and what is wrong with those that cannot be used. A directory that nobody made has none. False:
- * see the problem. */
+/* Lists the names of all targets, and the problems of unusable files. A missing directory is an empty list. Returns
+ * false after setting *problem. */
 bool budget_list_names(struct budget_list *list, const char *directory, struct bide_shared_problem *problem);
 
-/* Those of the names (NULL-terminated; empty: all), looked at. False: see the problem. */
+/* Reads the named targets (NULL-terminated; none: all). Returns false after setting *problem. */
 bool budget_list_read(struct budget_list *list, char **names, const char *directory,
                       struct bide_shared_problem *problem);
 
-void budget_list_free(struct budget_list *list); /* accepts an empty one */
+void budget_list_free(struct budget_list *list); /* accepts an empty list */
 
-/* An object with everything; of one that cannot be used: target, problem, text. NULL: no memory. */
+/* Returns an object with all fields; for an unusable file: target, problem, text. NULL: out of memory. */
 struct json_t *budget_entry_json(const struct budget_entry *entry);
 
-/* ---- what is new ---- */
+/* ---- changes ---- */
 
-/* What was last told of each name. Begins zeroed. */
+/* The text last reported for each name. Starts zeroed. */
 struct budget_history {
     struct budget_history_entry *entry; /* owned */
     size_t count;
 };
 
-/* All of it but times, in a few words: "budget 2.5 of 10, breaker open, refused 3". */
+/* Everything except times in short: "budget 2.5 of 10, breaker open, refused 3". */
 const char *budget_entry_text(char text[BUDGET_TEXT_SIZE], const struct budget_entry *entry);
 
-/* True if these words of that name are not those of the last time. */
+/* Records the text. Returns true if it differs from the last one of that name. */
 bool budget_history_update(struct budget_history *history, const char *name, const char *text);
 
-/* After all rows of a look: the next name that was told of before and was not among them now, once; NULL: no more. */
+/* After all entries of a round: returns the next name that was reported before and is missing now, each once; then
+ * NULL. */
 const char *budget_history_next_removed(struct budget_history *history);
 
 void budget_history_free(struct budget_history *history);

@@ -1,4 +1,5 @@
-/* mapping.c - see mapping.h. A line is "7f10-7f20 rw-s 00000000 00:19 42   /dev/shm/bide-1000/payments@1f2e". */
+/* mapping.c - see mapping.h. A line of the list is "7f10-7f20 rw-s 00000000 00:19 42
+ * /dev/shm/bide-1000/payments@1f2e". */
 #include "mapping.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* mapping.h - the file in which a piece of memory lies. */
+/* mapping.h - finds the file that is mapped at an address. */
 #ifndef BUDGET_MAPPING_H
 #define BUDGET_MAPPING_H
 
@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* As the kernel tells it of this process; a file that was removed meanwhile ends with " (deleted)". False: it is in
- * none, or the kernel does not say; `path` is then empty. */
+/* Reads /proc/self/maps; the path of a removed file ends with " (deleted)". Returns false with an empty `path` if no
+ * file is mapped there, or if /proc is not available. */
 bool budget_mapping_path(char *path, size_t size, const void *address);
 
-/* The same for a list of mappings, as in /proc/self/maps, that is already open. */
+/* The same for a list of mappings that is already open. */
 bool budget_mapping_path_in(FILE *maps, char *path, size_t size, const void *address);
 
 #endif

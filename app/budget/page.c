@@ -1,4 +1,4 @@
-/* page.c - everything of one target, for people. */
+/* page.c - prints all fields of one snapshot for people. */
 #include "snapshot.h"
 
 #include <inttypes.h>

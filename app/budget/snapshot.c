@@ -1,4 +1,4 @@
-/* snapshot.c - see snapshot.h: reading a target, and the words for what was read. */
+/* snapshot.c - reads the state of a target and describes it in short texts; see snapshot.h. */
 #include "snapshot.h"
 
 #include <bide/lease.h>
@@ -6,14 +6,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 static bool field_is_of_target(const struct conf_field *field)
 {
-    return field->of_target || strcmp(field->key, "observe") == 0; /* one key, two fields */
+    return field->of_target || strcmp(field->key, "observe") == 0; /* "observe" exists in policy and target */
 }
 
-/* A pair that differs from the preset's in nothing but the target. */
+/* The preset with this target configuration. */
 static void pair_with_target(struct conf_pair *pair, enum bide_preset preset, const struct bide_target_config *config)
 {
     conf_pair_init(pair, preset);
@@ -33,7 +33,7 @@ static unsigned preset_distance(const struct bide_target_config *config, enum bi
     return differences;
 }
 
-/* Of those as near, the first: `service`, if it is among them. */
+/* Returns the preset with the fewest different fields; `service` wins a tie, then the first. */
 static enum bide_preset preset_nearest(const struct bide_target_config *config)
 {
     enum bide_preset best = BIDE_PRESET_SERVICE;
@@ -93,7 +93,7 @@ const struct conf_field *budget_changed_setting(const struct budget_snapshot *sn
     return NULL;
 }
 
-/* ---- words ---- */
+/* ---- texts ---- */
 
 static const char *tenths_text(char text[CONF_VALUE_SIZE], int64_t milli)
 {
@@ -134,7 +134,7 @@ static const char *breaker_state_text(const struct budget_snapshot *snapshot)
     return (unsigned)state < sizeof text / sizeof *text ? text[state] : "unknown";
 }
 
-/* An open one whose time is over lets the next call probe, and becomes half open by that call. */
+/* When its time is over, an open breaker admits the next call as a probe; that call makes it half open. */
 const char *budget_breaker_text(char text[BUDGET_TEXT_SIZE], const struct budget_snapshot *snapshot)
 {
     char left[CONF_VALUE_SIZE];

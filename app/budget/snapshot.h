@@ -1,9 +1,9 @@
-/* snapshot.h - a target as it stood at one instant, for people and programs.
+/* snapshot.h - the state of a target at one instant, for people and programs.
  *
- *     target ──► budget_look ──► a row of a table, a page, a JSON object
+ *     target ──► budget_snapshot_take ──► a row of a table, a page, a JSON object
  *
- * A look only reads. Its words may be of slightly different moments, since others go on using the target; each of them
- * was true. Times are kept as what is left of them. */
+ * Taking a snapshot only reads. Other processes keep using the target, so fields may stem from slightly different
+ * instants; each was true at its own. Times are stored as remaining durations. */
 #ifndef BUDGET_SNAPSHOT_H
 #define BUDGET_SNAPSHOT_H
 
@@ -16,58 +16,58 @@
 enum budget_quantile { BUDGET_P50, BUDGET_P95, BUDGET_P99, BUDGET_QUANTILES };
 
 struct budget_snapshot {
-    const char *name; /* the caller's */
-    const char *file; /* where it lies, or NULL; the caller's */
+    const char *name; /* borrowed */
+    const char *file; /* path of the file, or NULL; borrowed */
     struct bide_target_config config;
-    enum bide_preset preset; /* whose gates are nearest to the configuration */
-    int64_t left_milli;      /* retries that could be afforded; INT64_MAX: no limit */
+    enum bide_preset preset; /* the preset with the most similar gates */
+    int64_t left_milli;      /* retries that the budget allows now; INT64_MAX: no limit */
     struct bide_breaker_view breaker;
-    int64_t open_for_ns;                  /* OPEN: until probing may begin; else 0 */
-    int64_t hold_off_for_ns;              /* 0: nobody asked for quiet */
-    bool leased;                          /* a fleet lends its retries */
-    int64_t funded_for_ns;                /* leased: until its fleet must have answered again; else 0 */
-    int64_t disconnected_for_ns;          /* leased, and no fleet answers: so long; else 0 */
-    int64_t latency_ns[BUDGET_QUANTILES]; /* 0: too few seen, or not gathered; BIDE_NEVER: 3.7 s or longer */
-    uint64_t refused[BIDE_GATE_COUNT];    /* by bit of enum bide_gate */
+    int64_t open_for_ns;                  /* OPEN: until probes are admitted; else 0 */
+    int64_t hold_off_for_ns;              /* 0: no hold-off */
+    bool leased;                          /* a fleet leases its tokens */
+    int64_t funded_for_ns;                /* leased: until the lease expires; else 0 */
+    int64_t disconnected_for_ns;          /* leased, but expired: since when; else 0 */
+    int64_t latency_ns[BUDGET_QUANTILES]; /* 0: not measured, or too few samples; BIDE_NEVER: 3.7 s or longer */
+    uint64_t refused[BIDE_GATE_COUNT];    /* indexed by bit of enum bide_gate */
     uint64_t refused_all;
 };
 
 void budget_snapshot_take(struct budget_snapshot *snapshot, const struct bide_target *target, const char *name,
                           int64_t now_ns);
 
-/* ---- words ---- */
+/* ---- texts ---- */
 
 #define BUDGET_TEXT_SIZE 128u
 
-/* "7.5 of 10", "3 left" (a window), "no limit". Rounded down to tenths: what is not there is never shown. */
+/* "7.5 of 10", "3 left" (sliding window), "no limit". Rounded down to tenths: never more than there is. */
 const char *budget_level_text(char text[BUDGET_TEXT_SIZE], const struct budget_snapshot *snapshot);
 
-/* The same and who funds it: "7.5 of 10 leased", by a fleet; "0.2 of 10 alone", if that does not answer. */
+/* The same with its funding: "7.5 of 10 leased" by a fleet, "0.2 of 10 disconnected" if the lease has expired. */
 const char *budget_funding_text(char text[BUDGET_TEXT_SIZE], const struct budget_snapshot *snapshot);
 
-/* "closed", "open, 4.2s to go", "half open", "held open by hand". */
+/* "closed", "open, 4.2s to go", "half open", "held open". */
 const char *budget_breaker_text(char text[BUDGET_TEXT_SIZE], const struct budget_snapshot *snapshot);
 
 /* "4.2s to go", or "-". */
 const char *budget_hold_off_text(char text[BUDGET_TEXT_SIZE], const struct budget_snapshot *snapshot);
 
-/* The share of the budget that is left, 0 to 1; 1 where there is no limit or none is known. */
+/* Returns the remaining share of the budget, 0 to 1; 1 without a limit or with an unknown one. */
 double budget_share(const struct budget_snapshot *snapshot);
 
-/* Everything of it but times: two looks with the same words need not both be told. */
+/* Everything except times: `watch` reports a target again when this text changes. */
 const char *budget_summary_text(char text[BUDGET_TEXT_SIZE], const struct budget_snapshot *snapshot);
 
-/* What differs from the preset's gates, and matters: the i-th such field, its value in `text`; NULL past the last. */
+/* Returns the i-th relevant setting that differs from the preset, its value in `text`; NULL after the last. */
 const struct conf_field *budget_changed_setting(const struct budget_snapshot *snapshot, size_t i, char text[256]);
 
-/* ---- pages ---- */
+/* ---- output ---- */
 
-/* "  budget   7.5 of 10 ..." and so on, one line each, below a name. */
+/* Prints "  budget   7.5 of 10 ..." and so on, one line each. */
 void budget_page(FILE *out, const struct budget_snapshot *snapshot);
 
 struct json_t;
 
-/* An object with everything; NULL: no memory. */
+/* Returns an object with all fields; NULL: out of memory. */
 struct json_t *budget_json(const struct budget_snapshot *snapshot);
 
 #endif

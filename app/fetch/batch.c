@@ -1,8 +1,9 @@
-/* batch.c - all jobs, so many at once, over one bide_multi.
+/* batch.c - runs all jobs over one bide_multi, at most `parallel` at a time.
  *
- * Jobs begin in their order. Answers for standard output come there in the same order: the one whose turn it is when it
- * begins streams, the others are spooled to their end and poured when their turn comes. So that spools stay bounded, no
- * more than FETCH_AHEAD_MAX of them are begun and not poured. Files do not wait for anybody. */
+ * Jobs start in their order. Responses for standard output are written in the same order: the job that is next when it
+ * starts streams its response; the others spool theirs completely and copy it when they are next. At most
+ * FETCH_AHEAD_MAX such jobs are started and not yet written, which bounds the number of spools. Jobs that write to
+ * files finish at once. */
 #include "call.h"
 
 #include "setup.h"
@@ -14,25 +15,25 @@
 #include <string.h>
 
 #define TARGETS_MAX    1024u
-#define UPLOAD_POLL_NS (20 * BIDE_MS) /* how often a request's body that is not there yet is looked for */
+#define UPLOAD_POLL_NS (20 * BIDE_MS) /* interval at which a paused upload checks its input */
 
 struct batch_run {
     struct fetch_batch *batch;
     struct fetch_call_params params;
-    struct fetch_call **calls;  /* by job: begun, and not finished */
-    struct fetch_call **active; /* some of them, `working` in all */
+    struct fetch_call **calls;  /* by job index: started and not finished */
+    struct fetch_call **active; /* running calls, active_count of them */
     size_t active_count;
-    size_t next_start;      /* job to begin */
-    size_t next_output;     /* job whose answer standard output waits for */
-    size_t outputs_pending; /* jobs begun for standard output, and not finished */
+    size_t next_start;      /* next job to start */
+    size_t next_output;     /* next job to write to standard output */
+    size_t outputs_pending; /* jobs for standard output that are started and not finished */
 };
 
 volatile sig_atomic_t fetch_signal;
-static struct bide_multi *volatile batch_multi; /* for the handler */
+static struct bide_multi *volatile batch_multi; /* read by the signal handler */
 
 /* ---- signals ---- */
 
-/* bide_multi_wakeup is one write to a descriptor. */
+/* bide_multi_wakeup is async-signal-safe: one write to a descriptor. */
 static void on_signal(int number)
 {
     int saved = errno;
@@ -48,7 +49,7 @@ void fetch_install_signals(void)
     struct sigaction stop = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, ignore = {.sa_handler = SIG_IGN};
     struct sigaction before;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup stays nohup */
+        if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* keep what nohup ignores */
             sigaction(ends[i], &stop, NULL);
     sigaction(SIGPIPE, &ignore, NULL);
     sigaction(SIGXFSZ, &ignore, NULL);
@@ -74,7 +75,7 @@ static void active_remove(struct batch_run *run, const struct fetch_call *call)
         }
 }
 
-/* Called from inside bide_multi: what is over is only marked. */
+/* Called inside bide_multi, where a call must not be freed: only marks the job. */
 static void on_call_over(void *owner, struct fetch_call *call)
 {
     active_remove(owner, call);
@@ -109,7 +110,7 @@ static bool batch_start_next(struct batch_run *run)
     return true;
 }
 
-/* Finishes what is over: files at once, standard output in its turn. */
+/* Finishes ended jobs: file jobs at once, standard output jobs when they are next. */
 static void batch_finish_ended(struct batch_run *run)
 {
     const struct fetch_batch *b = run->batch;
@@ -129,7 +130,7 @@ static void batch_finish_ended(struct batch_run *run)
     }
 }
 
-/* ---- the loop ---- */
+/* ---- event loop ---- */
 
 static int64_t batch_poll_until(const struct batch_run *run)
 {
@@ -167,7 +168,7 @@ static bool batch_loop(struct batch_run *run)
     }
 }
 
-/* What was not begun, because of a signal. */
+/* Cancels jobs that were not started because of a signal. */
 static void batch_cancel_rest(struct batch_run *run)
 {
     for (size_t i = run->next_start; i < run->batch->count; i++) {
@@ -198,7 +199,7 @@ static enum bide_err batch_open(struct batch_run *run, struct bide_problem *prob
     return err;
 }
 
-/* Stands for the reader that a transfer has. */
+/* Placeholder for the upload reader of a call. */
 static size_t read_nothing(char *into, size_t size, size_t count, void *context)
 {
     (void)into;
@@ -208,12 +209,12 @@ static size_t read_nothing(char *into, size_t size, size_t count, void *context)
     return 0;
 }
 
-/* The options are the same for all jobs: one look suffices. */
+/* All jobs have the same options: checks them once, before the first call. */
 static enum bide_err batch_check_options(const struct fetch_request *request, struct bide_problem *problem)
 {
     struct bide_curl_options options;
     fetch_request_options(&options, request, 0);
-    options.write_data = &options; /* a sink, whichever */
+    options.write_data = &options; /* any non-NULL sink */
     if (options.body.kind == BIDE_CURL_BODY_STREAM)
         options.body.read = read_nothing;
     return bide_curl_options_check(&options, problem);

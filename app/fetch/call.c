@@ -1,4 +1,4 @@
-/* call.c - one job at work. */
+/* call.c - a running job: libcurl callbacks, events and the end of the call; see call.h. */
 #include "call.h"
 
 #include "setup.h"
@@ -13,9 +13,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* ---- what is told ---- */
+/* ---- events ---- */
 
-/* Codes whose own words say more than libcurl's table: which name, which certificate. */
+/* Codes for which libcurl's error buffer says more than the generic text: which host, which certificate. */
 static bool code_has_details(CURLcode code)
 {
     switch ((int)code) {
@@ -36,13 +36,13 @@ static const char *code_text(const struct fetch_call *call, CURLcode code)
     return code_has_details(code) && call->error[0] != '\0' ? call->error : curl_easy_strerror(code);
 }
 
-/* The attempt that a verdict speaks of, as far as it is described. */
+/* Returns the recorded attempt, NULL if it is beyond BIDE_CURL_ATTEMPTS_RECORDED. */
 static const struct bide_curl_attempt *attempt_record(const struct fetch_call *call, uint32_t attempt)
 {
     return attempt >= 1 && attempt <= BIDE_CURL_ATTEMPTS_RECORDED ? &call->result.attempt[attempt - 1] : NULL;
 }
 
-/* The attempt that the noted outcome is of: beside a hedge, the verdict's may be the other one. */
+/* Finds the attempt to which the pending outcome belongs: with hedging, the verdict may name the other attempt. */
 static uint32_t event_attempt(struct fetch_call *call)
 {
     uint32_t begun =
@@ -94,7 +94,8 @@ static void event_hold(struct fetch_call *call, const struct bide_event *event)
     call->held_outcome = event->outcome ? *event->outcome : (struct bide_outcome){0};
 }
 
-/* How an attempt ended, where nothing follows from it but the end of all, or nothing yet. */
+/* Holds back the outcome of an attempt after which no attempt or wait follows: the call ends, or another attempt still
+ * runs. */
 static void event_hold_outcome(struct fetch_call *call, const struct bide_event *event)
 {
     if (!event->outcome)
@@ -129,7 +130,7 @@ static void on_event(void *context, const struct bide_event *event)
     }
 }
 
-/* Changes nothing; but the status of every answer passes here, and with this hook a success may be held back. */
+/* Only records the status; the outcome stays as it is. The hook must exist for hold_max to be allowed. */
 static void on_response(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome)
 {
     struct fetch_call *call = context;
@@ -137,7 +138,7 @@ static void on_response(void *context, const struct bide_curl_response *response
     call->seen_status = response->status;
 }
 
-/* ---- the head of an answer ---- */
+/* ---- response head ---- */
 
 static bool line_starts_with(const char *line, size_t length, const char *name)
 {
@@ -145,7 +146,7 @@ static bool line_starts_with(const char *line, size_t length, const char *name)
     return length >= n && strncasecmp(line, name, n) == 0;
 }
 
-/* Digits, as far as they go; -1: none, or more than can be. */
+/* Parses leading digits. Returns -1 if there are none, or on overflow. */
 static int64_t parse_length(const char *at, size_t length)
 {
     int64_t value = -1;
@@ -180,7 +181,7 @@ static void head_begin(struct fetch_call *call)
     call->content_length = -1;
 }
 
-/* What is kept so far stays, if this answer continues it. */
+/* After a resumed download the bytes written before count as well. */
 static void head_end(struct fetch_call *call)
 {
     call->in_head = false;
@@ -216,9 +217,9 @@ static bool head_write(struct fetch_call *call)
     return fetch_output_write(&call->output, call->head, call->head_length);
 }
 
-/* ---- the body of an answer ---- */
+/* ---- response body ---- */
 
-/* A failure that nobody wants to see is read on only if this is all of it: then the connection lives. */
+/* Drops the body of a failure. It is read only if this is all of it: the connection can then be reused. */
 static size_t body_drop(struct fetch_call *call, size_t length)
 {
     call->body_cut = call->content_length != (int64_t)length;
@@ -246,9 +247,9 @@ static bool on_rewind(void *context)
     return fetch_output_rewind(&call->output);
 }
 
-/* ---- a request's body that can be read only once ---- */
+/* ---- request body from a stream ---- */
 
-/* Never waits here, so that deadlines and signals are heeded while whoever writes it thinks. */
+/* Never blocks, so that deadlines and signals are handled while the writer of the stream is slow. */
 static size_t on_upload_read(char *into, size_t size, size_t count, void *context)
 {
     struct fetch_call *call = context;
@@ -273,9 +274,9 @@ void fetch_call_resume_upload(struct fetch_call *call)
     curl_easy_pause(call->easy, CURLPAUSE_CONT);
 }
 
-/* ---- the end ---- */
+/* ---- end of the call ---- */
 
-/* A failure that we cut ourselves is an answer all the same. */
+/* A failure whose body was cut here still counts as a response. */
 static void job_record_end(struct fetch_call *call, const struct bide_multi_end *end)
 {
     struct fetch_job *job = call->job;
@@ -290,7 +291,7 @@ static void job_record_end(struct fetch_call *call, const struct bide_multi_end 
     snprintf(job->error_text, sizeof job->error_text, "%s", has_response ? "" : code_text(call, job->code));
 }
 
-/* 304: what is there is still right. Half of a failure's body is worth less than what it would replace. */
+/* 304 keeps the existing file. An incomplete error body must not replace it. */
 static bool response_is_kept(const struct fetch_call *call)
 {
     const struct fetch_job *job = call->job;
@@ -330,7 +331,7 @@ void fetch_call_finish(struct fetch_call *call)
     fetch_output_close(&call->output);
 }
 
-/* ---- the beginning ---- */
+/* ---- start of the call ---- */
 
 static void call_fill_options(struct fetch_call *call, const struct fetch_call_params *params)
 {
@@ -354,7 +355,7 @@ static void call_fill_options(struct fetch_call *call, const struct fetch_call_p
     }
 }
 
-/* What the job is as long as nothing else is known. */
+/* Ends a job that could not be started. */
 static bool call_fail_start(struct fetch_call *call, CURLcode code)
 {
     struct fetch_job *job = call->job;

@@ -1,7 +1,10 @@
-/* call.h - one job at work: a handle, the sink of its answer, and what is told of it.
+/* call.h - a running job: libcurl handle, output of the response, pending event.
  *
- * The sink gets the final answer only; whether that is a failure is known before its first byte, because the engine
- * gives up before the body is passed on. So a failure's body is dropped here, or written with fail_with_body. */
+ * The sink gets only the final response. Whether that is a failure is known before its first byte, because the engine
+ * gives up before the body is delivered. The body of a failure is dropped here, or written with fail_with_body.
+ *
+ * call.c writes all fields, except those that batch.c sets before fetch_call_start: request, listener, job, index,
+ * on_over, owner. */
 #ifndef FETCH_CALL_H
 #define FETCH_CALL_H
 
@@ -20,23 +23,23 @@ struct fetch_call {
     void (*on_over)(void *owner, struct fetch_call *call);
     void *owner;
 
-    char *head; /* of the answer that is coming in */
+    char *head; /* of the response being received */
     size_t head_length;
-    int64_t content_length; /* as it says; -1: it does not */
+    int64_t content_length; /* as announced; -1: not announced */
     bool in_head;
     bool head_written;
-    bool is_encoded; /* Content-Encoding: the length is not that of what we get */
+    bool is_encoded; /* Content-Encoding: content_length is not the length of the decoded body */
 
-    bool gave_up;       /* what comes now is a failure's */
-    bool body_cut;      /* nobody wants the rest of it */
-    bool upload_paused; /* the request's body is not there yet */
-    long seen_status;   /* of the present attempt */
-    bool has_event;     /* an event that is not told yet: libcurl's code is known a moment after the verdict */
+    bool gave_up;       /* the response being received is a final failure */
+    bool body_cut;      /* the rest of the failure's body is not wanted */
+    bool upload_paused; /* the request body is not available yet */
+    long seen_status;   /* of the current attempt */
+    bool has_event;     /* an event is held back: libcurl's code becomes known shortly after the verdict */
     int64_t held_ns;
     struct bide_verdict held_verdict;
     struct bide_outcome held_outcome;
-    bool held_ended;   /* an attempt has */
-    uint32_t reported; /* attempts whose end was, one bit each */
+    bool held_ended;   /* an attempt ended */
+    uint32_t reported; /* attempts whose end was reported, one bit each */
     char error[CURL_ERROR_SIZE];
 };
 
@@ -44,20 +47,20 @@ struct fetch_call_params {
     struct bide_multi *multi;
     struct bide_targets *targets;
     struct bide_target *target; /* NULL: by origin */
-    bool is_next;               /* standard output is free */
+    bool is_next;               /* this job is next on standard output */
 };
 
-/* Begins. `over` is called once, perhaps before this returns, and then the transfer is the owner's to finish and free.
- * False: it could not even begin; likewise, the job says why. */
+/* Starts the call. `on_over` is called exactly once, possibly before this returns; then the owner must finish and free
+ * the call. Returns false if the call could not be started; the job has the reason. */
 bool fetch_call_start(struct fetch_call *call, const struct fetch_call_params *params);
 
-/* Tells what is not told yet. */
+/* Reports the held back event, if there is one. */
 void fetch_call_report(struct fetch_call *call);
 
-/* Its request's body was not there: looks again. */
+/* Resumes a paused upload if its input is readable. */
 void fetch_call_resume_upload(struct fetch_call *call);
 
-/* After `over`, and after its turn if it waits for one: tells the end. */
+/* After `on_over`, and for a spool when the job is next: reports the result. */
 void fetch_call_finish(struct fetch_call *call);
 
 void fetch_call_free(struct fetch_call *call); /* accepts NULL */

@@ -1,8 +1,7 @@
-/* fetch.c - the subcommand `bide fetch`: its options, and what people see of it.
+/* command.c - the subcommand `bide fetch`: its options, progress bar and error texts.
  *
- * Letters are curl's where curl has one. Reading an option fills the settings; when all are read, the policy is
- * resolved, URLs become jobs (app/fetch/plan.h), and the batch does the rest. What is said goes to stderr; stdout is
- * for answers. */
+ * Option letters are curl's where curl has one. Parsing fills the settings; then the policy is resolved, URLs become
+ * jobs (plan.h), and the batch runs them. Messages go to stderr; stdout is for responses. */
 #include "common/commands.h"
 #include "common/fleet.h"
 #include "common/policy.h"
@@ -27,7 +26,7 @@
 #define TICK_NS     (100 * BIDE_MS)
 #define BAR_CELLS   20
 
-/* The bar. */
+/* The progress bar. */
 struct progress_bar {
     struct cli_term term;
     struct fetch_progress state;
@@ -38,14 +37,14 @@ struct settings {
     struct fetch_request request;
     struct cli_policy policy;
     struct cli_shared shared;
-    struct bide_shared shared_target; /* not open: the target is this process's own */
+    struct bide_shared shared_target; /* not open: the target is private to this process */
     struct cli_fleet fleet;
     struct conf_policy resolved;
     struct bide_rules rules;
     struct fetch_output_options outputs;
     const char *output[OUTPUTS_MAX];
     size_t parallel;
-    int64_t stall_ns; /* 0: not said */
+    int64_t stall_ns; /* 0: not given */
     const char *retry_on;
     bool quiet;
     bool summary;
@@ -53,7 +52,7 @@ struct settings {
     struct progress_bar progress;
 };
 
-/* What options bring in. Static: after a bad option nobody would be left to free it. */
+/* Values that options allocate. Static, because a failed parse exits without freeing the settings. */
 static struct {
     struct fetch_plan plan;
     struct fetch_bytes data;
@@ -63,7 +62,7 @@ static struct {
     char *proxy;
 } inputs;
 
-static struct bide_target fleet_target; /* the target, if there is a fleet and no host shares it */
+static struct bide_target fleet_target; /* the target of a fleet that is not shared on this host */
 
 static void inputs_free(void)
 {
@@ -75,7 +74,7 @@ static void inputs_free(void)
     free(inputs.data.at);
 }
 
-/* ---- options that are one field ---- */
+/* ---- options that set one field ---- */
 
 #define READ_TEXT(name, field)                                                                                         \
     static const char *read_##name(void *settings, const char *value)                                                  \
@@ -88,7 +87,7 @@ READ_TEXT(range, request.range)
 READ_TEXT(unix_socket, request.unix_socket)
 READ_TEXT(output_dir, outputs.directory)
 
-/* A certificate or a key that is not there would be noticed only with the first handshake. */
+/* Checks that the file is readable now; libcurl would notice only in the first handshake. */
 #define READ_PEM(name, field)                                                                                          \
     static const char *read_##name(void *settings, const char *value)                                                  \
     {                                                                                                                  \
@@ -133,7 +132,7 @@ static const char *read_head(void *settings, const char *value)
     return NULL;
 }
 
-/* ---- options with a form ---- */
+/* ---- options that are parsed ---- */
 
 static const char *read_request(void *settings, const char *value)
 {
@@ -167,7 +166,7 @@ static const char *read_user(void *settings, const char *value)
     return fetch_user_read(&inputs.user, value);
 }
 
-/* A proxy's URL may hold a password. */
+/* The proxy's URL may contain a password. */
 static const char *read_proxy(void *settings, const char *value)
 {
     struct settings *s = settings;
@@ -243,7 +242,7 @@ static const char *read_urls(void *settings, const char *value)
     return fetch_read_lines(value, urls_add, settings);
 }
 
-/* Checked when all options are read: what is said of a bad value shows it, and a key is nearly a secret. */
+/* Checked after parsing: the error text for a bad option value contains the value, and a key is nearly a secret. */
 static const char *read_idempotency_key(void *settings, const char *value)
 {
     struct settings *s = settings;
@@ -270,7 +269,7 @@ static const char *read_retry_on(void *settings, const char *value)
     return conf_rules_read(&scratch, http_statuses, BIDE_KIND_TRANSIENT, value);
 }
 
-/* curl's name for a key of the policy. */
+/* curl's option for the policy key connect_timeout. */
 static const char *read_connect_timeout(void *settings, const char *value)
 {
     static const char key[] = "connect_timeout";
@@ -286,7 +285,7 @@ static const char *read_connect_timeout(void *settings, const char *value)
     return want;
 }
 
-/* ---- the table ---- */
+/* ---- option tables ---- */
 
 static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", NULL};
 static const char *const key_forms[] = {"quoted", "raw", NULL};
@@ -505,7 +504,7 @@ static const struct cli_section sections[] = {
              "  bide fetch --urls list --output-dir mirror -O --parallel 8 --summary"},
 };
 
-/* ---- what is shown while it runs ---- */
+/* ---- progress and events ---- */
 
 static void progress_clear(struct progress_bar *p)
 {
@@ -514,7 +513,7 @@ static void progress_clear(struct progress_bar *p)
     p->shown = false;
 }
 
-/* What the fleet has to say comes before what is said now. */
+/* Reports pending messages of the fleet first. */
 static void fleet_report_messages(struct settings *s)
 {
     char text[CLI_FLEET_MESSAGE_SIZE];
@@ -550,7 +549,7 @@ static void log_on_event(void *context, const struct fetch_event *event)
     fetch_log_event(&s->log, event);
 }
 
-/* ---- before and after ---- */
+/* ---- preparation ---- */
 
 static void settings_init(void *settings)
 {
@@ -570,8 +569,7 @@ static bool policy_has_option(const struct cli_policy *policy, const char *key)
     return false;
 }
 
-/* A policy that somebody named holds as it is. Without one there is no limit to the time of a download, only to that of
- * a standstill. */
+/* A named policy applies unchanged. Without one, the duration of a download is not limited, only its stalls. */
 static bool policy_resolve(struct settings *s)
 {
     struct conf_policy *policy = &s->resolved;
@@ -588,7 +586,7 @@ static bool policy_resolve(struct settings *s)
         conf_rules_read(&policy->status, http_statuses, BIDE_KIND_TRANSIENT, s->retry_on);
     }
     if (s->request.include)
-        policy->pair.policy.hedges_max = 0; /* two heads cannot be told apart */
+        policy->pair.policy.hedges_max = 0; /* the header fields of two responses could not be told apart */
     s->request.policy = &policy->pair.policy;
     s->request.gates = &policy->pair.target;
     s->request.status_rules = conf_rules_for_engine(&policy->status, &s->rules);
@@ -597,7 +595,7 @@ static bool policy_resolve(struct settings *s)
     return true;
 }
 
-/* What a bide run around us says: this is a retry already; so much time is left. */
+/* Reads attempt number and remaining time from the environment of an outer `bide run`. */
 static void outer_bide_read(struct fetch_request *request)
 {
     const char *attempt = getenv("BIDE_ATTEMPT"), *left = getenv("BIDE_DEADLINE_MS");
@@ -632,7 +630,7 @@ static const char *options_conflict(const struct settings *s)
     return NULL;
 }
 
-/* -d goes to the body, or to the query of every URL. */
+/* Puts the values of -d into the body, or into the query of every URL. */
 static bool data_apply(struct settings *s)
 {
     struct fetch_request *r = &s->request;
@@ -646,7 +644,7 @@ static bool data_apply(struct settings *s)
     }
     r->data = (struct bide_text){inputs.data.at, inputs.data.length};
     bool typed = inputs.data.at || fetch_has_header(inputs.headers, "Content-Type");
-    if (!typed && fetch_header_add(&inputs.headers, (char[]){"Content-Type:"}) != NULL) /* nothing has no type */
+    if (!typed && fetch_header_add(&inputs.headers, (char[]){"Content-Type:"}) != NULL) /* an empty body has no type */
         return false;
     r->headers = inputs.headers;
     r->resolve = inputs.resolve;
@@ -670,7 +668,7 @@ static bool user_ask_password(struct settings *s)
     return true;
 }
 
-/* Operands are arguments: what is secret in them is overwritten. */
+/* Adds the URLs among the operands, and overwrites their secrets in argv. */
 static const char *urls_take(char **operands, const char **wrong)
 {
     const char *want = NULL;
@@ -682,7 +680,7 @@ static const char *urls_take(char **operands, const char **wrong)
     return want;
 }
 
-/* False: it was said what is wrong. */
+/* Validates all options and resolves the policy. Returns false after printing an error. */
 static bool batch_prepare(struct settings *s, char **operands)
 {
     const char *wrong = "", *want = urls_take(operands, &wrong);
@@ -716,7 +714,7 @@ static bool batch_prepare(struct settings *s, char **operands)
     return true;
 }
 
-/* With a fleet the target is made here, if the host has none, and the fleet leases for it. */
+/* Creates the target if it is not shared on this host, and lets the fleet lease tokens for it. */
 static bool fleet_open(struct settings *s)
 {
     struct cli_fleet_context fleeting = {&cli_fetch, &s->fleet, &s->policy};

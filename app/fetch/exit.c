@@ -1,12 +1,12 @@
-/* exit.c - how a job ended, as an exit status: curl's own where curl has one, timeout's and bide's where not. */
+/* exit.c - exit status of a job: curl's codes where curl has one, otherwise those of timeout(1) and bide. */
 #include "fetch.h"
 
 #define EXIT_REFUSED  75 /* a gate refused before anything was sent */
 #define EXIT_DEADLINE 124
 #define EXIT_INTERNAL 125
 
-/* The deadline cut the attempt, or came before another could be made. An answer that is there counts more than a wait
- * that would have been too long. */
+/* The deadline ended the attempt, or passed before another one was possible. If there is a response, its status is
+ * reported even though the next wait would have exceeded the deadline. */
 static bool job_hit_deadline(const struct fetch_job *job)
 {
     return job->verdict.reason == BIDE_REASON_DEADLINE ||

@@ -1,14 +1,14 @@
-/* fetch.h - downloads and API calls that behave: URLs in, whole answers out, so many at once.
+/* fetch.h - downloads and API calls: URLs in, complete responses out, several at a time.
  *
- *     request    what is the same for all URLs: method, header fields, body, credentials, policy
- *     job        one URL: where its answer goes, how far it is, how it ended
- *     place      where an answer goes (place.h): a file that appears whole or not at all, a device, standard output
- *     transfer   one job at work (transfer.h): a libcurl handle and its sink
- *     batch      all jobs, at most `parallel` at work, over one bide_multi
+ *     request    the same for all URLs: method, header fields, body, credentials, policy
+ *     job        one URL: its output path, progress and result
+ *     output     destination of a response (output.h): a file that appears complete or not at all, a device, stdout
+ *     call       a running job (call.h): libcurl handle, output, pending event
+ *     batch      all jobs, at most `parallel` running, over one bide_multi
  *
- * Retrying is libbide-curl's: nothing here decides about it. What is here sees to it that an answer which is not the
- * final one leaves no trace, that answers on standard output come whole and in the order of the jobs, and that a
- * listener hears what happened. One thread. */
+ * libbide-curl decides about retries. This layer guarantees that a response which is not the final one leaves no trace,
+ * that responses on standard output are complete and in the order of the jobs, and that the listener gets every event.
+ * Single-threaded. */
 #ifndef FETCH_FETCH_H
 #define FETCH_FETCH_H
 
@@ -16,20 +16,20 @@
 
 #include <signal.h>
 
-#define FETCH_PARALLEL     4u     /* at work at once, if nothing else is said */
-#define FETCH_PARALLEL_MAX 256u   /* ... and at most */
-#define FETCH_AHEAD_MAX    64u    /* answers for standard output that wait for their turn, begun ones included */
-#define FETCH_HOLD_MAX     65536u /* of an answer to standard output: held until more comes or it is whole */
+#define FETCH_PARALLEL     4u     /* default of --parallel */
+#define FETCH_PARALLEL_MAX 256u   /* limit of --parallel */
+#define FETCH_AHEAD_MAX    64u    /* responses for standard output that are started and not yet written */
+#define FETCH_HOLD_MAX     65536u /* bytes of a response that are held back from standard output until it is complete */
 #define FETCH_STALL_NS     (30 * BIDE_S)
 #define FETCH_REDIRECTS    50L /* as curl */
 
-/* The same for all jobs. Strings are the caller's. */
+/* Common to all jobs. Strings belong to the caller. */
 struct fetch_request {
-    const char *method;    /* NULL: GET, or what the body makes of it */
-    struct bide_text data; /* at NULL: none. Sent as it is */
+    const char *method;    /* NULL: GET, or as the body requires */
+    struct bide_text data; /* at == NULL: no body. Sent unchanged */
     bool data_in_query;    /* -G */
-    bool head;             /* HEAD, and its fields are the answer */
-    bool include;          /* the answer's header fields go before its body */
+    bool head;             /* -I: HEAD, and the header fields are the output */
+    bool include;          /* -i: header fields precede the body in the output */
     int upload_fd;         /* -1: none */
     struct curl_slist *headers;
     struct curl_slist *resolve;
@@ -42,82 +42,83 @@ struct fetch_request {
     const char *range;
     const char *unix_socket;
     long http_version;
-    long redirects; /* -1: any number; they are followed only with `location` */
+    long redirects; /* -1: unlimited; only followed with `location` */
     bool location;
     bool insecure;
     bool compressed;
     bool netrc;
     bool fail_with_body;
-    bool unbuffered;  /* hold nothing back of what goes to standard output */
-    int64_t stall_ns; /* an attempt in which no byte moves for so long has failed; BIDE_NEVER: it may */
+    bool unbuffered;  /* -N: hold nothing back from standard output */
+    int64_t stall_ns; /* an attempt without progress for this long fails; BIDE_NEVER: no limit */
 
-    const struct bide_policy *policy; /* checked */
+    const struct bide_policy *policy; /* already validated */
     const struct bide_target_config *gates;
-    const char *target;                    /* one target for all; NULL: one for each origin */
-    struct bide_target *shared;            /* its memory, if others use it as well; NULL: it is made here */
+    const char *target;         /* one target for all URLs; NULL: one per origin */
+    struct bide_target *shared; /* the target, if shared or leased by a fleet; NULL: this process creates it */
     const struct bide_rules *status_rules; /* or NULL */
     enum bide_curl_safety safety;
-    bool keyed; /* send an idempotency key: `idempotency_key`, or a new one for each job if NULL */
+    bool keyed; /* send an idempotency key: `idempotency_key`, or a generated one per job if that is NULL */
     const char *idempotency_key;
     enum bide_key_form key_form;
-    struct bide_layer inbound; /* attempt 0: nobody above us retries */
-    int64_t deadline_ns;       /* for all jobs, an instant; 0: none but the policy's, which is for each */
-    uint64_t seed;             /* 0: drawn */
+    struct bide_layer inbound; /* attempt 0: no outer retry layer */
+    int64_t deadline_ns;       /* instant, for all jobs together; 0: only the policy's, which applies per job */
+    uint64_t seed;             /* 0: random */
 };
 
 enum fetch_state {
     FETCH_JOB_PENDING = 0,
     FETCH_JOB_RUNNING,
-    FETCH_JOB_WAITING, /* for its next attempt */
+    FETCH_JOB_WAITING, /* for the next attempt */
     FETCH_JOB_ENDED,
 };
 
-/* One URL. url, shown and path are set before; what follows is written as it goes. */
+/* One URL. plan.c sets the first three fields, before anything is sent; call.c writes the others while the call runs.
+ * batch.c ends jobs: it sets `state` and `cancelled`, and the result of jobs that were never started. */
 struct fetch_job {
-    char *url;         /* as libcurl gets it: has secrets */
-    char *display_url; /* without user, password, query: for people and logs */
-    char *output_path; /* where its answer goes; NULL: standard output */
+    char *url;         /* for libcurl: contains secrets */
+    char *display_url; /* without user, password and query: for messages and logs */
+    char *output_path; /* output file; NULL: standard output */
 
     enum fetch_state state;
-    uint64_t bytes; /* of the answer, kept so far */
-    uint64_t total; /* ... and when it is whole; 0: unknown */
+    uint64_t bytes; /* of the response, written so far */
+    uint64_t total; /* expected size of the response; 0: unknown */
     uint32_t attempt;
     int64_t start_ns;
-    int64_t wake_ns; /* FETCH_WAITS: until then */
+    int64_t wake_ns; /* FETCH_JOB_WAITING: start of the next attempt */
 
     struct bide_verdict verdict;
     CURLcode code;
-    long status; /* of the last answer; 0: there was none */
+    long status; /* of the last response; 0: no response */
     uint32_t attempts;
     int64_t time_ns;
-    int error; /* errno of what could not be written; 0: all could */
+    int error; /* errno of a failed write; 0: none */
     bool resumed;
     bool cancelled;
     char key[BIDE_KEY_TEXT_SIZE];
-    char error_text[CURL_ERROR_SIZE]; /* what libcurl said of a failure without an answer */
+    char error_text[CURL_ERROR_SIZE]; /* libcurl's description of a failure without a response */
     int exit_status;
 };
 
-/* What a listener hears: an attempt starts, an attempt ended (BIDE_NONE) and perhaps there will be another (BIDE_WAIT),
- * the job is over. */
+/* Event for the listener. verdict.action is BIDE_START (an attempt starts), BIDE_NONE (an attempt ended), BIDE_WAIT (an
+ * attempt ended, another follows), BIDE_DONE or BIDE_GIVE_UP (the job ended). */
 struct fetch_event {
     const struct fetch_job *job;
     size_t index; /* of the job */
     struct bide_verdict verdict;
-    bool ended;       /* what follows describes how an attempt ended, not yet the job */
-    uint32_t attempt; /* which one */
+    bool ended;       /* an attempt ended: the fields below describe it */
+    uint32_t attempt; /* its number */
     enum bide_kind kind;
-    long status;      /* of the attempt that ended; 0: no answer */
-    CURLcode code;    /* CURLE_OK: there was an answer, or it is not known any more */
-    const char *text; /* of the code; "" if it is CURLE_OK */
+    long status;      /* of that attempt; 0: no response */
+    CURLcode code;    /* CURLE_OK: there was a response, or the code is no longer known */
+    const char *text; /* description of `code`; "" for CURLE_OK */
     struct bide_hint hint;
-    int64_t wait_ns; /* from when it was said */
-    int64_t time_ns; /* the attempt took */
+    int64_t wait_ns; /* from the instant of the verdict */
+    int64_t time_ns; /* duration of the attempt */
 };
 
 struct fetch_listener {
     void (*on_event)(void *context, const struct fetch_event *event);
-    void (*on_tick)(void *context); /* every tick_ns or so, and whenever something happened; NULL: nobody looks */
+    void (*on_tick)(void *context); /* about every tick_ns, and after every event; may be NULL */
     int64_t tick_ns;
     void *context;
 };
@@ -130,18 +131,18 @@ struct fetch_batch {
     struct fetch_listener listener;
 };
 
-/* The signal that ended it all; 0: none did. Set by the handlers that fetch_catch installs. */
+/* The signal that ended the batch; 0: none. Set by the handlers of fetch_install_signals. */
 extern volatile sig_atomic_t fetch_signal;
 
-/* SIGINT, SIGTERM and SIGHUP end the batch that runs, once; a second one ends the program. A reader who has
- * gone and a file that is longer than allowed (SIGPIPE, SIGXFSZ) are errors of write. */
+/* SIGINT, SIGTERM and SIGHUP end the running batch; a second signal kills the process. SIGPIPE and SIGXFSZ are ignored,
+ * so that write fails with an error instead. */
 void fetch_install_signals(void);
 
-/* Makes all jobs, and returns the exit status: 0, or that of the first job, in their order, that has another. -1: it
- * could not begin; see the problem. */
+/* Runs all jobs. Returns 0, or the exit status of the first failed job in their order; -1 after setting *problem if the
+ * batch could not start. */
 int fetch_batch_run(struct fetch_batch *batch, struct bide_problem *problem);
 
-/* How a job that is over ended, as an exit status: see docs/command-fetch.md. */
+/* Returns the exit status of a finished job: see docs/command-fetch.md. */
 int fetch_exit_status(const struct fetch_job *job);
 
 #endif

@@ -1,4 +1,4 @@
-/* input.c - see input.h. */
+/* input.c - reads option values from arguments, files and standard input; see input.h. */
 #include "input.h"
 
 #include "secret.h"
@@ -20,7 +20,7 @@ static const char no_memory[] = "more memory";
 
 static bool stdin_in_use;
 
-/* -1: *want says why. */
+/* Returns -1 after setting *want. */
 static int open_input(const char *name, const char **want)
 {
     if (strcmp(name, "-") != 0) {
@@ -69,7 +69,7 @@ const char *fetch_upload_open(int *fd, const char *name)
     return NULL;
 }
 
-/* Which line it is that is wrong. */
+/* Adds the line number to the description of a valid value. */
 static const char *line_error(size_t number, const char *want)
 {
     static char text[256];
@@ -108,7 +108,7 @@ const char *fetch_read_lines(const char *name, const char *(*line)(void *context
     return want;
 }
 
-/* ---- data ---- */
+/* ---- request body ---- */
 
 static bool data_append(struct fetch_bytes *data, const void *at, size_t length)
 {
@@ -155,7 +155,7 @@ const char *fetch_data_add(struct fetch_bytes *data, const char *value)
 
 /* ---- header fields ---- */
 
-/* "Name: value", "Name;" for an empty one, "Name:" to leave out one of libcurl's own: as with curl. */
+/* As curl: "Name: value"; "Name;" for an empty value; "Name:" removes a field that libcurl would add. */
 static const char *header_add_field(void *context, char *field)
 {
     static const char token[] = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

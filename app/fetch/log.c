@@ -1,4 +1,4 @@
-/* log.c - see log.h. */
+/* log.c - text and JSON lines about events; see log.h. */
 #include "log.h"
 
 #include "conf/unit.h"
@@ -25,9 +25,9 @@ const char *fetch_bytes_text(char text[FETCH_BYTES_SIZE], uint64_t bytes)
     return text;
 }
 
-/* ---- for people ---- */
+/* ---- text for people ---- */
 
-/* "503", "Couldn't connect to server", or for a body that broke off "200, then ...". */
+/* "503", "Couldn't connect to server", or, for an interrupted body, "200, then ...". */
 static void put_result(FILE *out, long status, const char *text)
 {
     if (status > 0)
@@ -93,7 +93,7 @@ static void text_success(const struct fetch_log *v, const struct fetch_job *job)
             job->attempts == 1 ? "" : "s", job->resumed ? ", resumed" : "");
 }
 
-/* A reader who has gone knows why. */
+/* A closed pipe (EPIPE) needs no message. */
 static void text_write_error(const struct fetch_log *v, const struct fetch_job *job)
 {
     if (job->error == EPIPE)
@@ -128,7 +128,7 @@ static void text_end(const struct fetch_log *v, const struct fetch_job *job)
         text_failure(v, job);
 }
 
-/* ---- as JSON ---- */
+/* ---- JSON for programs ---- */
 
 static json_t *json_number_or_null(int64_t number)
 {
@@ -147,7 +147,7 @@ static int64_t ms_rounded_up(int64_t ns)
     return ns / BIDE_MS + (ns % BIDE_MS != 0);
 }
 
-/* Takes the object; one line. */
+/* Writes the object as one line and releases it. */
 static void json_put_line(FILE *out, json_t *object)
 {
     if (object)
@@ -156,7 +156,7 @@ static void json_put_line(FILE *out, json_t *object)
     json_decref(object);
 }
 
-/* What every event begins with. Words and their meaning are those of bide run. */
+/* The members that every event starts with. Names and meanings are those of `bide run --json`. */
 static json_t *json_event_begin(const char *event)
 {
     struct timespec now;
@@ -188,7 +188,7 @@ static void json_put_start(const struct fetch_log *v, const struct fetch_event *
     json_put_line(v->out, o);
 }
 
-/* "503", or "200, then ...", as people are told. */
+/* "503", or "200, then ...", as in the text. */
 static json_t *json_result_text(const struct fetch_event *n)
 {
     char *text = NULL;
@@ -225,7 +225,7 @@ static void json_put_wait(const struct fetch_log *v, const struct fetch_event *n
     json_put_line(v->out, o);
 }
 
-/* How a job ended: `attempt` is how many were made. */
+/* The result of a job: `attempt` is the number of attempts made. */
 static json_t *json_job(const struct fetch_log *v, const struct fetch_job *job)
 {
     json_t *o = json_pack("{s:s, s:I, s:I, s:s, s:o, s:I, s:I, s:b, s:i}", "url", job->display_url, "attempt",
@@ -280,7 +280,7 @@ void fetch_log_event(const struct fetch_log *v, const struct fetch_event *n)
         text_start(v, n);
 }
 
-/* ---- the table ---- */
+/* ---- summary table ---- */
 
 static void table_put_row(FILE *out, const struct fetch_job *job)
 {

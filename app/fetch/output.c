@@ -1,4 +1,5 @@
-/* output.c - files that appear whole or not at all, and answers that wait for their turn. */
+/* output.c - destination of a response: atomic file replacement, devices, and spools for standard output; see
+ * output.h. */
 #include "output.h"
 
 #include "fetch.h"
@@ -27,7 +28,7 @@ static bool output_fail(struct fetch_output *output)
     return false;
 }
 
-/* A signal that ends us also ends a write that waits for its reader, which is no error of the place. */
+/* A termination signal ends a blocked write; that is not recorded as an error. */
 static bool output_write_all(struct fetch_output *output, int fd, const char *at, size_t length)
 {
     while (length > 0 && fetch_signal == 0) {
@@ -46,7 +47,7 @@ static bool output_write_all(struct fetch_output *output, int fd, const char *at
 
 /* ---- files ---- */
 
-/* "dir/name" -> "dir/name.bide-012abc", the name cut where it would be too long with that. */
+/* "dir/name" -> "dir/name.bide-012abc"; the name is truncated to fit into NAME_MAX. */
 static char *part_path_make(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -75,7 +76,7 @@ static bool part_file_open(struct fetch_output *output, mode_t mode)
     return output_fail(output);
 }
 
-/* There is such a file: it must be ours to write, and a link to it stays one. */
+/* The file exists: it must be writable, and a symbolic link to it stays a link. */
 static bool file_open_existing(struct fetch_output *output, const char *path, mode_t mode)
 {
     if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0)
@@ -89,7 +90,7 @@ static bool file_open_new(struct fetch_output *output, const char *path)
 {
     struct stat st;
     errno = ENOENT;
-    if (lstat(path, &st) == 0) /* a link that leads nowhere */
+    if (lstat(path, &st) == 0) /* a dangling symbolic link */
         return output_fail(output);
     output->path = strdup(path);
     return output->path ? part_file_open(output, 0666) : output_fail(output);
@@ -102,8 +103,8 @@ static bool device_open(struct fetch_output *output, const char *path)
     return output->fd >= 0 || output_fail(output);
 }
 
-/* A descriptor that somebody else has opened, /dev/stdout say: it may be a file, but whoever reads that looks for the
- * answer in this very one, behind what it has already. */
+/* True for a descriptor opened by another program, such as /dev/stdout. It may refer to a regular file, which must not
+ * be replaced: its owner expects the response in that open file, after what it already contains. */
 static bool path_is_descriptor(const char *path)
 {
     static const char *const names[] = {"/dev/std", "/dev/fd/", "/proc/"};
@@ -130,7 +131,7 @@ bool fetch_output_open(struct fetch_output *output, const char *path, bool is_ne
                                                             : device_open(output, path);
 }
 
-/* What it replaces is gone with the rename: then the new one must be on disk before. */
+/* The rename destroys the old file, so the new one must be on disk before (fsync). */
 static bool file_commit(struct fetch_output *output)
 {
     if (output->replaces && fsync(output->fd) != 0)
@@ -144,7 +145,7 @@ static bool file_commit(struct fetch_output *output)
     return true;
 }
 
-/* ---- what waits for its turn ---- */
+/* ---- spool ---- */
 
 static int spool_file_open(void)
 {
@@ -195,7 +196,7 @@ bool fetch_output_copy_spool(struct fetch_output *output)
     return output->fd < 0 || spool_file_copy(output);
 }
 
-/* ---- any ---- */
+/* ---- all kinds ---- */
 
 bool fetch_output_can_rewind(const struct fetch_output *output)
 {

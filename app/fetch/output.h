@@ -1,13 +1,12 @@
-/* output.h - where an answer goes, so that only one worth keeping is ever seen there.
+/* output.h - destination of a response, so that only a complete response becomes visible.
  *
- *     file     written beside its final name, as NAME.bide-XXXXXX, and renamed when it is whole. What had that name
- *              before stays as it was until then, and for good if the answer is not to be kept. Its mode is that of
- *              what it replaces, or by umask
- *     device   a FIFO, /dev/null, a terminal, /dev/stdout: what is written is gone
- *     now      standard output, whose turn it is: likewise
- *     later    standard output, but others come first: kept in memory, then in a file without a name, until poured
+ *     file     written as NAME.bide-XXXXXX and renamed to NAME when complete. An existing NAME stays unchanged until
+ *              then, and for good if the response is not kept. Its mode is kept; a new file gets its mode from umask
+ *     device   a FIFO, /dev/null, a terminal, /dev/stdout: bytes cannot be taken back
+ *     stdout   standard output of the job that is next: likewise
+ *     spool    standard output of a later job: kept in memory, then in an unnamed temporary file, until the job is next
  *
- * Files and what waits for its turn can be taken back (rewound); the other two cannot. */
+ * Only files and spools can be rewound. */
 #ifndef FETCH_OUTPUT_H
 #define FETCH_OUTPUT_H
 
@@ -15,37 +14,38 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FETCH_SPOOL_MEMORY 65536u /* of an answer that waits for its turn; the rest is on disk */
+#define FETCH_SPOOL_MEMORY 65536u /* larger spools continue in a temporary file */
 
 enum fetch_output_kind { FETCH_OUTPUT_FILE, FETCH_OUTPUT_DEVICE, FETCH_OUTPUT_STDOUT, FETCH_OUTPUT_SPOOL };
 
 struct fetch_output {
     enum fetch_output_kind kind;
     int fd;             /* -1: none */
-    char *path;         /* of a file: its final name */
-    char *part_path;    /* ... and the one it has until then; NULL: it is not there */
-    char *spool_memory; /* what is kept in memory, of FETCH_SPOOL_MEMORY bytes */
+    char *path;         /* file: final name */
+    char *part_path;    /* file: temporary name; NULL: not created */
+    char *spool_memory; /* FETCH_SPOOL_MEMORY bytes; NULL: not allocated */
     size_t spool_length;
-    int error; /* errno of the first thing that went wrong; 0: nothing did */
+    int error; /* errno of the first failure; 0: none */
     bool replaces;
 };
 
-/* path NULL is standard output: now, or in its turn. False: see error. The place must be closed in any case. */
+/* Opens the output; path NULL is standard output, streamed if `is_next`, else spooled. Returns false after setting
+ * `error`. The output must be closed in either case. */
 bool fetch_output_open(struct fetch_output *output, const char *path, bool is_next);
 
 bool fetch_output_can_rewind(const struct fetch_output *output);
 
-/* False: see error; where that is 0, a signal ended it. */
+/* Return false after setting `error`, or with error 0 if a signal interrupted the write. */
 bool fetch_output_write(struct fetch_output *output, const void *at, size_t length);
 bool fetch_output_rewind(struct fetch_output *output);
 
-/* The answer is whole: the file gets its name. Of what waits for its turn nothing happens yet. */
+/* The response is complete: renames the file. A spool stays as it is. */
 bool fetch_output_commit(struct fetch_output *output);
 
-/* Its turn has come: what was spooled goes to standard output. */
+/* The job is next: copies the spool to standard output. */
 bool fetch_output_copy_spool(struct fetch_output *output);
 
-/* Leaves nothing behind that was not kept. May be called twice, and on a zeroed place whose fd is -1. */
+/* Closes the output and removes a temporary file. May be called twice, and on a zeroed struct with fd -1. */
 void fetch_output_close(struct fetch_output *output);
 
 #endif

@@ -1,5 +1,5 @@
-/* plan.c - see plan.h. What cannot work is said before the first request: two answers for one file, a URL that names
- * none, a directory. */
+/* plan.c - the list of jobs; see plan.h. Reports before the first request: two responses for one file, a URL without a
+ * file name, a directory as output. */
 #include "plan.h"
 
 #include "secret.h"
@@ -71,7 +71,7 @@ static bool path_is_directory(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* One that is there and no file may be written to by several: /dev/null. */
+/* Several jobs may write to an existing path that is not a regular file, such as /dev/null. */
 static bool path_is_device(const char *path)
 {
     struct stat st;
@@ -97,7 +97,8 @@ static char *plan_assign_output(struct fetch_job *job, const struct fetch_output
     return NULL;
 }
 
-/* The file that a path leads to, however it is written; one that is not there yet, by its directory. To be freed. */
+/* Returns the canonical path, for duplicates that are spelled differently; the directory decides if the file does not
+ * exist. The caller frees it. */
 static char *path_canonical(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -118,7 +119,7 @@ static int compare_paths(const void *one, const void *other)
     return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-/* Two answers for one file: which one would be there in the end? */
+/* Two responses for one file: the last one would win. Returns an error text, or NULL. */
 static char *plan_find_duplicate(const struct fetch_plan *plan)
 {
     char **files = calloc(plan->count + 1, sizeof(char *)), *wrong = NULL;

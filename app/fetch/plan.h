@@ -1,7 +1,7 @@
-/* plan.h - which URLs, and where their answers go: jobs, before anything is sent.
+/* plan.h - URLs and their output files: the list of jobs, before anything is sent.
  *
- * The first -o is for the first URL, the second for the second, as with curl; a URL without one goes to a file named
- * after it (-O), or to standard output. */
+ * As with curl, the first -o belongs to the first URL, the second to the second. A URL without -o is written to a file
+ * named after it (-O), or to standard output. */
 #ifndef FETCH_PLAN_H
 #define FETCH_PLAN_H
 
@@ -19,13 +19,13 @@ struct fetch_output_options {
     const char **path; /* "-": standard output */
     size_t count;
     bool remote_name;
-    const char *directory; /* of what is not absolute; NULL: the present one */
+    const char *directory; /* for relative paths; NULL: the current directory */
 };
 
-/* One more URL. NULL, or what would be right. */
+/* Adds a job. Returns NULL, or a description of a valid URL. */
 const char *fetch_plan_add(struct fetch_plan *plan, const char *url);
 
-/* Where each answer goes. NULL, or what is wrong: a sentence to be freed. */
+/* Assigns an output to each job. Returns NULL, or an error text that the caller frees. */
 char *fetch_plan_assign_outputs(struct fetch_plan *plan, const struct fetch_output_options *outputs);
 
 bool fetch_plan_uses_stdout(const struct fetch_plan *plan);

@@ -1,4 +1,5 @@
-/* progress.c - see progress.h. Lengths are what servers say, so they may be any number. */
+/* progress.c - the text of the progress bar; see progress.h. Servers announce the lengths, so they may be any
+ * number. */
 #include "progress.h"
 
 #include "conf/unit.h"
@@ -7,8 +8,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define RATE_SMOOTHING 8        /* the shown rate follows the real one by an eighth each look */
-#define LEFT_MAX_S     360000.0 /* more is not told apart */
+#define RATE_SMOOTHING 8        /* the displayed rate moves by an eighth of the difference per update */
+#define LEFT_MAX_S     360000.0 /* longer times are shown as this */
 
 static void progress_update_rate(struct fetch_progress *p, uint64_t before, int64_t now_ns)
 {
@@ -37,9 +38,9 @@ void fetch_progress_update(struct fetch_progress *p, const struct fetch_job *job
     progress_update_rate(p, before, now_ns);
 }
 
-/* ---- the line: parts, of which the least important goes first where there is no room ---- */
+/* ---- the line: parts are dropped from the least important until it fits ---- */
 
-/* From the most important to the least. A line has each once at most. */
+/* From the most to the least important. A line contains each at most once. */
 enum rank {
     RANK_STATE,
     RANK_PERCENT,
@@ -54,7 +55,7 @@ enum rank {
 };
 
 struct part {
-    const char *separator; /* before it, unless it is the first */
+    const char *separator; /* separator before the part, unless it is the first */
     char text[FETCH_BAR_SIZE];
     enum rank rank;
 };
@@ -76,7 +77,7 @@ __attribute__((format(printf, 4, 5))) static void line_add(struct line *l, enum 
     va_end(arguments);
 }
 
-/* Of UTF-8 in which each character is one column wide. */
+/* Columns of UTF-8 text in which every character is one column wide. */
 static size_t text_columns(const char *text)
 {
     size_t count = 0;

@@ -1,5 +1,5 @@
-/* secret.c - see secret.h. The terminal is /dev/tty, so that standard input and output stay free for data; a signal
- * while it is asked puts the echo back before it does what it does. */
+/* secret.c - see secret.h. The prompt uses /dev/tty, so that standard input and output stay free for data. A signal
+ * during the prompt restores the echo before it takes effect. */
 #include "secret.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 char *fetch_secret_take(const char *argument)
 {
     char *copy = strdup(argument);
-    char *original = (char *)(uintptr_t)argument; /* argv is the program's own to write */
+    char *original = (char *)(uintptr_t)argument; /* argv may be modified by the program */
     if (copy)
         memset(original, '*', strlen(original));
     return copy;
@@ -31,7 +31,7 @@ void fetch_secret_free(char *secret)
     free(secret);
 }
 
-/* ---- asking ---- */
+/* ---- prompt ---- */
 
 static volatile sig_atomic_t interrupted;
 
@@ -40,7 +40,7 @@ static void on_signal(int number)
     interrupted = number;
 }
 
-/* One line, without its end. False: none came. */
+/* Reads one line without its newline. Returns false at end of input. */
 static bool read_line(int fd, char line[INPUT_MAX])
 {
     size_t used = 0;

@@ -1,14 +1,16 @@
-/* secret.h - what nobody else should see: arguments are overwritten, passwords asked for without echo. */
+/* secret.h - keeps secrets from other users: overwrites arguments, asks for passwords without echo. */
 #ifndef FETCH_SECRET_H
 #define FETCH_SECRET_H
 
-/* A copy of an argument, which is then overwritten with stars: `ps` shows those. NULL: no memory. */
+/* Returns a copy of the argument and overwrites the original with asterisks, which `ps` then shows. NULL: out of
+ * memory. */
 char *fetch_secret_take(const char *argument);
 
-/* Asks on the terminal, without echo. The answer is to be freed; NULL: there is no terminal, or no answer. */
+/* Asks on the terminal, without echo. Returns the line, which the caller frees; NULL without a terminal or without
+ * input. */
 char *fetch_secret_prompt(const char *prompt);
 
-/* Forgets it. Accepts NULL. */
+/* Overwrites and frees. Accepts NULL. */
 void fetch_secret_free(char *secret);
 
 #endif

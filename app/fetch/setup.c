@@ -1,7 +1,7 @@
-/* setup.c - what a request means to libcurl.
+/* setup.c - translates a request into options of a libcurl handle and of libbide-curl.
  *
- * The method is curl's: -X if given, else HEAD, PUT for an upload, POST for data, GET. A body that libcurl would read
- * is given to libbide-curl instead, which can send it again. */
+ * The method is chosen as by curl: -X if given, else HEAD, PUT for an upload, POST for data, GET. libbide-curl gets the
+ * request body, not libcurl, so that it can be sent again. */
 #include "setup.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ static bool request_has_method(const struct fetch_request *r, const char *name)
     return r->method && strcmp(r->method, name) == 0;
 }
 
-/* Methods that announce a body even if it is empty: a server may insist on Content-Length. */
+/* Methods that send Content-Length even for an empty body: servers may require it. */
 static bool request_needs_body(const struct fetch_request *r)
 {
     return request_has_method(r, "POST") || request_has_method(r, "PUT") || request_has_method(r, "PATCH");
@@ -29,7 +29,7 @@ static bool request_has_data(const struct fetch_request *r)
     return r->data.at && !r->data_in_query;
 }
 
-/* Of a file that is read as standard input, what is left. */
+/* Of a file on standard input, only the part after the current offset. */
 static struct bide_curl_body body_from_file(int fd, const struct stat *st)
 {
     off_t from = lseek(fd, 0, SEEK_CUR);
@@ -44,7 +44,7 @@ bool fetch_upload_is_one_shot(const struct fetch_request *r)
     return r->upload_fd >= 0 && !(fstat(r->upload_fd, &st) == 0 && S_ISREG(st.st_mode));
 }
 
-/* A stream is the transfer's to read. */
+/* For a stream, the caller sets the read function. */
 static struct bide_curl_body body_from_request(const struct fetch_request *r)
 {
     struct stat st;
@@ -62,7 +62,7 @@ static struct bide_curl_body body_from_request(const struct fetch_request *r)
 
 /* ---- options of a handle ---- */
 
-/* Sets options until one fails, and remembers why. */
+/* Sets options until one fails, and records the code. */
 struct setter {
     CURL *easy;
     CURLcode code;
@@ -74,7 +74,7 @@ static void easy_set_long(struct setter *s, CURLoption option, long value)
         s->code = curl_easy_setopt(s->easy, option, value);
 }
 
-/* NULL: not given, and libcurl's default stays. */
+/* NULL: option not given, libcurl's default stays. */
 static void easy_set_text(struct setter *s, CURLoption option, const char *value)
 {
     if (s->code == CURLE_OK && value)
@@ -103,7 +103,7 @@ static void easy_set_protocols(struct setter *s, const struct fetch_request *r)
     easy_set_long(s, CURLOPT_REDIR_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
 #endif
 #if LIBCURL_VERSION_NUM >= 0x075700
-    easy_set_long(s, CURLOPT_QUICK_EXIT, 1); /* who ends it does not wait for a name server */
+    easy_set_long(s, CURLOPT_QUICK_EXIT, 1); /* do not wait for a resolver thread at exit */
 #endif
     if (r->http_version != CURL_HTTP_VERSION_NONE)
         easy_set_long(s, CURLOPT_HTTP_VERSION, r->http_version);
@@ -125,7 +125,7 @@ static void easy_set_credentials(struct setter *s, const struct fetch_request *r
     }
 }
 
-/* libcurl counts whole seconds. */
+/* libcurl counts in whole seconds. */
 static void easy_set_stall(struct setter *s, int64_t stall_ns)
 {
     if (stall_ns == BIDE_NEVER)
@@ -165,7 +165,7 @@ CURL *fetch_easy_new(const struct fetch_request *r, const char *url, CURLcode *c
 
 /* ---- options of libbide-curl ---- */
 
-/* A key among the header fields makes the request keyed, as one of ours would. A name without a value is none. */
+/* An Idempotency-Key among the -H makes the request keyed. A field without a value is not sent, and does not count. */
 static bool headers_have_key(const struct curl_slist *headers)
 {
     static const char name[] = BIDE_KEY_HEADER ":";

@@ -1,17 +1,17 @@
-/* setup.h - a request, as options of a libcurl handle and of libbide-curl. */
+/* setup.h - translates a request into options of a libcurl handle and of libbide-curl. */
 #ifndef FETCH_SETUP_H
 #define FETCH_SETUP_H
 
 #include "fetch.h"
 
-/* A handle for the URL, without callbacks. NULL: no memory, or libcurl cannot do what the request wants; *code says
- * which. */
+/* Returns a handle for the URL, without callbacks. NULL after setting *code: out of memory, or an option that libcurl
+ * does not support. */
 CURL *fetch_easy_new(const struct fetch_request *request, const char *url, CURLcode *code);
 
-/* The options that the request decides. What depends on the transfer is left: sink, header function, hooks. */
+/* Fills the options that depend only on the request. Sink, header function and hooks are set by the caller. */
 void fetch_request_options(struct bide_curl_options *options, const struct fetch_request *request, size_t index);
 
-/* Is the body of the request read from something that cannot be read twice? */
+/* Returns true if the request body can be read only once (pipe, socket, terminal). */
 bool fetch_upload_is_one_shot(const struct fetch_request *request);
 
 #endif

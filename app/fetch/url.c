@@ -1,4 +1,4 @@
-/* url.c - URLs, taken apart by libcurl's own parser: what is shown of one is what libcurl will ask for. */
+/* url.c - URLs, parsed by libcurl: the displayed URL is the one that libcurl will request. */
 #include "url.h"
 
 #include <curl/curl.h>
@@ -17,7 +17,7 @@ static CURLU *url_parse(const char *url)
     return NULL;
 }
 
-/* "" if it has none. To be freed by curl_free; NULL: no memory. */
+/* Returns "" if the part is missing, NULL if out of memory. Free with curl_free. */
 static char *url_part(CURLU *parsed, CURLUPart which)
 {
     char *text = NULL;
@@ -40,7 +40,7 @@ const char *fetch_url_check(const char *url)
     return known ? NULL : "an http:// or https:// URL";
 }
 
-/* Bytes that a terminal or a log might take for something else are written as %XX. */
+/* Writes bytes that a terminal or log could misinterpret as %XX. */
 static char *text_escape(const char *text)
 {
     size_t length = strlen(text), used = 0;
@@ -95,19 +95,19 @@ char *fetch_url_with_query(const char *url, const char *query)
     CURLU *parsed = url_parse(url);
     char *result = NULL, *copy = NULL;
     if (parsed && curl_url_set(parsed, CURLUPART_QUERY, query, CURLU_APPENDQUERY) == CURLUE_OK &&
-        curl_url_get(parsed, CURLUPART_URL, &result, 0) == CURLUE_OK && !fetch_url_check(result)) /* a blank, say */
+        curl_url_get(parsed, CURLUPART_URL, &result, 0) == CURLUE_OK && !fetch_url_check(result)) /* e.g. a space */
         copy = strdup(result);
     curl_free(result);
     curl_url_cleanup(parsed);
     return copy;
 }
 
-/* What cannot be parsed may have a password with a slash in it: all before the last @ is hidden then. */
+/* An unparsable URL may have a password that contains a slash: hide everything before the last @. */
 void fetch_url_mask(char *url)
 {
     CURLU *parsed = url_parse(url);
     char *host = strstr(url, "://");
-    host = host ? host + 3 + strspn(host + 3, "/") : url; /* libcurl takes a slash too many */
+    host = host ? host + 3 + strspn(host + 3, "/") : url; /* libcurl accepts additional slashes */
     size_t length = parsed ? strcspn(host, "/?#") : strlen(host);
     curl_url_cleanup(parsed);
     for (size_t i = length; i > 0; i--)

@@ -1,11 +1,12 @@
-/* child.c - one process in a group of its own: started, asked to end, killed.
+/* child.c - one child process in its own process group: fork and exec, termination, SIGKILL.
  *
- * Whether the rest of a group still lives is asked every LOOK_NS: nobody tells. While a group is told to end, bide is
- * the reaper of what the leader leaves behind, so that the dead among them are not taken for alive. What even SIGKILL
- * does not end within PATIENCE_NS (a process in the kernel's hands) is left alone.
+ * No signal reports the death of grandchildren, so the group is polled every GROUP_POLL_NS while it is being
+ * terminated. During that time bide is a subreaper (PR_SET_CHILD_SUBREAPER): orphans of the leader become children of
+ * bide and are reaped, so that a zombie does not count as alive. A process that survives SIGKILL for KILL_WAIT_NS
+ * (uninterruptible sleep in the kernel) is abandoned.
  *
- * Known weakness: between the end of the last of a group and the next look, its number could become another group's.
- * The kernel hands numbers out in turn, so that takes a whole round of them within LOOK_NS. */
+ * Known weakness: between the death of the last process of the group and the next poll, the kernel could reuse the
+ * group's ID. It assigns IDs in sequence, so all of them would have to be used up within GROUP_POLL_NS. */
 #include "child.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 #define GROUP_POLL_NS (20 * BIDE_MS)
 #define KILL_WAIT_NS  BIDE_S
 
-/* ---- starting ---- */
+/* ---- start ---- */
 
 static void child_set_fd(int fd, int target_fd)
 {
@@ -24,15 +25,15 @@ static void child_set_fd(int fd, int target_fd)
         dup2(fd, target_fd);
 }
 
-/* In the child. Only what may be called after fork. */
+/* Runs in the child process: only async-signal-safe functions are allowed after fork. */
 static _Noreturn void child_exec(const struct run_spawn *spawn, pid_t parent, int exec_error_fd)
 {
     setpgid(0, 0);
     if (spawn->terminal != NULL && spawn->terminal->lent)
-        tcsetpgrp(spawn->terminal->fd, getpid()); /* the parent does so too: whoever comes first */
+        tcsetpgrp(spawn->terminal->fd, getpid()); /* parent and child both set it: the order of the two is unknown */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
-        _exit(1); /* it went before we could ask to be told */
+        _exit(1); /* the parent died before prctl took effect, so no SIGTERM would follow */
     child_set_fd(spawn->in, STDIN_FILENO);
     child_set_fd(spawn->out, STDOUT_FILENO);
     child_set_fd(spawn->err, STDERR_FILENO);
@@ -54,8 +55,7 @@ bool run_child_start(struct run_child *child, const struct run_spawn *spawn)
     if (!run_fd_pipe(&started))
         return false;
     if (terminal != NULL)
-        terminal->lent =
-            terminal->lend_at_start && run_terminal_is_foreground(terminal); /* the child must know it, too */
+        terminal->lent = terminal->lend_at_start && run_terminal_is_foreground(terminal); /* read by the child, too */
     child->pid = fork();
     if (child->pid == 0)
         child_exec(spawn, parent, started.write);
@@ -74,7 +74,7 @@ bool run_child_start(struct run_child *child, const struct run_spawn *spawn)
     return true;
 }
 
-/* ---- its life ---- */
+/* ---- supervision ---- */
 
 static bool group_is_alive(const struct run_child *child)
 {
@@ -86,7 +86,7 @@ bool run_child_is_alive(const struct run_child *child)
     return child->pid > 0 && (!child->exited || (child->terminating && group_is_alive(child)));
 }
 
-/* Those that the leader left to us. */
+/* Reaps orphans of the leader, which the kernel gave to bide as the subreaper. */
 static void group_reap(const struct run_child *child)
 {
     while (waitpid(-child->pid, NULL, WNOHANG) > 0)
@@ -97,7 +97,7 @@ static void child_record_exit(struct run_child *child, int wait_status)
 {
     child->exited = true;
     child->wait_status = wait_status;
-    run_fd_set_nonblocking(child->exec_error_fd); /* nobody holds the other end now; but be sure */
+    run_fd_set_nonblocking(child->exec_error_fd); /* exec or exit has closed the write end; never block here */
     if (read(child->exec_error_fd, &child->exec_error, sizeof child->exec_error) != sizeof child->exec_error)
         child->exec_error = 0;
     run_fd_close(&child->exec_error_fd);
@@ -138,13 +138,13 @@ void run_child_on_timer(struct run_child *child, int64_t now_ns)
         run_child_terminate(child, SIGTERM, now_ns + child->grace_ns);
     } else if (child->terminating && now_ns >= child->kill_ns) {
         run_child_signal(child, SIGKILL);
-        child->terminating = !child->killed; /* a second time: nothing more can be done */
+        child->terminating = !child->killed; /* SIGKILL was sent before: nothing more can be done */
         child->kill_ns = now_ns + KILL_WAIT_NS;
         child->killed = true;
     }
 }
 
-/* ---- its end ---- */
+/* ---- termination ---- */
 
 void run_child_signal(const struct run_child *child, int signo)
 {
@@ -158,7 +158,7 @@ void run_child_terminate(struct run_child *child, int signo, int64_t kill_ns)
         return;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     run_child_signal(child, signo);
-    run_child_signal(child, SIGCONT); /* one that is stopped could not end */
+    run_child_signal(child, SIGCONT); /* a stopped process does not handle SIGTERM */
     if (!child->terminating || kill_ns < child->kill_ns)
         child->kill_ns = kill_ns;
     child->terminating = true;

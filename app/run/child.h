@@ -1,10 +1,10 @@
-/* child.h - one process in a group of its own: started, asked to end, killed.
+/* child.h - one child process in its own process group: fork and exec, termination, SIGKILL.
  *
- * The leader's end is the end of the attempt; what it left running in the background is the user's, and stays. It is
- * different once the group was told to end, by a deadline or by a signal to bide: then all of the group has to go, the
- * leader's children too. First SIGTERM (or the signal that bide got), then, when the grace period is over, SIGKILL.
+ * An attempt ends when the group leader ends. Processes that the leader leaves in the background belong to the user and
+ * keep running. A group that is being terminated (deadline, or a signal to bide) must go completely, including the
+ * leader's children: first SIGTERM (or the signal that bide received), and SIGKILL after the grace period.
  *
- * If bide is killed outright, the kernel sends SIGTERM to the leader. */
+ * If bide is killed with SIGKILL, the kernel sends SIGTERM to the leader (PR_SET_PDEATHSIG). */
 #ifndef RUN_CHILD_H
 #define RUN_CHILD_H
 
@@ -16,41 +16,42 @@
 struct run_spawn {
     char *const *argv;
     char *const *environment;
-    int in, out, err, hint; /* to become 0, 1, 2 and 3; -1: as bide has them */
+    int in, out, err, hint; /* become descriptors 0, 1, 2 and 3; -1: inherited from bide */
     const struct run_signals *signals;
-    struct run_terminal *terminal; /* lent to it; NULL: not */
+    struct run_terminal *terminal; /* becomes the child's while it runs; NULL: no terminal */
 };
 
 struct run_child {
-    pid_t pid;   /* 0: none */
-    bool exited; /* the leader ended: wait_status says how */
+    pid_t pid;   /* 0: no process */
+    bool exited; /* the leader has ended; wait_status is valid */
     int wait_status;
-    int exec_error;      /* errno of exec; 0: it ran */
-    int exec_error_fd;   /* where the child says so */
-    bool terminating;    /* the group was told to end */
-    bool timed_out;      /* ... because its time was over */
-    bool killed;         /* ... and has got SIGKILL since */
-    int64_t deadline_ns; /* when its time is over */
-    int64_t kill_ns;     /* when the grace is over */
+    int exec_error;      /* errno of exec; 0: exec succeeded */
+    int exec_error_fd;   /* pipe through which the child reports a failed exec */
+    bool terminating;    /* the group was sent a termination signal */
+    bool timed_out;      /* ... because the attempt's deadline passed */
+    bool killed;         /* ... and SIGKILL after the grace period */
+    int64_t deadline_ns; /* deadline of the attempt */
+    int64_t kill_ns;     /* when SIGKILL is due */
     int64_t grace_ns;
 };
 
-/* False, with errno: there is no process. The grace and the deadline are to be set before. */
+/* Starts the process. deadline_ns and grace_ns must be set. Returns false and sets errno on failure. */
 bool run_child_start(struct run_child *child, const struct run_spawn *spawn);
 
-/* True as long as there is somebody to wait for. */
+/* Returns true while the leader runs, or while any process of a terminated group runs. */
 bool run_child_is_alive(const struct run_child *child);
 
-/* What SIGCHLD was about. Returns the signal that stopped the leader; 0: it was not stopped. */
+/* Reaps the leader after SIGCHLD. Returns the number of the signal that stopped it, 0 if it was not stopped. */
 int run_child_on_sigchld(struct run_child *child);
 
-/* When run_child_tick wants to be called. */
+/* Returns the instant at which run_child_on_timer must be called next. */
 int64_t run_child_next_ns(const struct run_child *child, int64_t now_ns);
 
-/* Sends what is due. */
+/* Sends the signals that are due: SIGTERM at the deadline, SIGKILL after the grace period. */
 void run_child_on_timer(struct run_child *child, int64_t now_ns);
 
-/* Tells the group to end, by this signal; grace_ns from now it is killed. Again: the shorter of both graces. */
+/* Sends the signal to the group, and SIGKILL at kill_ns. A second call can only move that instant forward to an earlier
+ * one. */
 void run_child_terminate(struct run_child *child, int signo, int64_t kill_ns);
 
 /* Sends a signal to the group. */

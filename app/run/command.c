@@ -1,8 +1,7 @@
-/* run.c - bide run: its options, and what it says.
+/* command.c - the subcommand `bide run`: its options, its text output and its JSON events.
  *
- * The talk is one short line for each retry and one at the end, on stderr, and nothing at all if the first attempt
- * succeeds. A program that listens reads events instead, one JSON object a line (--json, --log). What happens is in
- * app/run. */
+ * Text goes to stderr: one short line per retry and one at the end, nothing if the first attempt succeeds. Programs
+ * read events instead, one JSON object per line (--json, --log). The call itself is executed by loop.c. */
 #include "common/commands.h"
 #include "common/fleet.h"
 #include "common/policy.h"
@@ -77,8 +76,8 @@ static const char *read_fallback(void *settings, const char *value)
     return NULL;
 }
 
-#define HINT_AUTO 4u /* unless told otherwise: a terminal stays the command's own (pagers insist on it) */
-static const char *const hint_names[] = {"none", "stderr", "fd", "both", "auto", NULL}; /* numbered as enum run_hints */
+#define HINT_AUTO 4u /* the default: stderr is not read if it is a terminal, because pagers need the real one */
+static const char *const hint_names[] = {"none", "stderr", "fd", "both", "auto", NULL}; /* indexed by enum run_hints */
 
 static const char *read_hint(void *settings, const char *value)
 {
@@ -225,7 +224,7 @@ static const struct cli_group groups[] = {
     CLI_FLEET_GROUP(struct settings, fleet),
 };
 
-/* ---- saying it to people ---- */
+/* ---- text for people ---- */
 
 struct reporter {
     struct settings *settings;
@@ -233,14 +232,14 @@ struct reporter {
     const char *command;
     uint32_t attempts_max;
     struct cli_term term;
-    bool prints_text;     /* text on stderr */
+    bool prints_text;     /* print text to stderr */
     bool countdown_shown; /* a countdown is on the screen */
-    bool midline;         /* the command's stderr, as it was passed on, ends without a newline */
-    FILE *log;            /* where JSON goes; NULL: nowhere. Not owned if it is stderr */
+    bool midline;         /* forwarded stderr of the command ends without a newline */
+    FILE *log;            /* destination of JSON events; NULL: none. Not owned if it is stderr */
     int log_error;
 };
 
-/* stderr, at the beginning of a line. */
+/* Returns stderr, after ending an incomplete line of the command. */
 static FILE *stderr_at_line_start(struct reporter *r)
 {
     if (r->midline)
@@ -259,7 +258,7 @@ static const char *signal_name(char name[32], int number)
     return name;
 }
 
-/* "exit 1", "killed by SIGKILL", "cut after 10s", with what else made it a failure. */
+/* "exit 1", "killed by SIGKILL", "timed out after 10s", and the pattern or condition that made it a failure. */
 static const char *result_text(char text[TEXT_SIZE], const struct run_result *e)
 {
     char word[CONF_VALUE_SIZE];
@@ -279,7 +278,7 @@ static const char *result_text(char text[TEXT_SIZE], const struct run_result *e)
     return text;
 }
 
-/* Why it ends or waits, for people: the engine's words, or better ones where it could not know. */
+/* Text of a verdict's reason: that of the engine, or a more specific one for commands. */
 static const char *reason_text(const struct run_event *event, char name[32])
 {
     static const char *const command_reasons[BIDE_REASON_COUNT] = {
@@ -340,7 +339,7 @@ static void text_final(struct reporter *r, const struct run_event *event)
             reason_text(event, name), result_text(text, event->result));
 }
 
-/* Nobody needs to be told that the reader of a pipe has gone; and what cannot be run is told as a shell tells it. */
+/* A closed pipe (SIGPIPE) needs no message; a failed exec is reported as a shell does. */
 static void text_give_up(struct reporter *r, const struct run_event *event)
 {
     char text[TEXT_SIZE];
@@ -378,9 +377,9 @@ static void text_event(struct reporter *r, const struct run_event *event)
     }
 }
 
-/* ---- saying it to programs ---- */
+/* ---- JSON for programs ---- */
 
-/* The length of the UTF-8 character there; 0: it is none. */
+/* Returns the length of the UTF-8 character, 0 if the bytes are invalid. */
 static size_t utf8_length(const unsigned char *at)
 {
     static const unsigned char least[] = {0, 0, 0xc2, 0xe0, 0xf0}, most[] = {0, 0x7f, 0xdf, 0xef, 0xf4};
@@ -397,7 +396,7 @@ static size_t utf8_length(const unsigned char *at)
     return overlong || beyond ? 0 : length;
 }
 
-/* A string in quotes. A byte that is no UTF-8 becomes the character that stands for such: JSON knows no bytes. */
+/* Writes a string member. Invalid UTF-8 becomes U+FFFD: JSON strings cannot hold bytes. */
 static void json_string(FILE *out, const char *name, const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;
@@ -491,7 +490,8 @@ static void json_fleet(FILE *out, const struct reporter *r, const char *text)
     fputs("}\n", out);
 }
 
-/* A line at a time: several processes may append to one log. Of an event, or of what the fleet says. */
+/* Writes an event, or a message of the fleet, as one line with one write: several processes may append to the same
+ * log. */
 static void event_log(struct reporter *r, const struct run_event *event, const char *fleet)
 {
     char *line = NULL;
@@ -510,7 +510,7 @@ static void event_log(struct reporter *r, const struct run_event *event, const c
     free(line);
 }
 
-/* ---- listening ---- */
+/* ---- event callback ---- */
 
 static void countdown_clear(struct reporter *r)
 {
@@ -519,7 +519,7 @@ static void countdown_clear(struct reporter *r)
     r->countdown_shown = false;
 }
 
-/* What the fleet has to say comes before what is said now. */
+/* Reports pending messages of the fleet first. */
 static void fleet_report_messages(struct reporter *r)
 {
     char text[CLI_FLEET_MESSAGE_SIZE];
@@ -568,7 +568,7 @@ static uint32_t hints_resolve(const struct settings *s)
     return s->hint_fd_is_free ? hints : hints & ~(uint32_t)RUN_HINT_FD;
 }
 
-/* What the command line says of exits comes before what the policy says; a list to retry replaces the policy's. */
+/* Rules of the command line precede those of the policy; a --retry-on list replaces the policy's. */
 static void exit_rules_merge(struct conf_rules *exits, const struct conf_rules *policy)
 {
     if (exits->only)
@@ -634,7 +634,7 @@ static int call_run(struct settings *s, const struct conf_policy *policy, struct
     return status;
 }
 
-/* Which policy and which gates hold, and what others share of them. False: it was said what is wrong. */
+/* Resolves policy, shared target and fleet gates. Returns false after printing an error. */
 static bool call_prepare(struct settings *s, struct conf_policy *policy, struct bide_shared *shared_target)
 {
     struct cli_shared_context sharing = {&cli_run, &s->shared, &s->policy, s->quiet};
@@ -644,7 +644,7 @@ static bool call_prepare(struct settings *s, struct conf_policy *policy, struct 
            cli_shared_open(&sharing, policy, shared_target) && cli_fleet_apply_gates(&fleeting, policy, shared_target);
 }
 
-/* The command does not learn the fleet's password. */
+/* Opens the fleet. The password of $BIDE_FLEET is hidden from the command's environment. */
 static bool fleet_open(struct settings *s, struct bide_target *target, bool shared)
 {
     struct cli_fleet_context fleeting = {&cli_run, &s->fleet, &s->policy};

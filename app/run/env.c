@@ -1,4 +1,4 @@
-/* env.c - see env.h. */
+/* env.c - builds the environment of the next child process; see env.h. */
 #include "env.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #define KEY_BYTES 16u
 
-/* Digits only, and no more than `most`. */
+/* Accepts digits only, up to `most`. */
 static bool parse_number(const char *text, uint64_t most, uint64_t *number)
 {
     char *end;
@@ -36,7 +36,7 @@ const char *run_env_read(struct bide_request *request, int64_t now_ns)
     return invalid;
 }
 
-/* ---- what is ours ---- */
+/* ---- variables that bide sets ---- */
 
 static const char *const env_names[RUN_ENV_COUNT] = {
 #define RUN_ENV_NAME(name, text) text,
@@ -94,9 +94,9 @@ bool run_env_make_key(struct run_env_vars *vars)
     return run_env_set(vars, RUN_ENV_IDEMPOTENCY_KEY, text);
 }
 
-/* ---- the whole ---- */
+/* ---- the complete environment ---- */
 
-/* What bide was started with, and is not changed. */
+/* Returns true if this entry of bide's own environment is passed on unchanged. */
 static bool env_is_inherited(const struct run_env_vars *vars, const char *entry)
 {
     for (size_t i = 0; i < RUN_ENV_COUNT; i++) {

@@ -1,25 +1,25 @@
-/* env.h - what one bide tells the command, and through it the next bide, in its environment.
+/* env.h - environment variables by which bide informs the command, and a `bide run` or `bide fetch` inside it.
  *
- *   BIDE_ATTEMPT           this attempt, from 1; the larger of ours and that of the bide around us
- *   BIDE_ATTEMPTS          how many there will be at most
- *   BIDE_LAST_STATUS       how the attempt before ended; unset in the first
- *   BIDE_TARGET            the target's name, if it has one
- *   BIDE_DEADLINE_MS       milliseconds left until the call's deadline, if it has one
- *   BIDE_IDEMPOTENCY_KEY   the same for all attempts of a call: an outer one is kept
- *   BIDE_HINT_FD           where to write a hint; unset if there is no such place
+ *   BIDE_ATTEMPT           number of this attempt, from 1; the larger of ours and the outer bide's
+ *   BIDE_ATTEMPTS          maximum number of attempts
+ *   BIDE_LAST_STATUS       exit status of the previous attempt; unset in the first
+ *   BIDE_TARGET            name of the target; unset if it has none
+ *   BIDE_DEADLINE_MS       milliseconds left until the call's deadline; unset if there is none
+ *   BIDE_IDEMPOTENCY_KEY   the same in all attempts of a call; the outer bide's key is kept
+ *   BIDE_HINT_FD           descriptor for hints; unset if none is offered
  *
- * Of an outer bide, BIDE_ATTEMPT and BIDE_DEADLINE_MS are read: layers do not multiply, and the earlier deadline
- * holds.
+ * BIDE_ATTEMPT and BIDE_DEADLINE_MS are also read, from an outer bide: retries of nested layers must not multiply, and
+ * the earlier deadline applies.
  *
- * This process's own environment is never written: threads of libraries (a fleet's, a resolver's) read it whenever they
- * like. What is ours is kept aside and goes into the list that the command is started with. */
+ * bide never writes its own environment, because threads of libraries (fleet, resolver) may read it at any time. The
+ * changes are kept in struct run_env_vars and merged into the list that exec gets. */
 #ifndef RUN_ENV_H
 #define RUN_ENV_H
 
 #include <bide/request.h>
 
-/* Fills inbound and deadline from the environment. Returns the name of a variable that makes no sense and is ignored;
- * NULL: there is none. */
+/* Sets inbound.attempt and deadline_ns from the environment. Returns the name of a variable whose value is invalid and
+ * was ignored, or NULL. */
 const char *run_env_read(struct bide_request *request, int64_t now_ns);
 
 #define RUN_ENV_LIST(X)                                                                                                \
@@ -40,9 +40,9 @@ enum run_env_name {
         RUN_ENV_COUNT
 };
 
-#define RUN_ENV_SIZE 192u /* of "NAME=value": a target's name has 127 bytes */
+#define RUN_ENV_SIZE 192u /* of "NAME=value": a target name has up to 127 bytes */
 
-/* The variables that are ours, as the next child shall see them. All zeros: those that bide was started with. */
+/* Variables that bide sets or removes for the next child. All zeros: everything is inherited. */
 struct run_env_vars {
     struct {
         enum { RUN_ENV_INHERITED = 0, RUN_ENV_SET, RUN_ENV_UNSET } state;
@@ -51,25 +51,26 @@ struct run_env_vars {
     char **list;
 };
 
-/* A value of NULL: it is not there. False: the value is too long. */
+/* Sets a variable; NULL removes it. Returns false if the value is too long. */
 bool run_env_set(struct run_env_vars *vars, enum run_env_name name, const char *value);
 
 struct run_env {
     uint32_t attempt, attempts_max;
-    int last_status;     /* -1: none */
-    const char *target;  /* NULL: it has no name */
-    int64_t deadline_ns; /* BIDE_NEVER: none */
+    int last_status;     /* -1: no previous attempt */
+    const char *target;  /* NULL: the target has no name */
+    int64_t deadline_ns; /* BIDE_NEVER: no deadline */
     int64_t now_ns;
     bool offers_hint_fd;
 };
 
-/* For the next child. False: the target's name is too long. */
+/* Sets the variables of one attempt. Returns false if the target's name is too long. */
 bool run_env_write(struct run_env_vars *vars, const struct run_env *env);
 
-/* Draws the key of this call, unless an outer one is there. */
+/* Generates the idempotency key of this call, unless an outer bide has set one. Returns false if there is no
+ * entropy. */
 bool run_env_make_key(struct run_env_vars *vars);
 
-/* The whole environment of the next child, for exec; ours until the next call. NULL: no memory. */
+/* Returns the complete environment for exec, NULL if out of memory. Valid until the next call. */
 char **run_env_build(struct run_env_vars *vars);
 
 void run_env_free(struct run_env_vars *vars);

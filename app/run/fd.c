@@ -1,4 +1,4 @@
-/* fd.c - descriptors of our own stay out of the way of those that a command may expect. */
+/* fd.c - keeps bide's own descriptors out of the range that a command may use. */
 #include "fd.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@ int run_fd_above_first(int fd)
         return fd;
     int high = fcntl(fd, F_DUPFD_CLOEXEC, RUN_FD_FIRST);
     if (high < 0 && errno == EINVAL)
-        errno = EMFILE; /* the limit lies below the first of ours */
+        errno = EMFILE; /* the resource limit is below RUN_FD_FIRST */
     run_fd_close(&fd);
     return high;
 }

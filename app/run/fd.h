@@ -1,7 +1,7 @@
-/* fd.h - descriptors of our own stay out of the way of those that a command may expect.
+/* fd.h - keeps bide's own descriptors out of the range that a command may use.
  *
- * A command's descriptors 0 to 2 may be closed, and 3 and up may be the user's. What bide opens for itself lies at
- * RUN_FILE_FIRST and above, and is closed by exec. */
+ * Descriptors 0 to 2 of the command may be closed, and 3 and above may be the user's. Every descriptor that bide opens
+ * for itself is moved to RUN_FD_FIRST or above and is close-on-exec. */
 #ifndef RUN_FD_H
 #define RUN_FD_H
 
@@ -9,19 +9,20 @@
 
 #define RUN_FD_FIRST 10
 
-/* Moves a descriptor up. -1, with errno, if that fails; the one given is then closed. -1 stays -1. */
+/* Moves a descriptor to RUN_FD_FIRST or above. Returns -1 and sets errno on failure, after closing `fd`. -1 is returned
+ * as it is. */
 int run_fd_above_first(int fd);
 
 struct run_pipe {
     int read, write;
 };
 
-/* False, with errno. */
+/* Returns false and sets errno on failure. */
 bool run_fd_pipe(struct run_pipe *pipe);
 
 void run_fd_set_nonblocking(int fd);
 
-/* Closes, and makes it -1; accepts -1. Keeps errno. */
+/* Closes the descriptor and sets it to -1; ignores -1. Preserves errno. */
 void run_fd_close(int *fd);
 
 #endif

@@ -1,4 +1,4 @@
-/* lines.c - output seen as lines: does one match a pattern, does one ask for time? */
+/* lines.c - splits output into lines, searches them for patterns and reads hints; see lines.h. */
 #include "lines.h"
 
 #include <bide/clock.h>
@@ -9,8 +9,8 @@
 
 /* ---- patterns ---- */
 
-/* Is there a "\1" to "\9"? Also inside brackets, where a backslash is only itself: such a class can be written with
- * its digit first. */
+/* Returns true for "\1" to "\9". That includes bracket expressions, where a backslash is literal: such a class can be
+ * written with its digit first. */
 static bool pattern_has_back_reference(const char *text)
 {
     for (const char *at = strchr(text, '\\'); at != NULL && at[1] != '\0'; at = strchr(at + 2, '\\'))
@@ -44,7 +44,7 @@ void run_patterns_free(struct run_patterns *patterns)
         regfree(&patterns->item[--patterns->count].regex);
 }
 
-/* A line, or a piece of one: then its ends are not those of the line. */
+/* A line, or a part of a long line: then only the first and the last part have the line's ends. */
 struct line_part {
     const char *at;
     size_t length;
@@ -64,7 +64,7 @@ static void part_match(struct run_lines *lines, const struct line_part *line_par
 
 /* ---- hints ---- */
 
-/* What follows "name:", in any case, after blanks; or nothing. */
+/* Returns the text after "name:" (case-insensitive, leading blanks skipped), or an empty text. */
 static struct bide_text hint_value(const struct line_part *line, const char *name)
 {
     size_t length = strlen(name), blank = 0;
@@ -100,7 +100,7 @@ static void part_search(struct run_lines *lines, struct line_part line_part)
         lines->hint = bide_hint_merge(lines->hint, hint_parse(lines, &line_part));
 }
 
-/* The line so far fills all there is: look at it, and keep its second half. */
+/* The buffer is full: search it, then keep its second half, so that parts overlap. */
 static void line_search_full(struct run_lines *lines)
 {
     part_search(lines, (struct line_part){lines->line, lines->length, !lines->continued, false});
@@ -136,7 +136,7 @@ void run_lines_add(struct run_lines *lines, const char *bytes, size_t length)
         size_t part = newline != NULL ? (size_t)(newline - bytes) : length;
         bool whole = newline != NULL && lines->length == 0 && !lines->continued && part < RUN_LINE_MAX;
         if (whole)
-            part_search(lines, (struct line_part){bytes, part, true, true}); /* where it lies: most lines are */
+            part_search(lines, (struct line_part){bytes, part, true, true}); /* usual case: without copying */
         else
             line_append(lines, bytes, part);
         if (newline != NULL && !whole)

@@ -1,16 +1,16 @@
-/* lines.h - output seen as lines: does one match a pattern, does one ask for time?
+/* lines.h - searches output, line by line, for patterns and hints.
  *
- * Bytes come as they come; a line is complete at its newline, or at the end of the output. A line longer than
- * RUN_LINE_MAX is looked at in pieces that overlap by half, so that a match of up to half that length is never missed.
- * A carriage return before the newline is not part of the line.
+ * A line ends at its newline or at the end of the output; a carriage return before the newline does not count. A line
+ * longer than RUN_LINE_MAX is searched in parts that overlap by half, so a match of up to half that length is never
+ * missed.
  *
- * The matcher of the C library needs time that grows with the square of a line's length for some patterns ("(a+)+b"),
- * and nothing interrupts it: RUN_LINE_MAX keeps that to a fraction of a second, after which signals are heard again.
- * Back-references, which are no part of extended expressions anyway, would make it exponential, and are refused.
+ * For some patterns ("(a+)+b") the regex matcher of the C library takes time quadratic in the length of the line, and
+ * it cannot be interrupted. RUN_LINE_MAX bounds one search to a fraction of a second; signals are handled between
+ * searches. Back-references would make it exponential, and are rejected; POSIX extended expressions do not have them.
  *
- * Patterns are POSIX extended regular expressions, searched anywhere in a line. Hints are lines such as
- * "Retry-After: 5" (also a date) and "retry-after-ms: 250", in any case, read as hint.h reads header fields; of several
- * valid ones the longest counts. */
+ * Patterns are POSIX extended regular expressions that may match anywhere in a line. Hints are lines such as
+ * "Retry-After: 5" (or a date) and "retry-after-ms: 250", case-insensitive, parsed like header fields (hint.h). The
+ * longest valid hint counts. */
 #ifndef RUN_LINES_H
 #define RUN_LINES_H
 
@@ -29,27 +29,27 @@ struct run_patterns {
     size_t count;
 };
 
-/* Adds a pattern. NULL, or what is wrong, in memory that the next call overwrites. */
+/* Adds a pattern. Returns NULL, or a description of a valid value, in memory that the next call overwrites. */
 const char *run_patterns_add(struct run_patterns *patterns, const char *text);
-void run_patterns_free(struct run_patterns *patterns); /* accepts NULL and an empty one */
+void run_patterns_free(struct run_patterns *patterns); /* accepts NULL and an empty set */
 
 struct run_lines {
     const struct run_patterns *patterns; /* NULL: none */
     bool hints;                          /* lines may be hints ... */
-    bool bare;                           /* ... also without a name: "5" */
-    const char *matched;                 /* the first pattern that did; NULL: none so far */
+    bool bare;                           /* ... and need no name: "5" */
+    const char *matched;                 /* the first pattern that matched; NULL: none so far */
     struct bide_hint hint;
-    size_t length;  /* of the line so far */
-    bool continued; /* its beginning is gone: it was too long */
+    size_t length;  /* of the incomplete line */
+    bool continued; /* the beginning of the line was already searched and dropped */
     char line[RUN_LINE_MAX];
 };
 
-/* Empty, as for a new attempt; what it looks for stays. */
+/* Discards line, match and hint before a new attempt. Patterns and flags stay. */
 void run_lines_reset(struct run_lines *lines);
 
 void run_lines_add(struct run_lines *lines, const char *bytes, size_t length);
 
-/* The output is over: what has no newline is a line too. */
+/* End of output: an incomplete last line counts as a line. */
 void run_lines_end(struct run_lines *lines);
 
 #endif

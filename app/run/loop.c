@@ -1,11 +1,11 @@
-/* loop.c - a command, run again while it fails in a way that may pass.
+/* loop.c - the event loop of `bide run`: executes the engine's verdicts with child processes, waits and streams.
  *
- * Everything that can happen comes through one poll (turn): signals, one timer, the streams of the command. The three
- * things bide waits for are loops around it: a process (attend), an instant (sleep_until), a slow reader of what is
- * still to be written (drain, let_out). Above them obey() does one deed for each verdict and decides nothing.
+ * All events arrive through one poll (poll_once): signals, one timer, the command's streams. Three loops around it wait
+ * for a process (child_wait), for an instant (execute_wait) and for slow readers (streams_drain; held_output_write
+ * polls for itself). Above them, execute_verdicts() performs one action per verdict and decides nothing.
  *
- * A signal to bide is told to the engine, as a cancellation, at the first moment when no process runs; before that it
- * only makes the process leave. */
+ * A signal to bide first terminates the running process. The engine gets it, as a cancellation, as soon as no process
+ * runs. */
 #include "loop.h"
 
 #include "child.h"
@@ -29,7 +29,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SECOND_SIGNAL_GRACE_NS BIDE_S /* the grace after a second signal */
+#define SECOND_SIGNAL_GRACE_NS BIDE_S /* replaces a longer grace period after a second signal */
 #define EXIT_SIGNAL_BASE       128
 
 struct run {
@@ -37,29 +37,29 @@ struct run {
     struct bide_call call;
     struct bide_request request;
     struct bide_verdict verdict;
-    int64_t verdict_ns; /* when it was given */
+    int64_t verdict_ns; /* when the verdict was returned */
     int64_t call_start_ns;
     int64_t deadline_ns; /* of the call; BIDE_NEVER: none */
 
     struct run_signals signals;
     struct run_terminal terminal;
-    int timer_fd; /* -1: not needed so far */
+    int timer_fd; /* -1: not created yet */
     int64_t timer_ns;
 
     struct run_env_vars environment;
     struct run_child child;
-    bool stdin_attached; /* the child that runs is the one that gets stdin */
+    bool stdin_attached; /* the running child gets stdin; false for the condition */
     struct run_stdin input;
     struct run_tap out, err, hint;
     struct run_spool held_output;
 
     struct run_result result; /* of the last attempt */
     bool has_result;
-    int signal;  /* the first that bide was sent; 0: none */
-    bool failed; /* bide itself did, and has said so */
+    int signal;  /* the first termination signal that bide received; 0: none */
+    bool failed; /* bide itself failed, and has reported it */
 };
 
-/* ---- telling ---- */
+/* ---- events ---- */
 
 static void event_report(struct run *r, enum run_event_kind kind, int status)
 {
@@ -83,7 +83,7 @@ static void event_report_text(struct run *r, const char *text)
     r->config->event(r->config->context, &event);
 }
 
-/* bide itself failed: the exit status is RUN_EXIT_OWN, whatever else happens. Said once. */
+/* bide itself failed: reports the first failure, terminates the child. The exit status will be RUN_EXIT_INTERNAL. */
 static void run_fail(struct run *r, const char *subject, int error)
 {
     char text[768];
@@ -95,7 +95,7 @@ static void run_fail(struct run *r, const char *subject, int error)
     run_child_terminate(&r->child, SIGTERM, bide_now() + r->config->grace_ns);
 }
 
-/* Nor can what is to be kept: where was that to be, and who chose the place? */
+/* A spool could not be written: names the directory and the variable that selects it. */
 static void run_fail_spool(struct run *r, const char *subject, int error)
 {
     char text[512];
@@ -107,16 +107,17 @@ static void run_fail_spool(struct run *r, const char *subject, int error)
 
 /* ---- signals ---- */
 
-/* The command was stopped: so are we, and all of our group, until somebody continues us. Without a terminal there is
- * nobody to do that. Where we cannot be stopped, the stop key does nothing; a terminal that it cannot have is lost to
- * it, which the kernel, too, tells by SIGHUP; and what was stopped by hand stays so. */
+/* The command was stopped: stop bide and its process group, too, until a shell continues them. Without a terminal there
+ * is no shell to do so. If bide could not be stopped: the stop key has no effect; a command that wanted the terminal
+ * (SIGTTIN, SIGTTOU) gets SIGHUP, as the kernel sends to an orphaned group; a command stopped with SIGSTOP stays
+ * stopped. */
 static void on_child_stopped(struct run *r, int signo)
 {
     struct run_terminal *terminal = &r->terminal;
     if (terminal->fd < 0 || r->child.terminating)
         return;
     if ((signo == SIGTTIN || signo == SIGTTOU) && run_terminal_is_foreground(terminal)) {
-        run_terminal_lend(terminal, r->child.pid); /* it only wanted the terminal */
+        run_terminal_lend(terminal, r->child.pid); /* the command only needs the terminal */
     } else {
         run_terminal_pause(terminal);
         bool stopped = run_signals_stop_self(true);
@@ -132,12 +133,12 @@ static void on_child_stopped(struct run *r, int signo)
 static void on_sigtstp(struct run *r)
 {
     if (r->child.pid > 0 && !r->child.exited)
-        run_child_signal(&r->child, SIGTSTP); /* its stop will be ours */
+        run_child_signal(&r->child, SIGTSTP); /* SIGCHLD will report the stop, and bide follows */
     else if (r->terminal.fd >= 0)
-        run_signals_stop_self(false); /* our neighbours had it from the keyboard, too */
+        run_signals_stop_self(false); /* the keyboard sent it to the rest of the pipeline, too */
 }
 
-/* Only we were stopped, by hand: a shell may have had the terminal meanwhile. */
+/* bide alone was stopped and continued: a shell may have taken the terminal in between. */
 static void on_sigcont(struct run *r)
 {
     if (r->child.pid > 0 && !r->child.exited)
@@ -153,7 +154,7 @@ static void on_sigwinch(struct run *r)
         run_child_signal(&r->child, SIGWINCH);
 }
 
-/* The end is wished for: now, or as soon as what runs has left. */
+/* Termination signal: ends the call now, or as soon as the child has ended. */
 static void on_termination(struct run *r, int signo)
 {
     int64_t grace_ns =
@@ -180,9 +181,9 @@ static void read_signals(struct run *r)
         }
 }
 
-/* ---- one turn of the loop ---- */
+/* ---- one iteration of the loop ---- */
 
-/* Arms the timer; an instant that has passed fires at once. */
+/* Arms the timer; an instant in the past fires immediately. Returns false if there is no timer. */
 static bool timer_arm(struct run *r, int64_t until_ns)
 {
     struct itimerspec when = {.it_value = {.tv_sec = until_ns / BIDE_S, .tv_nsec = until_ns % BIDE_S}};
@@ -198,7 +199,7 @@ static bool timer_arm(struct run *r, int64_t until_ns)
 
 enum { POLL_SIGNALS, POLL_TIMER, POLL_STDIN, POLL_STDOUT, POLL_STDERR, POLL_HINT, POLL_COUNT };
 
-/* Waits until something happens, or until that instant, and does what is to be done about it. */
+/* Waits for an event or the instant, and handles all events that are ready. */
 static void poll_once(struct run *r, int64_t until_ns)
 {
     static const struct pollfd nothing = {.fd = -1};
@@ -210,7 +211,7 @@ static void poll_once(struct run *r, int64_t until_ns)
         [POLL_STDERR] = run_tap_pollfd(&r->err),
         [POLL_HINT] = run_tap_pollfd(&r->hint),
     };
-    bool no_timer = set[POLL_TIMER].fd < 0 && until_ns != BIDE_NEVER; /* none could be had: look again soon */
+    bool no_timer = set[POLL_TIMER].fd < 0 && until_ns != BIDE_NEVER; /* no timerfd: poll every 10 ms */
     if (poll(set, POLL_COUNT, no_timer ? 10 : -1) < 0)
         return;
     if (set[POLL_TIMER].revents != 0)
@@ -233,7 +234,7 @@ static void poll_once(struct run *r, int64_t until_ns)
         run_fail(r, "standard output", r->out.error);
 }
 
-/* ---- a process ---- */
+/* ---- a child process ---- */
 
 static void child_wait(struct run *r)
 {
@@ -244,10 +245,10 @@ static void child_wait(struct run *r)
     if (r->child.terminating)
         prctl(PR_SET_CHILD_SUBREAPER, 0);
     run_terminal_reclaim(&r->terminal, WIFSIGNALED(r->child.wait_status));
-    r->child.pid = 0; /* what it left in the background is the user's, and no signal reaches it from here */
+    r->child.pid = 0; /* background processes that it left behind belong to the user and get no signals */
 }
 
-/* Starts it and stays with it until it is gone. False: it could not be started. */
+/* Starts a child and waits for its end. Returns false if it could not be started. */
 static bool child_run(struct run *r, struct run_spawn *spawn, int64_t deadline_ns)
 {
     spawn->environment = run_env_build(&r->environment);
@@ -264,7 +265,8 @@ static bool child_run(struct run *r, struct run_spawn *spawn, int64_t deadline_n
     return true;
 }
 
-/* What is still in the pipes. A reader that does not read holds us up, as it would the command; not after a signal. */
+/* Forwards the rest of the output after the command's end. A reader that does not read blocks bide as it would block
+ * the command, but only for SECOND_SIGNAL_GRACE_NS after a signal. */
 static void streams_drain(struct run *r)
 {
     int64_t until_ns = BIDE_NEVER;
@@ -283,8 +285,7 @@ static void streams_drain(struct run *r)
     run_tap_close(&r->hint);
 }
 
-/* A line for the shell, as it is given to sh -c. Its stdout goes where its stderr goes if `talks`. Returns its status
- * as a shell reports it. */
+/* Runs a command line with `sh -c`. Returns its exit status in the form that a shell reports. */
 static int shell_run(struct run *r, const char *line, struct run_spawn spawn, int64_t deadline_ns)
 {
     char shell[] = "/bin/sh", option[] = "-c";
@@ -334,7 +335,7 @@ static bool stdout_has_no_reader(void)
     return poll(&ask, 1, 0) > 0 && (ask.revents & POLLERR) != 0;
 }
 
-/* What the process did and what its streams said. */
+/* Collects exit status, matches, hint and stream errors of the attempt. */
 static struct run_result attempt_collect(struct run *r)
 {
     const struct run_child *child = &r->child;
@@ -353,19 +354,19 @@ static struct run_result attempt_collect(struct run *r)
     return e;
 }
 
-/* The condition has nothing to read, and what it prints is talk. */
+/* Runs the condition of --until: stdin is /dev/null, stdout goes to stderr. */
 static int condition_run(struct run *r, int64_t deadline_ns)
 {
     struct run_spawn spawn = {.err = -1, .hint = -1};
     spawn.in = run_fd_above_first(open("/dev/null", O_RDWR | O_CLOEXEC));
-    spawn.out = fcntl(STDERR_FILENO, F_GETFD) >= 0 ? STDERR_FILENO : spawn.in; /* never where data goes */
+    spawn.out = fcntl(STDERR_FILENO, F_GETFD) >= 0 ? STDERR_FILENO : spawn.in; /* never stdout: that is for data */
     r->stdin_attached = false;
     int status = shell_run(r, r->config->until, spawn, deadline_ns);
     run_fd_close(&spawn.in);
     return status;
 }
 
-/* Makes the attempt, and whatever belongs to it. */
+/* Runs one attempt, and the condition if the attempt succeeded; fills r->result. */
 static void attempt_run(struct run *r)
 {
     const struct run_config *config = r->config;
@@ -385,15 +386,15 @@ static void attempt_run(struct run *r)
     r->result.timed_out_after_ns = r->result.timed_out ? deadline_ns - start_ns : 0;
     r->has_result = true;
     bool succeeded = r->result.status == 0 && !r->result.timed_out && r->result.pattern == NULL && !r->failed;
-    if (config->until != NULL && succeeded) /* one that was not asked does not hold */
+    if (config->until != NULL && succeeded) /* a condition that was not run because of a signal counts as failed */
         r->result.condition_status = r->signal != 0 ? EXIT_SIGNAL_BASE + r->signal : condition_run(r, deadline_ns);
     r->result.outcome = run_result_outcome(&r->result, config->exit_rules);
     r->result.took_ns = bide_now() - start_ns;
 }
 
-/* ---- what was held ---- */
+/* ---- held output ---- */
 
-/* Whether more of stdout may be written: false after a signal. */
+/* Waits until stdout is writable. Returns false after a termination signal. */
 static bool stdout_wait_writable(struct run *r)
 {
     struct pollfd set[] = {{.fd = r->out.out_fd, .events = POLLOUT}, {.fd = r->signals.fd, .events = POLLIN}};
@@ -408,7 +409,7 @@ static bool stdout_wait_writable(struct run *r)
     return false;
 }
 
-/* Returns errno; 0: all of it was written. */
+/* Returns 0, or the errno of the failed write. */
 static int stdout_write(struct run *r, const char *bytes, size_t length)
 {
     while (length > 0 && stdout_wait_writable(r)) {
@@ -421,7 +422,7 @@ static int stdout_write(struct run *r, const char *bytes, size_t length)
     return length > 0 ? EINTR : 0;
 }
 
-/* Lets out what the attempt printed. Returns the exit status. */
+/* Writes the held stdout of the successful attempt. Returns the exit status. */
 static int held_output_write(struct run *r)
 {
     ssize_t n;
@@ -441,9 +442,9 @@ static int held_output_write(struct run *r)
     return error != 0 ? RUN_EXIT_INTERNAL : 0;
 }
 
-/* ---- the end ---- */
+/* ---- the end of the call ---- */
 
-/* Nothing was run: who said so? */
+/* Exit status if the engine refused the first attempt. */
 static int refusal_exit_status(const struct run *r)
 {
     if (r->verdict.reason == BIDE_REASON_DEADLINE || r->verdict.reason == BIDE_REASON_DEADLINE_NEAR)
@@ -451,7 +452,7 @@ static int refusal_exit_status(const struct run *r)
     return r->verdict.reason == BIDE_REASON_BAD_POLICY ? RUN_EXIT_INTERNAL : RUN_EXIT_REFUSED;
 }
 
-/* The fallback is no retry: of attempts and deadlines it hears what we ourselves were told. */
+/* The fallback is not a retry: it gets attempt number and deadline of the outer bide, not of this call. */
 static bool fallback_set_environment(struct run *r, int status)
 {
     char text[16];
@@ -508,8 +509,8 @@ static int call_succeed(struct run *r)
     int status = r->config->hold_stdout ? held_output_write(r) : 0;
     if (status == 0)
         event_report(r, RUN_SUCCEEDED, 0);
-    if (status != 0 && r->signal != 0) {
-        r->verdict.reason = BIDE_REASON_CANCELLED; /* it is not the command that ends here, but what it printed */
+    if (status != 0 && r->signal != 0) { /* the command succeeded, but a signal interrupted the write of its output */
+        r->verdict.reason = BIDE_REASON_CANCELLED;
         event_report(r, RUN_GAVE_UP, status);
     }
     return status;
@@ -526,7 +527,7 @@ static void call_cancel(struct run *r)
 static void execute_start(struct run *r)
 {
     read_signals(r);
-    if (r->signal != 0) { /* in the last moment: nothing is started any more */
+    if (r->signal != 0) { /* last check before a process is started */
         call_cancel(r);
         return;
     }
@@ -552,7 +553,7 @@ static void execute_wait(struct run *r)
         poll_once(r, next_ns);
         now_ns = bide_now();
         if (tick_ns > 0 && r->signal == 0 && now_ns < until_ns && run_terminal_is_foreground(&r->terminal))
-            event_report(r, RUN_TICK, 0); /* in the background it would write over what somebody types */
+            event_report(r, RUN_TICK, 0); /* in the background it would overwrite what the user types */
     }
     if (r->signal != 0) {
         call_cancel(r);
@@ -562,7 +563,7 @@ static void execute_wait(struct run *r)
     r->verdict = bide_call_wake(&r->call, now_ns);
 }
 
-/* One deed for each verdict. Returns the exit status, in the end. */
+/* Executes verdicts until the call ends. Returns the exit status. */
 static int execute_verdicts(struct run *r)
 {
     while (!r->failed)
@@ -571,12 +572,12 @@ static int execute_verdicts(struct run *r)
         case BIDE_WAIT: execute_wait(r); break;
         case BIDE_DONE: return call_succeed(r);
         case BIDE_GIVE_UP: return call_give_up(r);
-        case BIDE_NONE: call_cancel(r); break; /* nothing that this loop does leads here */
+        case BIDE_NONE: call_cancel(r); break; /* unreachable from this loop */
         }
     return RUN_EXIT_INTERNAL;
 }
 
-/* ---- the whole ---- */
+/* ---- entry point ---- */
 
 bool run_hint_fd_is_free(void)
 {
@@ -606,7 +607,7 @@ static void call_begin(struct run *r)
     int64_t own_ns = config->policy->deadline_ns;
     char text[128];
     r->call_start_ns = r->verdict_ns = bide_now();
-    /* Whoever uses this command says that running it again is safe. */
+    /* The user of `bide run` asserts that repeating the command is safe. */
     r->request = (struct bide_request){.safety = BIDE_SAFE, .lane = bide_lane()};
     r->request.seed = config->has_seed ? config->seed : bide_seed();
     const char *invalid = run_env_read(&r->request, r->call_start_ns);
@@ -634,7 +635,7 @@ static void run_free(struct run *r)
     run_env_free(&r->environment);
 }
 
-/* Was it Ctrl-C? The keyboard sends SIGINT to the group in the foreground: to the command's, if it had the terminal. */
+/* Ctrl-C sends SIGINT to the foreground group: to the command's group if that had the terminal, else to bide's. */
 static bool sigint_is_from_keyboard(const struct run *r)
 {
     bool command_died = r->has_result && r->result.killed && r->result.status == EXIT_SIGNAL_BASE + SIGINT;
@@ -658,7 +659,7 @@ int run_command(const struct run_config *config)
     call_begin(r);
     status = execute_verdicts(r);
     if (status == EXIT_SIGNAL_BASE + SIGINT && sigint_is_from_keyboard(r)) {
-        if (r->signal == 0) { /* the command alone had it: our neighbours now, too. Ours is read, not died of */
+        if (r->signal == 0) { /* only the command's group got SIGINT: send it to bide's group, and read our copy */
             kill(0, SIGINT);
             read_signals(r);
         }

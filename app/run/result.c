@@ -1,4 +1,4 @@
-/* result.c - from what was seen of an attempt to an outcome, and to an exit status. */
+/* result.c - turns the observations of an attempt into an outcome and an exit status; see result.h. */
 #include "result.h"
 
 #include "loop.h"
@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#define EXIT_CANNOT_RUN  126 /* as the shell's */
+#define EXIT_CANNOT_RUN  126 /* as a shell reports it */
 #define EXIT_NOT_FOUND   127
 #define EXIT_SIGNAL_BASE 128
 
@@ -21,7 +21,7 @@ static struct bide_outcome outcome_of_kind(enum bide_kind kind)
     return (struct bide_outcome){.kind = kind};
 }
 
-/* By number alone: rules first, then the table. */
+/* Classifies by exit status alone: the user's rules first, then the table of classify.h. */
 static struct bide_outcome classify_status(const struct run_result *e, const struct bide_rules *rules)
 {
     bool only_patterns = e->has_patterns && (rules == NULL || !rules->only);
@@ -30,7 +30,7 @@ static struct bide_outcome classify_status(const struct run_result *e, const str
     return bide_classify_exit(e->status, rules);
 }
 
-/* It failed: not yet, unless somebody interrupted it. */
+/* A failed condition is transient, unless the condition was interrupted. */
 static struct bide_outcome classify_condition(const struct run_result *e)
 {
     bool interrupted = bide_classify_exit(e->condition_status, NULL).kind == BIDE_KIND_CANCELLED;
@@ -72,7 +72,7 @@ int run_result_exit_status(const struct run_result *e)
         return RUN_EXIT_TIMEOUT;
     if (e->status != 0)
         return e->status;
-    if (e->stdout_closed) /* it had ended before it could be told */
+    if (e->stdout_closed) /* the command ended before it could get SIGPIPE */
         return EXIT_SIGNAL_BASE + SIGPIPE;
     if (e->pattern != NULL)
         return 1;

@@ -1,38 +1,43 @@
-/* result.h - from what was seen of an attempt to an outcome, and to an exit status.
+/* result.h - observations of an attempt, its outcome, and the exit status of bide.
  *
- * In this order: it could not be started (permanent); time ran out (transient); somebody interrupted it, as death by
- * SIGINT, SIGQUIT or SIGTERM says (cancelled, unless a rule of the user names it); its output cannot be read by anybody
- * any more (permanent); a pattern matched (transient, whatever the status); the status, by the user's rules and the
- * table of classify.h. With patterns given and none matched, only a rule can make a failure transient. Where the status
- * is success, the condition has the last word. */
+ * The first rule that applies decides:
+ *   exec failed                                              permanent
+ *   deadline passed                                          transient
+ *   death by SIGINT, SIGQUIT, SIGTERM, unless a rule names it  cancelled
+ *   stdout has no reader any more                            permanent
+ *   a pattern matched                                        transient, whatever the status
+ *   status 0 and the condition failed                        transient (cancelled if the condition was interrupted)
+ *   otherwise                                                by exit status: the user's rules, then classify.h
+ *
+ * If patterns are given and none matches, only a --retry-on list can make a failure transient. */
 #ifndef RUN_RESULT_H
 #define RUN_RESULT_H
 
 #include <bide/classify.h>
 
 struct run_result {
-    int status;                 /* of the command, as a shell reports it: its code, or 128 + the signal it died of */
-    bool killed;                /* it died of a signal */
-    bool timed_out;             /* its time ran out ... */
-    int64_t timed_out_after_ns; /* ... after that long */
-    int exec_error;             /* errno: it could not be started; 0: it ran */
-    const char *pattern;        /* that matched; NULL: none */
-    const char *stream;         /* "stdout" or "stderr": where */
-    bool has_patterns;          /* there were patterns to match */
-    bool stdout_closed;         /* nobody reads our stdout, and that ended it or lost what it printed */
-    bool stdin_spent;           /* it read from a stdin that cannot be given a second time */
-    int condition_status;       /* status of the condition; 0: it held, or was not asked */
+    int status;                 /* as a shell reports it: the exit code, or 128 + signal number */
+    bool killed;                /* the command died by a signal */
+    bool timed_out;             /* the deadline of the attempt passed ... */
+    int64_t timed_out_after_ns; /* ... this long after its start */
+    int exec_error;             /* errno of exec; 0: the command was started */
+    const char *pattern;        /* the pattern that matched; NULL: none did */
+    const char *stream;         /* "stdout" or "stderr": where it matched */
+    bool has_patterns;          /* patterns were given */
+    bool stdout_closed;         /* stdout has no reader: the command died by SIGPIPE, or its output was lost */
+    bool stdin_spent;           /* the command read input that cannot be replayed */
+    int condition_status;       /* exit status of --until; 0: the condition held, or was not run */
     struct bide_hint hint;
-    struct bide_outcome outcome; /* what run_judge made of all that */
+    struct bide_outcome outcome; /* set from run_result_outcome */
     int64_t took_ns;
 };
 
-/* The status of waitpid, as a shell reports it. */
+/* Converts a status of waitpid to the form that a shell reports. */
 int run_shell_status(int wait_status);
 
 struct bide_outcome run_result_outcome(const struct run_result *result, const struct bide_rules *rules);
 
-/* What bide exits with if this attempt is the last: never 0 unless the outcome is OK. */
+/* Returns the exit status of bide if this attempt is the last. Is 0 only if the outcome is OK. */
 int run_result_exit_status(const struct run_result *result);
 
 #endif

@@ -1,4 +1,4 @@
-/* signals.c - signals as something to read, and put back as they were for the command. */
+/* signals.c - receives signals through a signalfd and restores them for the command; see signals.h. */
 #include "signals.h"
 
 #include "fd.h"
@@ -6,7 +6,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* SIGTTOU is never read, only blocked: bide may then give the terminal away and take it back from the background. */
+/* SIGTTOU is blocked but never read: a background process may then still call tcsetpgrp and tcsetattr. */
 static const int handled_signals[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
 
 bool run_signals_open(struct run_signals *signals)
@@ -23,12 +23,12 @@ bool run_signals_open(struct run_signals *signals)
     sigprocmask(SIG_BLOCK, &set, &signals->mask);
     sigaction(SIGPIPE, &ignore, &signals->sigpipe);
     sigaction(SIGXFSZ, &ignore, &signals->sigxfsz);
-    sigaction(SIGCHLD, &default_action, &signals->sigchld); /* ignored, the kernel would reap children before we do */
+    sigaction(SIGCHLD, &default_action, &signals->sigchld); /* with SIG_IGN the kernel would reap the children */
     return true;
 }
 
-/* Only the kernel knows whether anybody watches the group; if nobody does, it drops the signal. Who was stopped finds a
- * SIGCONT waiting; one from before cannot be there, because SIGTSTP discards it. */
+/* Only the kernel knows whether the process group is orphaned; it discards SIGTSTP then. After a real stop a SIGCONT is
+ * pending. It cannot be an older one, because the generation of SIGTSTP discards pending SIGCONT. */
 bool run_signals_stop_self(bool with_group)
 {
     static const struct timespec no_wait = {0};
@@ -38,7 +38,7 @@ bool run_signals_stop_self(bool with_group)
     sigemptyset(&cont);
     sigaddset(&cont, SIGCONT);
     kill(with_group ? 0 : getpid(), SIGTSTP);
-    sigprocmask(SIG_UNBLOCK, &stop, NULL); /* here we stand */
+    sigprocmask(SIG_UNBLOCK, &stop, NULL); /* the process stops here */
     sigprocmask(SIG_BLOCK, &stop, NULL);
     return sigtimedwait(&cont, NULL, &no_wait) == SIGCONT;
 }

@@ -1,8 +1,8 @@
-/* signals.h - signals as something to read, and put back as they were for the command.
+/* signals.h - receives signals through a signalfd and restores them for the command.
  *
- * While bide runs they are blocked and come through one descriptor. A signal that was ignored at the start (nohup)
- * stays ignored, for bide and for the command. SIGPIPE and SIGXFSZ are errors of write here, and as they were for the
- * command. */
+ * While bide runs, the handled signals are blocked and read from one descriptor. A signal that was ignored at the start
+ * (nohup) stays ignored, for bide and for the command. SIGPIPE and SIGXFSZ are ignored in bide, so that write fails
+ * with an error instead; the command gets their original actions. */
 #ifndef RUN_SIGNALS_H
 #define RUN_SIGNALS_H
 
@@ -11,20 +11,20 @@
 
 struct run_signals {
     int fd;
-    sigset_t mask;                              /* as it was */
-    struct sigaction sigpipe, sigxfsz, sigchld; /* as they were */
+    sigset_t mask;                              /* original mask */
+    struct sigaction sigpipe, sigxfsz, sigchld; /* original actions */
 };
 
-bool run_signals_open(struct run_signals *signals); /* false, with errno */
+bool run_signals_open(struct run_signals *signals); /* returns false and sets errno on failure */
 
-/* Stops us, or all of our group, as the stop key does; returns when somebody goes on with us. False: we were not
- * stopped, because the signal is ignored, or because no shell is there to go on with our group (ssh -t). */
+/* Stops bide, or its whole process group, as the stop key does, and returns after SIGCONT. Returns false if the process
+ * was not stopped: SIGTSTP is ignored, or the group is orphaned (ssh -t), so that no shell could continue it. */
 bool run_signals_stop_self(bool with_group);
 
-/* The next one that came; 0: none. */
+/* Returns the next pending signal, 0 if there is none. */
 int run_signals_read(const struct run_signals *signals);
 
-/* As it was before: in a child before exec, and at the end. */
+/* Restores mask and actions: in the child before exec, and at the end of bide. */
 void run_signals_restore(const struct run_signals *signals);
 
 #endif

@@ -1,4 +1,4 @@
-/* spool.c - bytes kept for later: in memory while they are few, beyond that in a file without a name. */
+/* spool.c - a growing byte buffer: in memory while small, then in an unnamed temporary file; see spool.h. */
 #include "spool.h"
 
 #include "fd.h"
@@ -23,7 +23,7 @@ struct run_spool_directory run_spool_directory(void)
     return (struct run_spool_directory){from_tmpdir ? chosen : "/tmp", from_tmpdir};
 }
 
-/* Where the file system knows no files without a name, one is made and its name removed. */
+/* Creates an unnamed file. Without O_TMPFILE support: creates a named one and unlinks it. */
 static int open_unnamed(void)
 {
     const char *directory = run_spool_directory().path;
@@ -43,7 +43,7 @@ static int open_unnamed(void)
     return fd >= 0 ? run_fd_above_first(fd) : -1;
 }
 
-/* All of it at that place, or errno. */
+/* Writes all bytes at the offset. Returns false and sets errno on failure. */
 static bool write_all_at(int fd, const char *bytes, size_t length, int64_t offset)
 {
     while (length > 0) {
@@ -74,7 +74,7 @@ static bool spool_move_to_file(struct run_spool *spool)
     return true;
 }
 
-/* 1: kept in memory; 0: too much for it; -1: there is none. */
+/* Returns 1 if the bytes were stored, 0 if they need the file, -1 if out of memory. */
 static int spool_add_to_memory(struct run_spool *spool, const char *bytes, size_t length)
 {
     if (spool_fd(spool) >= 0 || length > RUN_SPOOL_MEMORY - (size_t)spool->size)

@@ -1,7 +1,7 @@
-/* spool.h - bytes kept for later: in memory while they are few, beyond that in a file without a name.
+/* spool.h - a growing byte buffer: in memory while small, then in an unnamed temporary file.
  *
- * The file is made in $TMPDIR or /tmp, is nobody else's to see, and goes with the process, however that ends. Bytes are
- * added at the end and read from anywhere, so one spool can be read again and again while it grows. */
+ * The file is created in $TMPDIR or /tmp, is invisible to other processes, and disappears with the process, however it
+ * ends. Bytes are appended at the end and read at any offset, so a spool can be read repeatedly while it grows. */
 #ifndef RUN_SPOOL_H
 #define RUN_SPOOL_H
 
@@ -16,20 +16,20 @@ struct run_spool_directory {
     const char *path;
     bool from_tmpdir; /* by $TMPDIR */
 };
-struct run_spool_directory run_spool_directory(void); /* where the file is made */
+struct run_spool_directory run_spool_directory(void); /* the directory of the temporary file */
 
 struct run_spool {
-    char *memory; /* owned; NULL: none yet, or moved to the file */
+    char *memory; /* owned; NULL: empty, or moved to the file */
     int fd_plus_one;
     int64_t size;
 };
 
-/* False: errno says why; ENOSPC is the likely one. What was added before is still there. */
+/* Returns false and sets errno on failure, most likely ENOSPC. Bytes added before stay readable. */
 bool run_spool_add(struct run_spool *spool, const char *bytes, size_t length);
 
-/* How many bytes were read, 0 at the end; -1: errno says why. */
+/* Returns the number of bytes read, 0 at the end, -1 with errno on failure. */
 ssize_t run_spool_read(const struct run_spool *spool, int64_t offset, char *bytes, size_t room);
 
-void run_spool_clear(struct run_spool *spool); /* forgets the bytes, and gives disk and memory back */
+void run_spool_clear(struct run_spool *spool); /* discards the bytes, frees memory and closes the file */
 
 #endif

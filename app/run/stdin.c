@@ -1,7 +1,7 @@
-/* stdin.c - the command's standard input, and whether it can be given a second time.
+/* stdin.c - the command's standard input, and whether it can be repeated for the next attempt; see stdin.h.
  *
  * Known weakness: a pipe is read ahead, as ssh does. In a loop such as `while read line; do bide run ...; done` that
- * takes its lines from a pipe, give bide </dev/null. */
+ * reads from a pipe, start bide with </dev/null. */
 #include "stdin.h"
 
 #include <errno.h>
@@ -28,13 +28,13 @@ static bool stdin_is_piped(const struct run_stdin *input)
     return input->mode == RUN_STDIN_RELAYED || input->mode == RUN_STDIN_REPLAYED;
 }
 
-/* Is there something that came and is not yet in the pipe? */
+/* Returns true if bytes were received that are not written to the pipe yet. */
 static bool stdin_has_unsent(const struct run_stdin *input)
 {
     return input->length > 0 || (input->mode == RUN_STDIN_REPLAYED && input->written < input->spool.size);
 }
 
-/* ---- an attempt ---- */
+/* ---- start of an attempt ---- */
 
 bool run_stdin_open(struct run_stdin *input, int *child_fd)
 {
@@ -46,7 +46,7 @@ bool run_stdin_open(struct run_stdin *input, int *child_fd)
         run_fd_close(&input->pipe.write);
         input->written = 0;
         input->reader_closed = false;
-        input->length = 0; /* it is in the spool */
+        input->length = 0; /* those bytes are in the spool */
     }
     if (stdin_is_piped(input) && input->pipe.read < 0) {
         if (!run_fd_pipe(&input->pipe))
@@ -65,7 +65,7 @@ void run_stdin_after_fork(struct run_stdin *input)
         run_fd_close(&input->pipe.write);
 }
 
-/* ---- while it runs ---- */
+/* ---- while the command runs ---- */
 
 struct pollfd run_stdin_pollfd(const struct run_stdin *input)
 {
@@ -76,7 +76,7 @@ struct pollfd run_stdin_pollfd(const struct run_stdin *input)
     return (struct pollfd){.fd = input->at_end ? -1 : STDIN_FILENO, .events = POLLIN};
 }
 
-/* Fills the buffer: from the spool what was there before, else from our own stdin. */
+/* Fills the buffer: from the spool while it has unsent bytes, then from bide's own stdin. */
 static void stdin_fill_buffer(struct run_stdin *input)
 {
     bool from_spool = input->mode == RUN_STDIN_REPLAYED && input->written < input->spool.size;
@@ -98,7 +98,7 @@ static void stdin_write_pipe(struct run_stdin *input)
 {
     ssize_t n = write(input->pipe.write, input->buffer + input->offset, input->length);
     if (n < 0 && errno != EAGAIN && errno != EINTR)
-        input->reader_closed = true; /* it reads no more; what came is in the spool */
+        input->reader_closed = true; /* the command reads no more; the spool keeps the input for the next attempt */
     if (n <= 0)
         return;
     input->offset += (size_t)n;
@@ -116,7 +116,7 @@ void run_stdin_on_ready(struct run_stdin *input)
         run_fd_close(&input->pipe.write);
 }
 
-/* ---- afterwards ---- */
+/* ---- after the command's end ---- */
 
 bool run_stdin_is_spent(const struct run_stdin *input)
 {

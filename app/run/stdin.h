@@ -1,12 +1,12 @@
-/* stdin.h - the command's standard input, and whether it can be given a second time.
+/* stdin.h - the command's standard input, and whether it can be repeated for the next attempt.
  *
- *   inherited  a terminal, /dev/null, nothing at all: the command has it as bide has it
- *   rewound    a file: each attempt begins where the first one did
- *   relayed    a pipe or socket: passed on through a pipe of ours, which knows afterwards whether any of it was read.
- *              As long as none was, the next attempt finds all of it there; else it is spent
- *   replayed   the same, on request: what came is kept in a spool, and each attempt gets it from the start
+ *   inherited  a terminal, /dev/null, or closed: the command gets bide's own stdin
+ *   rewound    a regular file: each attempt starts at the offset of the first
+ *   relayed    a pipe or socket: copied into a pipe of bide's, which shows afterwards whether any byte was read. While
+ *              none was, the next attempt finds the input complete; otherwise it is spent
+ *   replayed   the same with --replay-stdin: a spool keeps the input, and each attempt gets it from the start
  *
- * A relayed or replayed input is read no faster than the command reads, but for what a pipe holds. */
+ * Relayed and replayed input is read only as fast as the command reads it, plus the capacity of a pipe. */
 #ifndef RUN_STDIN_H
 #define RUN_STDIN_H
 
@@ -23,31 +23,31 @@ enum run_stdin_mode { RUN_STDIN_INHERITED = 0, RUN_STDIN_REWOUND, RUN_STDIN_RELA
 
 struct run_stdin {
     enum run_stdin_mode mode;
-    off_t start;          /* rewound: where the file was */
-    struct run_pipe pipe; /* relayed: one for all attempts, both ends kept; replayed: one each, and write kept */
-    bool at_end;          /* no more will come */
+    off_t start;          /* rewound: file offset at the start */
+    struct run_pipe pipe; /* relayed: one for all attempts, both ends kept; replayed: one each, write end kept */
+    bool at_end;          /* end of input reached */
     bool reader_closed;   /* the command closed its end */
-    int error;            /* errno of the spool; 0: nothing */
-    int64_t written;      /* bytes put into the pipe */
+    int error;            /* errno of the spool; 0: none */
+    int64_t written;      /* bytes written to the pipe */
     struct run_spool spool;
-    size_t offset, length; /* of the buffer, still to be put into the pipe */
+    size_t offset, length; /* unsent part of the buffer */
     char buffer[RUN_STDIN_SIZE];
 };
 
 struct run_stdin_options {
-    bool may_retry; /* there may be a second attempt: else all is as without bide */
+    bool may_retry; /* a second attempt is possible; otherwise stdin is inherited */
     bool replay;    /* --replay-stdin */
 };
 void run_stdin_init(struct run_stdin *input, struct run_stdin_options options);
 
-/* For an attempt. Sets what the child gets; -1: what bide has. False, with errno. */
+/* Prepares an attempt. Sets the descriptor for the child, -1 to inherit. Returns false and sets errno on failure. */
 bool run_stdin_open(struct run_stdin *input, int *child_fd);
 void run_stdin_after_fork(struct run_stdin *input);
 
 struct pollfd run_stdin_pollfd(const struct run_stdin *input);
 void run_stdin_on_ready(struct run_stdin *input);
 
-/* The command is gone: did it read any of what cannot be given again? */
+/* After the command's end: returns true if it read input that cannot be repeated. */
 bool run_stdin_is_spent(const struct run_stdin *input);
 
 void run_stdin_free(struct run_stdin *input);

@@ -1,4 +1,5 @@
-/* tap.c - a stream of the command on its way through bide: passed on byte by byte, or kept, and looked at meanwhile. */
+/* tap.c - an output stream of the command that bide reads: forwarded or spooled, and searched for patterns; see
+ * tap.h. */
 #include "tap.h"
 
 #include "terminal.h"
@@ -10,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A pipe once more, as a descriptor of our own that does not block; the original one may be shared, and stays as it is.
- * -1: it cannot be had. */
+/* Opens the pipe a second time through /proc, non-blocking: setting O_NONBLOCK on the original would affect all
+ * processes that share it. Returns -1 on failure. */
 static int pipe_reopen(int fd)
 {
     char path[32];
@@ -19,7 +20,7 @@ static int pipe_reopen(int fd)
     return run_fd_above_first(open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC));
 }
 
-/* Where nothing better is to be had, poll says that a pipe takes PIPE_BUF, and is trusted for terminals. */
+/* Without a non-blocking descriptor: poll guarantees PIPE_BUF bytes for a pipe, and is trusted for a terminal. */
 void run_tap_init(struct run_tap *tap, int out_fd)
 {
     struct stat status;
@@ -75,7 +76,8 @@ struct pollfd run_tap_pollfd(const struct run_tap *tap)
     return (struct pollfd){.fd = tap->in_fd, .events = POLLIN};
 }
 
-/* Nobody reads: the command is told by its own SIGPIPE. Any other error is remembered, and the rest is let go. */
+/* EPIPE: close the read end, so that the command gets SIGPIPE itself. Other errors are recorded and further output is
+ * dropped. */
 static void tap_fail(struct run_tap *tap, int error)
 {
     tap->error = error;
@@ -111,10 +113,10 @@ static void tap_consume(struct run_tap *tap, size_t length)
     }
 }
 
-/* A pseudo-terminal whose other end nobody holds any more says EIO. */
+/* A pseudo-terminal returns EIO after its last writer has closed it. */
 static void tap_read(struct run_tap *tap)
 {
-    size_t room = tap->lines.patterns != NULL ? RUN_LINE_MAX : RUN_TAP_SIZE; /* searching takes time: see lines.h */
+    size_t room = tap->lines.patterns != NULL ? RUN_LINE_MAX : RUN_TAP_SIZE; /* bounds one search: see lines.h */
     ssize_t n = read(tap->in_fd, tap->buffer, room);
     bool nothing_yet = n < 0 && (errno == EAGAIN || errno == EINTR);
     if (n > 0)

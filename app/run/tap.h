@@ -1,13 +1,13 @@
-/* tap.h - a stream of the command on its way through bide: passed on byte by byte, or kept, and looked at meanwhile.
+/* tap.h - an output stream of the command that bide reads: forwarded or spooled, and searched for patterns.
  *
- *     command ──► child | from ──► bide ──► lines (patterns, hints)
- *                                    ├────► to    (bide's own stream)
- *                                    └────► spool (held until the attempt is known to be good)
+ *     command ──► child_fd | in_fd ──► bide ──► lines  (patterns, hints)
+ *                                        ├────► out_fd (bide's own stream)
+ *                                        └────► spool  (held until the attempt has succeeded)
  *
- * One pipe per attempt, or a pseudo-terminal where `to` is a terminal, so that what an attempt left running in the
- * background cannot write into the next one. Nothing here blocks: a reader that is slow slows the command down, as it
- * would without bide. When the command has ended, what is in the pipe is still passed on, without waiting for others
- * who hold it open. */
+ * Each attempt has its own pipe (or pseudo-terminal, if out_fd is a terminal), so that a background process of one
+ * attempt cannot write into the next. Nothing here blocks: a slow reader slows the command down as it would without
+ * bide. After the command's end the rest of the pipe is forwarded, without waiting for other processes that hold it
+ * open. */
 #ifndef RUN_TAP_H
 #define RUN_TAP_H
 
@@ -18,36 +18,36 @@
 #include <poll.h>
 
 #define RUN_TAP_SIZE  65536u
-#define RUN_DRAIN_MAX ((size_t)1 << 20) /* of what comes after the end: as much as a pipe can hold */
+#define RUN_DRAIN_MAX ((size_t)1 << 20) /* bytes forwarded after the command's end: the capacity of a pipe */
 
 struct run_tap {
     bool enabled;
-    int out_fd;              /* -1: it is not passed on */
-    struct run_spool *spool; /* NULL: it is not kept */
+    int out_fd;              /* -1: not forwarded */
+    struct run_spool *spool; /* NULL: not spooled */
     int in_fd, child_fd;     /* -1: closed */
     bool is_terminal;
-    bool child_exited; /* the command is gone */
+    bool child_exited; /* the command has ended */
     size_t drained;
-    int error;             /* errno of what went wrong with `to` or the spool; 0: nothing */
-    size_t offset, length; /* what of the buffer is still to be passed on */
-    size_t write_max;      /* as much as `to` takes without blocking */
-    bool *midline;         /* set to whether what was passed on ends without a newline; NULL: nobody asks */
+    int error;             /* errno of out_fd or the spool; 0: none */
+    size_t offset, length; /* part of the buffer that is not forwarded yet */
+    size_t write_max;      /* bytes that one write to out_fd accepts without blocking */
+    bool *midline;         /* set to whether the forwarded output ends without a newline; may be NULL */
     struct run_lines lines;
     char buffer[RUN_TAP_SIZE];
 };
 
-void run_tap_init(struct run_tap *tap, int out_fd); /* `used` is to be set before */
+void run_tap_init(struct run_tap *tap, int out_fd); /* `enabled` must be set */
 
-bool run_tap_open(struct run_tap *tap); /* for an attempt; false, with errno */
+bool run_tap_open(struct run_tap *tap); /* for an attempt; returns false and sets errno on failure */
 
-/* In the parent, once the child has its end. */
+/* In the parent after fork: closes the child's end. */
 void run_tap_after_fork(struct run_tap *tap);
 
-/* What to poll for, and what to do then. */
+/* Returns the descriptor to poll; run_tap_on_ready must be called when it is ready. */
 struct pollfd run_tap_pollfd(const struct run_tap *tap);
 void run_tap_on_ready(struct run_tap *tap);
 
-/* The command is gone. Goes on being served until it is done. */
+/* The command has ended: forward the rest. The tap must be served until run_tap_is_done. */
 void run_tap_finish(struct run_tap *tap);
 bool run_tap_is_done(const struct run_tap *tap);
 

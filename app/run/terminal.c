@@ -1,4 +1,4 @@
-/* terminal.c - the controlling terminal: lent to the command while it runs, and taken back. */
+/* terminal.c - lends the controlling terminal to the command's process group and reclaims it; see terminal.h. */
 #include "terminal.h"
 
 #include <fcntl.h>
@@ -80,8 +80,8 @@ bool run_terminal_open_pty(int model, struct run_pipe *pty)
     cfmakeraw(&modes);
     if (tcsetattr(pty->write, TCSANOW, &modes) != 0)
         goto out;
-    /* A program that looks for the keyboard by the name of its stderr (a pager) must not find this one, which has none:
-     * locked, it cannot be opened a second time, and such programs then take /dev/tty. */
+    /* A pager looks up its keyboard by the name of its stderr. It must not open this pseudo-terminal, which has no
+     * keyboard: locked, it cannot be opened again, and such programs fall back to /dev/tty. */
     ioctl(pty->read, TIOCSPTLCK, &locked);
     run_terminal_copy_size(pty->read, model);
     return true;

@@ -1,11 +1,12 @@
-/* terminal.h - the controlling terminal: lent to the command while it runs, and taken back.
+/* terminal.h - lends the controlling terminal to the command's process group and reclaims it.
  *
- * The command has a process group of its own, so the terminal has to be given to it, or reading from it would stop the
- * command. When bide is alone with the command it is lent at once. In a pipeline it is not: the neighbours (a pager, an
- * ssh that asks for a password) may need it, and keep it until the command is seen to stop because it wanted it.
+ * The command has its own process group, so bide must make that the foreground group; otherwise the command would be
+ * stopped when it reads the terminal. If bide is not part of a pipeline, the terminal is lent at the start. In a
+ * pipeline the neighbours (a pager, an ssh that asks for a password) may need it: it is lent only when the command was
+ * stopped by SIGTTIN or SIGTTOU.
  *
- * A pseudo-terminal stands in for stdout or stderr where those are a terminal and bide must see what is written: the
- * command finds a terminal of the same size there, and every byte arrives unchanged. */
+ * If stdout or stderr is a terminal and bide must read that stream, the command gets a pseudo-terminal of the same size
+ * instead; every byte is forwarded unchanged. */
 #ifndef RUN_TERMINAL_H
 #define RUN_TERMINAL_H
 
@@ -15,36 +16,37 @@
 #include <termios.h>
 
 struct run_terminal {
-    int fd;             /* -1: there is none */
-    bool lend_at_start; /* lend it before it is asked for */
+    int fd;             /* -1: no controlling terminal */
+    bool lend_at_start; /* lend it at the start of an attempt */
     bool lent;
     bool has_modes, has_lent_modes;
-    struct termios modes;      /* ours */
+    struct termios modes;      /* bide's */
     struct termios lent_modes; /* the command's, while it is stopped */
 };
 
 void run_terminal_open(struct run_terminal *terminal);
 void run_terminal_close(struct run_terminal *terminal);
 
-/* True if bide's group is the one in the foreground. */
+/* Returns true if bide's process group is in the foreground. */
 bool run_terminal_is_foreground(const struct run_terminal *terminal);
 
-/* Gives it to the group, if it is ours to give. */
+/* Makes the group the foreground group, if bide's group is that now. */
 void run_terminal_lend(struct run_terminal *terminal, pid_t group);
 
-/* Takes it back, if it was lent. Modes are put back as they were if the command had no chance to do so. */
+/* Makes bide's group the foreground group again, if the terminal was lent. With `restore`, resets the modes: for a
+ * command that died without doing so. */
 void run_terminal_reclaim(struct run_terminal *terminal, bool restore);
 
-/* For a command that was stopped, before bide stops itself, and when both go on. Resume also finds out that somebody
- * else took what was lent: it is not to be taken from them. */
+/* Before bide stops together with a stopped command, and after both continue. Resume also detects that a shell has
+ * taken the terminal in the meantime: it is then not reclaimed. */
 void run_terminal_pause(struct run_terminal *terminal);
 void run_terminal_resume(struct run_terminal *terminal, pid_t group);
 
-/* A pseudo-terminal that looks like the terminal `like`: read is ours, write is for the command. False: there is none
- * to be had. */
+/* Opens a pseudo-terminal with the size of the terminal `model`: read is for bide, write for the command. Returns false
+ * on failure. */
 bool run_terminal_open_pty(int model, struct run_pipe *pty);
 
-/* Its size as that of the real one. */
+/* Copies the size of the terminal `model` to the pseudo-terminal. */
 void run_terminal_copy_size(int pty, int model);
 
 #endif

@@ -1,4 +1,4 @@
-/* test_budget_change.c - `bide budget set` and `reset`: what is read, what is refused, what is done. */
+/* test_change.c - `bide budget set` and `reset`: parsing, validation, application. */
 #define _GNU_SOURCE
 #include "budget/change.h"
 
@@ -29,7 +29,7 @@ static void begin(enum bide_preset preset)
     error_text[0] = '\0';
 }
 
-/* Of the preset service: what would be right, or "" if all is well. */
+/* Applies one argument to a target of the preset service. Returns the error, "" if there is none. */
 static const char *error_for(const char *word)
 {
     begin(BIDE_PRESET_SERVICE);
@@ -133,7 +133,7 @@ static void reset_fills_budget_and_closes_breaker(void **state)
     free(text);
 }
 
-/* ---- what a fleet lends ---- */
+/* ---- leased budgets ---- */
 
 static void begin_leased(void)
 {

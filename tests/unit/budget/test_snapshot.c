@@ -1,4 +1,4 @@
-/* test_budget_look.c - a target as `bide budget` shows it: words, pages, JSON. */
+/* test_snapshot.c - the state of a target as `bide budget` shows it: texts, pages, JSON. */
 #define _GNU_SOURCE
 #include "budget/list.h"
 #include "budget/mapping.h"
@@ -120,7 +120,7 @@ static void nearest_preset_and_changed_settings_are_found(void **state)
         config_from_preset(preset);
         if (config.in_flight_max > 0 || config.budget.kind == BIDE_BUDGET_CONCURRENCY)
             continue;
-        assert_null(budget_changed_setting(take_of_new_target(), 0, text)); /* one of those that have the same gates */
+        assert_null(budget_changed_setting(take_of_new_target(), 0, text)); /* some preset with the same gates */
     }
     config_from_preset(BIDE_PRESET_SERVICE);
     config.budget.capacity_milli = 5000;
@@ -215,7 +215,7 @@ static void json_name_is_null_if_not_utf8(void **state)
     json_decref(tree);
 }
 
-/* ---- what is new ---- */
+/* ---- changes ---- */
 
 static void unchanged_text_is_not_reported_again(void **state)
 {
@@ -256,7 +256,7 @@ static void passing_time_alone_is_no_change(void **state)
     assert_string_not_equal(budget_summary_text(later, take(NOW_NS + 9 * BIDE_S)), shown);
 }
 
-/* ---- where it lies ---- */
+/* ---- mapped file ---- */
 
 static const char *mapped_path(const char *maps, uintptr_t address)
 {

@@ -1,4 +1,4 @@
-/* test_fetch_exit.c - how a job ended, as an exit status, and in words. */
+/* test_exit.c - exit status of a job, and the messages about it. */
 #define _GNU_SOURCE
 #include "fetch/fetch.h"
 #include "fetch/log.h"
@@ -42,7 +42,7 @@ static void failure_response_exits_22(void **state)
     assert_int_equal(status_of(BIDE_REASON_PERMANENT, CURLE_OK, 404), 22);
     assert_int_equal(status_of(BIDE_REASON_ATTEMPTS_SPENT, CURLE_OK, 503), 22);
     assert_int_equal(status_of(BIDE_REASON_NOT_REPEATABLE, CURLE_HTTP_RETURNED_ERROR, 503), 22);
-    assert_int_equal(status_of(BIDE_REASON_ATTEMPTS_SPENT, CURLE_OK, 200), 22); /* a rule calls it one */
+    assert_int_equal(status_of(BIDE_REASON_ATTEMPTS_SPENT, CURLE_OK, 200), 22); /* a rule makes it a failure */
     assert_int_equal(status_of(BIDE_REASON_DEADLINE_NEAR, CURLE_OK, 503), 22);
     assert_int_equal(status_of(BIDE_REASON_PERMANENT, CURLE_PARTIAL_FILE, 404), 22);
 }
@@ -80,7 +80,7 @@ static void signal_exits_128_plus_number(void **state)
     fetch_signal = 0;
 }
 
-/* ---- in words ---- */
+/* ---- messages ---- */
 
 static const char *logged(struct fetch_log log, const struct fetch_event *event)
 {
@@ -115,7 +115,7 @@ static void retry_is_one_line_with_attempt_reason_and_wait(void **state)
     assert_string_equal(logged((struct fetch_log){.silent = true}, &event), "");
 }
 
-/* Its words are those of bide run; the time of day is skipped. */
+/* The members are those of bide run; the time of day is not compared. */
 static void failed_attempt_is_outcome_then_wait_in_json(void **state)
 {
     struct fetch_job job = gave_up(BIDE_REASON_BACKOFF, CURLE_OK, 503);

@@ -1,4 +1,4 @@
-/* test_fetch_place.c - a file appears whole or not at all; what waits for its turn is bounded in memory. */
+/* test_output.c - a file appears complete or not at all; spools are bounded in memory. */
 #define _GNU_SOURCE
 #include "fetch/output.h"
 
@@ -31,7 +31,7 @@ static int enter(void **state)
     return mkdtemp(directory) == NULL;
 }
 
-/* Empties the directory; returns how many names there were. */
+/* Empties the directory; returns the number of files. */
 static int sweep(void)
 {
     DIR *dir = opendir(directory);
@@ -168,7 +168,7 @@ static void device_is_written_directly(void **state)
     fetch_output_close(&output);
 }
 
-/* stdout is a file for a while. */
+/* Redirects stdout to a file during the copy. */
 static void copy_spool_to(struct fetch_output *output, const char *name)
 {
     fflush(stdout);

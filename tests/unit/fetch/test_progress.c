@@ -1,4 +1,4 @@
-/* test_fetch_progress.c - what a bar says of jobs, whatever servers say of their lengths. */
+/* test_progress.c - the progress line, whatever lengths servers announce. */
 #include "fetch/progress.h"
 
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-/* The line where there is room for so many columns. */
+/* Returns the line for a terminal of this width. */
 static const char *line_of(const struct fetch_progress *p, size_t columns)
 {
     static char text[FETCH_PROGRESS_SIZE];
@@ -110,7 +110,7 @@ static void impossible_lengths_are_harmless(void **state)
     jobs[0].bytes = 1000;
     fetch_progress_update(&p, jobs, 2, 4 * BIDE_S);
     assert_non_null(strstr(line_of(&p, 200), "left"));
-    jobs[0].total = jobs[1].total = 1; /* less than there is */
+    jobs[0].total = jobs[1].total = 1; /* less than already received */
     fetch_progress_update(&p, jobs, 2, 5 * BIDE_S);
     assert_non_null(strstr(line_of(&p, 200), "  0 left"));
     assert_non_null(strstr(line_of(&p, 200), "  100%"));

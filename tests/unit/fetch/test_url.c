@@ -1,4 +1,4 @@
-/* test_fetch_url.c - URLs as they may be shown, file names they give, arguments that are overwritten. */
+/* test_url.c - display form of URLs, file names derived from them, masked arguments. */
 #define _GNU_SOURCE
 #include "fetch/url.h"
 

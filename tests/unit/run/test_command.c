@@ -1,5 +1,5 @@
-/* test_run_command.c - a target that refuses the first attempt: nothing is run (app/run/loop.c). The rest of run_command
- * is tested as people meet it, in tests/cli/run*.bats. */
+/* test_command.c - a target whose gate refuses the first attempt (app/run/loop.c). The rest of run_command is tested
+ * through the command line, in tests/cli/run*.bats. */
 #define _GNU_SOURCE
 #include "run/loop.h"
 

@@ -1,4 +1,4 @@
-/* test_run_env.c - what one bide tells the command, and the next bide, in its environment (app/run/env.c). */
+/* test_env.c - environment variables of the command and of an inner bide (app/run/env.c). */
 #define _GNU_SOURCE
 #include "run/env.h"
 
@@ -39,7 +39,7 @@ static void env_read_names_and_ignores_invalid_variable(void **state)
     assert_int_equal(request.deadline_ns, 0);
 }
 
-/* As the next child would find it; NULL: not there. More than once is never right. */
+/* Returns the variable of the next child, NULL if it is missing. A variable must not occur twice. */
 static const char *found(struct run_env_vars *vars, const char *name)
 {
     const char *value = NULL;

@@ -1,4 +1,4 @@
-/* test_run_lines.c - output seen as lines, however it is cut into pieces: patterns and hints (app/run/lines.c). */
+/* test_lines.c - patterns and hints in lines of output, however the output is split (app/run/lines.c). */
 #include "run/lines.h"
 
 #include <setjmp.h>
@@ -72,7 +72,7 @@ static void line_may_contain_nul_bytes(void **state)
     assert_non_null(lines.matched);
 }
 
-/* The piece before it, then the needle across the border of pieces, then the rest, all of one line. */
+/* One long line: filler, the needle across the border between two parts, filler. */
 static void match_in_overlong_line_is_found_at_any_position(void **state)
 {
     static char filler[3 * RUN_LINE_MAX];

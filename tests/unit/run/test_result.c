@@ -1,4 +1,4 @@
-/* test_run_judge.c - from what was seen of an attempt to an outcome and an exit status (app/run/result.c). */
+/* test_result.c - outcome and exit status from the observations of an attempt (app/run/result.c). */
 #include "run/result.h"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ static void timeout_is_transient_and_exits_124(void **state)
     assert_int_equal(o.kind, BIDE_KIND_TRANSIENT);
     assert_int_equal(o.flags, BIDE_FLAG_TIMED_OUT);
     assert_int_equal(run_result_exit_status(&e), 124);
-    e = (struct run_result){.status = 0, .timed_out = true}; /* it ended well, but too late */
+    e = (struct run_result){.status = 0, .timed_out = true}; /* exited 0, but after the deadline */
     assert_int_equal(kind(e, NULL), BIDE_KIND_TRANSIENT);
     assert_int_equal(run_result_exit_status(&e), 124);
 }
@@ -119,7 +119,7 @@ static void hint_and_spent_stdin_are_reported_only_for_failures(void **state)
 
 static void death_by_signal_is_128_plus_number(void **state)
 {
-    assert_int_equal(run_shell_status(SIGKILL), 137); /* as wait reports it */
+    assert_int_equal(run_shell_status(SIGKILL), 137); /* as waitpid reports it */
     assert_int_equal(run_shell_status(3 << 8), 3);
 }
 

@@ -1,4 +1,4 @@
-/* test_run_spool.c - bytes kept for later, in memory and beyond (app/run/spool.c). */
+/* test_spool.c - byte buffers in memory and in a file (app/run/spool.c). */
 #define _GNU_SOURCE
 #include "run/spool.h"
 
@@ -15,7 +15,7 @@
 
 static char block[100000];
 
-/* Bytes that tell where they lie. */
+/* Bytes that depend on their offset. */
 static void fill_block(int64_t offset)
 {
     for (size_t i = 0; i < sizeof block; i++)
