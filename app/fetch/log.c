@@ -37,19 +37,19 @@ static void put_result(FILE *out, long status, const char *text)
     fputs(text, out);
 }
 
-static void text_begin_line(const struct fetch_log *v, const struct fetch_job *job)
+static void text_begin_line(const struct fetch_log *log, const struct fetch_job *job)
 {
-    fputs("bide: ", v->out);
-    if (v->several_urls)
-        fprintf(v->out, "%s: ", job->display_url);
+    fputs("bide: ", log->out);
+    if (log->several_urls)
+        fprintf(log->out, "%s: ", job->display_url);
 }
 
-static void text_start(const struct fetch_log *v, const struct fetch_event *n)
+static void text_start(const struct fetch_log *log, const struct fetch_event *e)
 {
-    if (!v->verbose)
+    if (!log->verbose)
         return;
-    fprintf(v->out, "bide: %s: attempt %u of %u%s\n", n->job->display_url, n->verdict.attempt, v->attempts_max,
-            n->verdict.reason == BIDE_REASON_HEDGE ? ", beside one that is slow" : "");
+    fprintf(log->out, "bide: %s: attempt %u of %u%s\n", e->job->display_url, e->verdict.attempt, log->attempts_max,
+            e->verdict.reason == BIDE_REASON_HEDGE ? ", beside one that is slow" : "");
 }
 
 static void text_put_reason(FILE *out, enum bide_reason reason)
@@ -60,72 +60,72 @@ static void text_put_reason(FILE *out, enum bide_reason reason)
         fprintf(out, " (%s)", bide_reason_text(reason));
 }
 
-static void text_wait(const struct fetch_log *v, const struct fetch_event *n)
+static void text_wait(const struct fetch_log *log, const struct fetch_event *e)
 {
     char text[CONF_VALUE_SIZE];
-    text_begin_line(v, n->job);
-    if (n->verdict.attempt > 0) {
-        fprintf(v->out, "attempt %u of %u failed: ", n->verdict.attempt, v->attempts_max);
-        put_result(v->out, n->status, n->text);
-        if (v->verbose)
-            fprintf(v->out, " after %s", conf_duration_format_short(text, n->time_ns));
-        if (v->verbose && n->hint.kind == BIDE_HINT_WAIT)
-            fprintf(v->out, ", server asked for %s", conf_duration_format_short(text, n->hint.wait_ns));
-        fputs("; ", v->out);
+    text_begin_line(log, e->job);
+    if (e->verdict.attempt > 0) {
+        fprintf(log->out, "attempt %u of %u failed: ", e->verdict.attempt, log->attempts_max);
+        put_result(log->out, e->status, e->text);
+        if (log->verbose)
+            fprintf(log->out, " after %s", conf_duration_format_short(text, e->time_ns));
+        if (log->verbose && e->hint.kind == BIDE_HINT_WAIT)
+            fprintf(log->out, ", server asked for %s", conf_duration_format_short(text, e->hint.wait_ns));
+        fputs("; ", log->out);
     }
-    fprintf(v->out, "next in %s", conf_duration_format_short(text, n->wait_ns));
-    text_put_reason(v->out, n->verdict.reason);
-    fputc('\n', v->out);
+    fprintf(log->out, "next in %s", conf_duration_format_short(text, e->wait_ns));
+    text_put_reason(log->out, e->verdict.reason);
+    fputc('\n', log->out);
 }
 
-static void text_success(const struct fetch_log *v, const struct fetch_job *job)
+static void text_success(const struct fetch_log *log, const struct fetch_job *job)
 {
     char time[CONF_VALUE_SIZE], bytes[FETCH_BYTES_SIZE];
-    if (!v->verbose && job->attempts > 1) {
-        text_begin_line(v, job);
-        fprintf(v->out, "attempt %u of %u succeeded, after %s\n", job->verdict.attempt, v->attempts_max,
+    if (!log->verbose && job->attempts > 1) {
+        text_begin_line(log, job);
+        fprintf(log->out, "attempt %u of %u succeeded, after %s\n", job->verdict.attempt, log->attempts_max,
                 conf_duration_format_short(time, job->time_ns));
     }
-    if (!v->verbose)
+    if (!log->verbose)
         return;
-    fprintf(v->out, "bide: %s: %ld, %s in %s, %u attempt%s%s\n", job->display_url, job->status,
+    fprintf(log->out, "bide: %s: %ld, %s in %s, %u attempt%s%s\n", job->display_url, job->status,
             fetch_bytes_text(bytes, job->bytes), conf_duration_format_short(time, job->time_ns), job->attempts,
             job->attempts == 1 ? "" : "s", job->resumed ? ", resumed" : "");
 }
 
 /* A closed pipe (EPIPE) needs no message. */
-static void text_write_error(const struct fetch_log *v, const struct fetch_job *job)
+static void text_write_error(const struct fetch_log *log, const struct fetch_job *job)
 {
     if (job->error == EPIPE)
         return;
-    fprintf(v->out, "bide: %s: cannot write %s: %s\n", job->display_url,
+    fprintf(log->out, "bide: %s: cannot write %s: %s\n", job->display_url,
             job->output_path ? job->output_path : "to standard output", strerror(job->error));
 }
 
-static void text_failure(const struct fetch_log *v, const struct fetch_job *job)
+static void text_failure(const struct fetch_log *log, const struct fetch_job *job)
 {
-    fprintf(v->out, "bide: %s: ", job->display_url);
+    fprintf(log->out, "bide: %s: ", job->display_url);
     if (job->attempts == 0 || job->verdict.reason == BIDE_REASON_KEY_REQUIRED) {
-        fprintf(v->out, "nothing was sent: %s\n",
+        fprintf(log->out, "nothing was sent: %s\n",
                 job->verdict.reason == BIDE_REASON_CANCELLED ? job->error_text : bide_reason_text(job->verdict.reason));
         return;
     }
     if (job->attempts > 1)
-        fprintf(v->out, "gave up after %u attempts: ", job->attempts);
-    put_result(v->out, job->status, job->error_text);
-    fprintf(v->out, ": %s\n", bide_reason_text(job->verdict.reason));
+        fprintf(log->out, "gave up after %u attempts: ", job->attempts);
+    put_result(log->out, job->status, job->error_text);
+    fprintf(log->out, ": %s\n", bide_reason_text(job->verdict.reason));
 }
 
-static void text_end(const struct fetch_log *v, const struct fetch_job *job)
+static void text_end(const struct fetch_log *log, const struct fetch_job *job)
 {
     if (job->cancelled)
         return;
     if (job->error != 0)
-        text_write_error(v, job);
+        text_write_error(log, job);
     else if (job->verdict.action == BIDE_DONE)
-        text_success(v, job);
+        text_success(log, job);
     else
-        text_failure(v, job);
+        text_failure(log, job);
 }
 
 /* ---- JSON for programs ---- */
@@ -169,67 +169,67 @@ static json_t *json_event_begin(const char *event)
     return json_pack("{s:s, s:s}", "event", event, "time", time);
 }
 
-static json_t *json_attempt_event(const struct fetch_log *v, const struct fetch_event *n, const char *event,
+static json_t *json_attempt_event(const struct fetch_log *log, const struct fetch_event *e, const char *event,
                                   uint32_t attempt)
 {
     json_t *o = json_event_begin(event);
-    if (v->target)
-        json_object_set_new(o, "target", json_text_or_null(v->target));
-    json_object_set_new(o, "url", json_text_or_null(n->job->display_url));
+    if (log->target)
+        json_object_set_new(o, "target", json_text_or_null(log->target));
+    json_object_set_new(o, "url", json_text_or_null(e->job->display_url));
     json_object_set_new(o, "attempt", json_integer(attempt));
-    json_object_set_new(o, "attempts", json_integer(v->attempts_max));
+    json_object_set_new(o, "attempts", json_integer(log->attempts_max));
     return o;
 }
 
-static void json_put_start(const struct fetch_log *v, const struct fetch_event *n)
+static void json_put_start(const struct fetch_log *log, const struct fetch_event *e)
 {
-    json_t *o = json_attempt_event(v, n, "attempt", n->verdict.attempt);
-    json_object_set_new(o, "reason", json_string(bide_reason_label(n->verdict.reason)));
-    json_put_line(v->out, o);
+    json_t *o = json_attempt_event(log, e, "attempt", e->verdict.attempt);
+    json_object_set_new(o, "reason", json_string(bide_reason_label(e->verdict.reason)));
+    json_put_line(log->out, o);
 }
 
 /* "503", or "200, then ...", as in the text. */
-static json_t *json_result_text(const struct fetch_event *n)
+static json_t *json_result_text(const struct fetch_event *e)
 {
     char *text = NULL;
     size_t length;
     FILE *out = open_memstream(&text, &length);
     if (!out)
         return json_null();
-    put_result(out, n->status, n->text);
+    put_result(out, e->status, e->text);
     json_t *value = fclose(out) == 0 ? json_text_or_null(text) : json_null();
     free(text);
     return value;
 }
 
-static void json_put_outcome(const struct fetch_log *v, const struct fetch_event *n)
+static void json_put_outcome(const struct fetch_log *log, const struct fetch_event *e)
 {
-    json_t *o = json_attempt_event(v, n, "outcome", n->attempt);
-    json_object_set_new(o, "status", json_number_or_null(n->status));
-    json_object_set_new(o, "kind", json_string(bide_kind_label(n->kind)));
-    json_object_set_new(o, "because", json_result_text(n));
-    json_object_set_new(o, "took_ms", json_integer(ms_rounded_up(n->time_ns)));
-    json_object_set_new(o, "code", json_number_or_null(n->code));
-    if (n->code == CURLE_OPERATION_TIMEDOUT)
+    json_t *o = json_attempt_event(log, e, "outcome", e->attempt);
+    json_object_set_new(o, "status", json_number_or_null(e->status));
+    json_object_set_new(o, "kind", json_string(bide_kind_label(e->kind)));
+    json_object_set_new(o, "because", json_result_text(e));
+    json_object_set_new(o, "took_ms", json_integer(ms_rounded_up(e->time_ns)));
+    json_object_set_new(o, "code", json_number_or_null(e->code));
+    if (e->code == CURLE_OPERATION_TIMEDOUT)
         json_object_set_new(o, "timed_out", json_true());
-    if (n->hint.kind == BIDE_HINT_WAIT)
-        json_object_set_new(o, "hint_ms", json_integer(ms_rounded_up(n->hint.wait_ns)));
-    json_put_line(v->out, o);
+    if (e->hint.kind == BIDE_HINT_WAIT)
+        json_object_set_new(o, "hint_ms", json_integer(ms_rounded_up(e->hint.wait_ns)));
+    json_put_line(log->out, o);
 }
 
-static void json_put_wait(const struct fetch_log *v, const struct fetch_event *n)
+static void json_put_wait(const struct fetch_log *log, const struct fetch_event *e)
 {
-    json_t *o = json_attempt_event(v, n, "wait", n->verdict.attempt);
-    json_object_set_new(o, "wait_ms", json_integer(ms_rounded_up(n->wait_ns)));
-    json_object_set_new(o, "reason", json_string(bide_reason_label(n->verdict.reason)));
-    json_put_line(v->out, o);
+    json_t *o = json_attempt_event(log, e, "wait", e->verdict.attempt);
+    json_object_set_new(o, "wait_ms", json_integer(ms_rounded_up(e->wait_ns)));
+    json_object_set_new(o, "reason", json_string(bide_reason_label(e->verdict.reason)));
+    json_put_line(log->out, o);
 }
 
 /* The result of a job: `attempt` is the number of attempts made. */
-static json_t *json_job(const struct fetch_log *v, const struct fetch_job *job)
+static json_t *json_job(const struct fetch_log *log, const struct fetch_job *job)
 {
     json_t *o = json_pack("{s:s, s:I, s:I, s:s, s:o, s:I, s:I, s:b, s:i}", "url", job->display_url, "attempt",
-                          (json_int_t)job->attempts, "attempts", (json_int_t)v->attempts_max, "reason",
+                          (json_int_t)job->attempts, "attempts", (json_int_t)log->attempts_max, "reason",
                           bide_reason_label(job->verdict.reason), "status", json_number_or_null(job->status),
                           "elapsed_ms", (json_int_t)ms_rounded_up(job->time_ns), "bytes", (json_int_t)job->bytes,
                           "resumed", job->resumed, "exit", job->exit_status);
@@ -242,42 +242,42 @@ static json_t *json_job(const struct fetch_log *v, const struct fetch_job *job)
     return o;
 }
 
-static void json_put_end(const struct fetch_log *v, const struct fetch_event *n)
+static void json_put_end(const struct fetch_log *log, const struct fetch_event *e)
 {
-    json_t *o = json_job(v, n->job), *line = json_event_begin(n->job->exit_status == 0 ? "done" : "give_up");
-    if (v->target)
-        json_object_set_new(line, "target", json_text_or_null(v->target));
+    json_t *o = json_job(log, e->job), *line = json_event_begin(e->job->exit_status == 0 ? "done" : "give_up");
+    if (log->target)
+        json_object_set_new(line, "target", json_text_or_null(log->target));
     json_object_update(line, o);
     json_decref(o);
-    json_put_line(v->out, line);
+    json_put_line(log->out, line);
 }
 
-static void json_put_event(const struct fetch_log *v, const struct fetch_event *n)
+static void json_put_event(const struct fetch_log *log, const struct fetch_event *e)
 {
-    if (n->ended)
-        json_put_outcome(v, n);
-    switch (n->verdict.action) {
+    if (e->ended)
+        json_put_outcome(log, e);
+    switch (e->verdict.action) {
     case BIDE_NONE: break;
-    case BIDE_START: json_put_start(v, n); break;
-    case BIDE_WAIT: json_put_wait(v, n); break;
+    case BIDE_START: json_put_start(log, e); break;
+    case BIDE_WAIT: json_put_wait(log, e); break;
     case BIDE_DONE:
-    case BIDE_GIVE_UP: json_put_end(v, n); break;
+    case BIDE_GIVE_UP: json_put_end(log, e); break;
     }
 }
 
-void fetch_log_event(const struct fetch_log *v, const struct fetch_event *n)
+void fetch_log_event(const struct fetch_log *log, const struct fetch_event *e)
 {
-    bool over = n->verdict.action == BIDE_DONE || n->verdict.action == BIDE_GIVE_UP;
-    if (v->silent && !(v->show_errors && over && n->job->exit_status != 0))
+    bool over = e->verdict.action == BIDE_DONE || e->verdict.action == BIDE_GIVE_UP;
+    if (log->silent && !(log->show_errors && over && e->job->exit_status != 0))
         return;
-    if (v->json)
-        json_put_event(v, n);
+    if (log->json)
+        json_put_event(log, e);
     else if (over)
-        text_end(v, n->job);
-    else if (n->verdict.action == BIDE_WAIT)
-        text_wait(v, n);
-    else if (n->verdict.action == BIDE_START)
-        text_start(v, n);
+        text_end(log, e->job);
+    else if (e->verdict.action == BIDE_WAIT)
+        text_wait(log, e);
+    else if (e->verdict.action == BIDE_START)
+        text_start(log, e);
 }
 
 /* ---- summary table ---- */
@@ -304,30 +304,30 @@ static void table_put(FILE *out, const struct fetch_job *jobs, size_t count)
         fprintf(out, "%zu of %zu failed\n", failed, count);
 }
 
-void fetch_log_fleet(const struct fetch_log *v, const char *text)
+void fetch_log_fleet(const struct fetch_log *log, const char *text)
 {
-    if (v->silent)
+    if (log->silent)
         return;
-    if (!v->json) {
-        fprintf(v->out, "bide: %s\n", text);
+    if (!log->json) {
+        fprintf(log->out, "bide: %s\n", text);
         return;
     }
     json_t *line = json_event_begin("fleet");
-    json_object_set_new(line, "target", json_string(v->target));
+    json_object_set_new(line, "target", json_string(log->target));
     json_object_set_new(line, "text", json_string(text));
-    json_put_line(v->out, line);
+    json_put_line(log->out, line);
 }
 
-void fetch_log_summary(const struct fetch_log *v, const struct fetch_job *jobs, size_t count)
+void fetch_log_summary(const struct fetch_log *log, const struct fetch_job *jobs, size_t count)
 {
-    if (!v->json) {
-        table_put(v->out, jobs, count);
+    if (!log->json) {
+        table_put(log->out, jobs, count);
         return;
     }
     json_t *list = json_array();
     for (size_t i = 0; list && i < count; i++)
-        json_array_append_new(list, json_job(v, &jobs[i]));
+        json_array_append_new(list, json_job(log, &jobs[i]));
     json_t *line = json_event_begin("summary");
     json_object_set_new(line, "urls", list);
-    json_put_line(v->out, line);
+    json_put_line(log->out, line);
 }
