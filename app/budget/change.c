@@ -24,7 +24,7 @@ static bool read_level(struct budget_change *change, const char *value, char err
     if (change->level == BUDGET_LEVEL_FULL || strcmp(value, "empty") == 0 ||
         conf_decimal_parse(value, strlen(value), 1000, &change->level_milli))
         return true;
-    snprintf(error, BUDGET_ERROR_SIZE, "so many retries, such as 5 or 2.5, or full or empty");
+    snprintf(error, BUDGET_ERROR_SIZE, "must be a number of retries such as 5 or 2.5, full, or empty");
     return false;
 }
 
@@ -40,7 +40,7 @@ static bool read_hold(struct budget_change *change, const char *value, char erro
             change->hold = holds[i].hold;
             return true;
         }
-    snprintf(error, BUDGET_ERROR_SIZE, "open or closed, to hold it so by hand, or auto, to leave it to the evidence");
+    snprintf(error, BUDGET_ERROR_SIZE, "must be open or closed, which hold the breaker, or auto, which releases it");
     return false;
 }
 
@@ -49,12 +49,12 @@ static bool key_unknown(const char *argument, size_t length, char error[BUDGET_E
 {
     const char *near = conf_field_suggest(argument, length);
     if (near != NULL)
-        snprintf(error, BUDGET_ERROR_SIZE, "%s: there is no key %.*s", near, (int)(length < 64 ? length : 64),
-                 argument);
+        snprintf(error, BUDGET_ERROR_SIZE, "there is no key %.*s; did you mean %s?", (int)(length < 64 ? length : 64),
+                 argument, near);
     else
         snprintf(error, BUDGET_ERROR_SIZE,
-                 "budget=N, breaker=open|closed|auto, or a key of a target, such as budget.capacity=20; "
-                 "bide help policy-file lists them");
+                 "must be budget=N, breaker=open|closed|auto, or a key of a target, such as budget.capacity=20 "
+                 "(bide help policy-file lists them)");
     return false;
 }
 
@@ -67,7 +67,7 @@ static bool read_observe(struct budget_change *change, const struct conf_field *
     const char *wrong = conf_field_assign(field, &pair, value);
     bool of_policy = wrong == NULL && pair.policy.observe != 0;
     if (wrong != NULL || of_policy) {
-        snprintf(error, BUDGET_ERROR_SIZE, "%s",
+        snprintf(error, BUDGET_ERROR_SIZE, "must be %s",
                  of_policy ? "gates of a target: throttle, breaker, key_limit, budget" : wrong);
         return false;
     }
@@ -86,14 +86,15 @@ static bool read_key(struct budget_change *change, const char *argument, size_t 
         return read_observe(change, field, argument + length + 1, error);
     if (!field->of_target) {
         snprintf(error, BUDGET_ERROR_SIZE,
-                 "a key of the target: %s is part of each call's policy, and belongs into bide.conf", field->key);
+                 "must be a key of the target (%s is part of each call's policy and belongs into bide.conf)",
+                 field->key);
         return false;
     }
     conf_pair_init(&pair, BIDE_PRESET_SERVICE);
     pair.target = change->config;
     const char *wrong = conf_field_assign(field, &pair, argument + length + 1);
     if (wrong != NULL) {
-        snprintf(error, BUDGET_ERROR_SIZE, "%s", wrong);
+        snprintf(error, BUDGET_ERROR_SIZE, "must be %s", wrong);
         return false;
     }
     change->config = pair.target;
@@ -105,7 +106,7 @@ bool budget_change_read(struct budget_change *change, const char *argument, char
 {
     size_t length = strcspn(argument, "=");
     if (argument[length] != '=') {
-        snprintf(error, BUDGET_ERROR_SIZE, "KEY=VALUE, such as budget=5, breaker=open or budget.capacity=20");
+        snprintf(error, BUDGET_ERROR_SIZE, "must be KEY=VALUE, such as budget=5, breaker=open or budget.capacity=20");
         return false;
     }
     if (key_equals(argument, length, "budget"))
@@ -125,12 +126,13 @@ static bool level_check(const struct budget_change *change, char error[BUDGET_ER
         return true;
     if (change->leased && (change->level == BUDGET_LEVEL_FULL || change->level_milli > 0))
         snprintf(error, BUDGET_ERROR_SIZE,
-                 "budget=empty, if anything: a fleet lends this target its retries, and nobody else fills it");
+                 "budget: must be empty (the tokens are leased from a fleet, which alone fills the bucket)");
     else if (c->kind != BIDE_BUDGET_TOKENS)
-        snprintf(error, BUDGET_ERROR_SIZE, "budget: only one of tokens has a level to be set; this target's is %s",
-                 c->kind == BIDE_BUDGET_NONE ? "none: nothing limits retries" : "a window, which forgets by itself");
+        snprintf(error, BUDGET_ERROR_SIZE, "budget: cannot be set, because this target has %s",
+                 c->kind == BIDE_BUDGET_NONE ? "no budget: nothing limits retries"
+                                             : "a sliding window, which expires by itself");
     else if (change->level == BUDGET_LEVEL_EXACT && change->level_milli > c->capacity_milli)
-        snprintf(error, BUDGET_ERROR_SIZE, "budget: 0 to %s, the capacity; budget.capacity=N makes it larger",
+        snprintf(error, BUDGET_ERROR_SIZE, "budget: must be 0 to %s, the capacity (budget.capacity=N changes it)",
                  conf_decimal_format(capacity, c->capacity_milli, 1000));
     else
         return true;
@@ -144,7 +146,7 @@ bool budget_change_check(const struct budget_change *change, char error[BUDGET_E
     conf_pair_init(&pair, BIDE_PRESET_SERVICE);
     pair.target = change->config;
     if (!conf_pair_check(&pair, &wrong)) {
-        snprintf(error, BUDGET_ERROR_SIZE, "%s%s%s", wrong.field != NULL ? wrong.field->key : "",
+        snprintf(error, BUDGET_ERROR_SIZE, "%s%smust be %s", wrong.field != NULL ? wrong.field->key : "",
                  wrong.field != NULL ? ": " : "", wrong.want);
         return false;
     }
@@ -199,7 +201,7 @@ void budget_change_print(FILE *out, const struct budget_snapshot *before, const 
     if (strcmp(was, is_now) != 0)
         fprintf(out, " (was %s)", was);
     if (before->leased && !after->leased)
-        fputs("; the lease is over", out);
+        fputs("; the lease has ended", out);
     budget_breaker_text(was, before);
     budget_breaker_text(is_now, after);
     fprintf(out, "; breaker %s", is_now);

@@ -58,7 +58,7 @@ static const char *read_interval(void *settings, const char *value)
 {
     int64_t ns;
     if (!conf_duration_parse(value, strlen(value), &ns) || ns < BIDE_MS || ns > BIDE_DURATION_MAX)
-        return "a duration such as 2s, 1ms or more";
+        return "a duration of 1ms or more, such as 2s";
     ((struct settings *)settings)->interval_ns = ns;
     return NULL;
 }
@@ -66,33 +66,34 @@ static const char *read_interval(void *settings, const char *value)
 static const char *read_count(void *settings, const char *value)
 {
     int64_t *count = &((struct settings *)settings)->count;
-    return conf_decimal_parse(value, strlen(value), 1, count) && *count > 0 ? NULL : "a number, 1 or more";
+    return conf_decimal_parse(value, strlen(value), 1, count) && *count > 0 ? NULL : "a whole number, 1 or more";
 }
 
 static const struct cli_option options[] = {
     {.name = "dir",
      .value = "DIRECTORY",
-     .help = "where the targets are; default $BIDE_SHARED_DIR, $XDG_RUNTIME_DIR/bide or /dev/shm/bide-UID",
+     .help = "directory of the targets; default $BIDE_SHARED_DIR, $XDG_RUNTIME_DIR/bide or /dev/shm/bide-UID",
      .read = read_dir,
      .completion = CLI_COMPLETE_DIRECTORY},
-    {.name = "json", .help = "for programs: list and show print JSON, watch one object a line", .read = read_json},
+    {.name = "json", .help = "print JSON (list, show), one object per line (watch)", .read = read_json},
     {.name = "interval",
      .value = "DURATION",
-     .help = "watch: how often to look; default 500ms",
+     .help = "watch: time between updates; default 500ms",
      .read = read_interval,
-     .details = "Where no terminal is, every look is printed then, and not only what has changed."},
-    {.name = "count", .value = "N", .help = "watch: end after so many looks", .read = read_count},
+     .details = "If stdout is not a terminal, every update is printed, not only changes."},
+    {.name = "count", .value = "N", .help = "watch: exit after this number of updates", .read = read_count},
 };
 
 static const struct cli_option fleet_options[] = {
     {.name = "fleet",
      .value = "URL",
-     .help = "show: what lies in Redis for a whole fleet, instead of on this host; - is $BIDE_FLEET",
+     .help = "show: the budget of a whole fleet in Redis, instead of this host; - is $BIDE_FLEET",
      .read = cli_fleet_read_url,
      .details =
-         "The URL of `bide run --fleet`. It is asked and waited for, 500ms unless the URL's timeout says "
-         "otherwise; nothing is changed there. An argument can be seen by others until it is overwritten, which is "
-         "the first thing done with it; `-` and a `password_file` cannot be seen."},
+         "The URL of `bide run --fleet`. bide sends one request and waits for the reply, at most 500ms unless the "
+         "URL has "
+         "another timeout; nothing is changed. Other users can see an argument until bide overwrites it, which is "
+         "the first thing it does; `-` and a `password_file` are not visible."},
 };
 
 static const struct cli_group groups[] = {
@@ -133,12 +134,12 @@ static int report_unusable(const struct settings *s, const char *name, const str
     if (!absent)
         cli_fail(&cli_budget, "%s: %s", name, problem->text);
     else if (near.found != NULL)
-        cli_fail(&cli_budget, "%s: there is no such target; did you mean %s?", name, near.found);
+        cli_fail(&cli_budget, "%s: no such target; did you mean %s?", name, near.found);
     else if (list.count > 0)
-        cli_fail(&cli_budget, "%s: there is no such target in %s; bide budget list names those there are", name,
+        cli_fail(&cli_budget, "%s: no such target in %s (bide budget list shows all targets)", name,
                  directory_of(s, path));
     else
-        cli_fail(&cli_budget, "%s: there is no target in %s; bide run --target %s --shared would make it", name,
+        cli_fail(&cli_budget, "%s: no such target in %s (bide run --target %s --shared creates it)", name,
                  directory_of(s, path), name);
     budget_list_free(&list);
     return EXIT_NOT_THERE;
@@ -169,7 +170,7 @@ static bool print_json(json_t *tree, size_t flags)
     if (text != NULL)
         puts(text);
     else
-        cli_fail(&cli_budget, "no memory");
+        cli_fail(&cli_budget, "out of memory");
     free(text);
     return text != NULL;
 }
@@ -240,14 +241,14 @@ static void table_put_row(FILE *out, const struct cli_term *term, const struct b
         fprintf(out, "  %s%s%s%*s", cli_colour(term, snapshot_colour(snapshot)), bar, cli_colour(term, CLI_PLAIN),
                 (int)BAR_CELLS - text_columns(bar), "");
     }
-    fprintf(out, "  %-16s  %-18s  %-12s  %7" PRIu64, budget_funding_text(level, snapshot),
+    fprintf(out, "  %-22s  %-18s  %-12s  %7" PRIu64, budget_funding_text(level, snapshot),
             budget_breaker_text(breaker, snapshot), budget_hold_off_text(hold_off, snapshot), snapshot->refused_all);
 }
 
 static void table_put_head(FILE *out, const struct cli_term *term, int columns, bool bars)
 {
-    fprintf(out, "%s%-*s%*s  %-16s  %-18s  %-12s  %7s%s", cli_colour(term, CLI_DIM), columns, "target",
-            bars ? (int)BAR_CELLS + 2 : 0, "", "budget", "breaker", "quiet", "refused", cli_colour(term, CLI_PLAIN));
+    fprintf(out, "%s%-*s%*s  %-22s  %-18s  %-12s  %7s%s", cli_colour(term, CLI_DIM), columns, "target",
+            bars ? (int)BAR_CELLS + 2 : 0, "", "budget", "breaker", "hold-off", "refused", cli_colour(term, CLI_PLAIN));
 }
 
 static void table_print(const struct budget_list *list)
@@ -265,7 +266,7 @@ static void table_print(const struct budget_list *list)
 static void report_empty(const struct settings *s)
 {
     char path[BIDE_SHARED_PATH_MAX];
-    cli_report(&cli_budget, "no process shares a target in %s; bide run --target NAME --shared makes one",
+    cli_report(&cli_budget, "no shared targets in %s (bide run --target NAME --shared creates one)",
                directory_of(s, path));
 }
 
@@ -296,7 +297,8 @@ static void page_print(const struct budget_entry *entry)
 {
     cli_print_sanitized(stdout, entry->name);
     fputs("\n  file      ", stdout);
-    cli_print_sanitized(stdout, entry->snapshot.file != NULL ? entry->snapshot.file : "unknown: /proc does not say");
+    cli_print_sanitized(stdout,
+                        entry->snapshot.file != NULL ? entry->snapshot.file : "unknown (/proc is not available)");
     putchar('\n');
     budget_page(stdout, &entry->snapshot);
 }
@@ -304,7 +306,7 @@ static void page_print(const struct budget_entry *entry)
 static int verb_show_fleet(const struct settings *s, const char *name)
 {
     struct bide_fleet_bucket bucket;
-    struct bide_fleet_problem problem = {.text = "no memory"};
+    struct bide_fleet_problem problem = {.text = "out of memory"};
     enum bide_err err = cli_fleet_read_bucket(&s->fleet, name, &bucket, &problem);
     if (err != BIDE_OK) {
         cli_fail(&cli_budget, "%s: %s", cli_fleet_source(&s->fleet), problem.text);
@@ -312,7 +314,7 @@ static int verb_show_fleet(const struct settings *s, const char *name)
     }
     if (!bucket.exists) {
         cli_fail(&cli_budget,
-                 "%s: nobody in this fleet has been at that budget for a day; bide run --target %s --fleet makes it",
+                 "%s: no such fleet budget (unused budgets expire after 24 h); bide run --target %s --fleet creates it",
                  name, name);
         return EXIT_NOT_THERE;
     }
@@ -353,7 +355,7 @@ static void print_change(const char *name, const struct budget_snapshot *before,
     fputs(": ", stdout);
     budget_change_print(stdout, before, after);
     if (after->hold_off_for_ns > 0)
-        printf("; quiet stays, %s, as the other side asked", budget_hold_off_text(text, after));
+        printf("; the hold-off stays: %s", budget_hold_off_text(text, after));
     putchar('\n');
 }
 
@@ -371,9 +373,9 @@ static int verb_reset(const struct settings *s, char **operands)
     bide_shared_close(&shared_target);
     print_change(name, &before, &after);
     if (after.config.budget.kind == BIDE_BUDGET_WINDOW)
-        cli_report(&cli_budget, "%s: a window forgets by itself; it cannot be filled", name);
+        cli_report(&cli_budget, "%s: a sliding-window budget cannot be reset; it expires by itself", name);
     if (after.leased)
-        cli_report(&cli_budget, "%s: a fleet lends it its retries; they are not filled up here", name);
+        cli_report(&cli_budget, "%s: the tokens are leased from a fleet, which alone fills the bucket", name);
     return finish_output(EXIT_SUCCESS);
 }
 
@@ -383,9 +385,9 @@ static bool changes_read(struct budget_change *change, char **text)
     char error[BUDGET_ERROR_SIZE];
     for (; *text != NULL; text++)
         if (!budget_change_read(change, *text, error))
-            return cli_fail(&cli_budget, "set: %s: want %s", *text, error), false;
+            return cli_fail(&cli_budget, "set: %s: %s", *text, error), false;
     if (!budget_change_check(change, error))
-        return cli_fail(&cli_budget, "set: want %s", error), false;
+        return cli_fail(&cli_budget, "set: %s", error), false;
     return true;
 }
 
@@ -398,7 +400,7 @@ static bool config_is_shareable(const struct bide_target_config *c)
 static bool config_apply(const struct settings *s, const char *name, const struct budget_change *change)
 {
     struct bide_shared_options o = {.directory = s->directory, .must_exist = true};
-    struct bide_shared_problem problem = {.text = "no memory"};
+    struct bide_shared_problem problem = {.text = "out of memory"};
     struct bide_shared shared_target;
     if (!change->has_config)
         return true;
@@ -529,9 +531,10 @@ static void watch_print_changes(const struct settings *s, const struct budget_li
             watch_print_entry(s, &list->entry[i], text);
     }
     while ((name = budget_history_next_removed(history)) != NULL) {
-        struct budget_entry gone = {.problem = {.reason = BIDE_SHARED_REASON_NOT_THERE, .text = "it was removed"}};
+        struct budget_entry gone = {
+            .problem = {.reason = BIDE_SHARED_REASON_NOT_THERE, .text = "the target was removed"}};
         snprintf(gone.name, sizeof gone.name, "%s", name);
-        watch_print_entry(s, &gone, "gone");
+        watch_print_entry(s, &gone, "removed");
     }
 }
 
@@ -624,7 +627,7 @@ static const struct verb {
     bool has_json, watches;
     int (*run)(const struct settings *s, char **operands);
 } verbs[] = {
-    {"list", 0, 0, "nothing", true, false, verb_list},
+    {"list", 0, 0, "no operands", true, false, verb_list},
     {"show", 1, 1, "the name of one target", true, false, verb_show},
     {"watch", 0, SIZE_MAX, "names of targets", true, true, verb_watch},
     {"reset", 1, 1, "the name of one target", false, false, verb_reset},
@@ -645,8 +648,8 @@ static int verb_unknown(const char *name)
         text[i] = verbs[i].name;
     const char *near = conf_suggest(name, strlen(name), text);
     if (near != NULL)
-        return cli_fail(&cli_budget, "%s: want list, show, watch, reset or set; did you mean %s?", name, near);
-    return cli_fail(&cli_budget, "%s: want list, show, watch, reset or set", name);
+        return cli_fail(&cli_budget, "%s: must be list, show, watch, reset or set; did you mean %s?", name, near);
+    return cli_fail(&cli_budget, "%s: must be list, show, watch, reset or set", name);
 }
 
 static int verb_run(const struct verb *verb, const struct settings *s, char **operands)
@@ -655,18 +658,20 @@ static int verb_run(const struct verb *verb, const struct settings *s, char **op
     while (operands[count] != NULL)
         count++;
     if (count < verb->least)
-        return cli_fail(&cli_budget, "%s: want %s after it", verb->name, verb->takes);
+        return cli_fail(&cli_budget, "%s: requires %s", verb->name, verb->takes);
     if (count > verb->most)
-        return cli_fail(&cli_budget, "%s: want %s after %s", operands[verb->most], verb->takes, verb->name);
+        return cli_fail(&cli_budget, "%s: unexpected operand; %s takes %s", operands[verb->most], verb->name,
+                        verb->takes);
     if (s->json && !verb->has_json)
-        return cli_fail(&cli_budget, "--json: want it with list, show or watch");
+        return cli_fail(&cli_budget, "--json is only valid with list, show or watch");
     if ((s->interval_ns > 0 || s->count > 0) && !verb->watches)
-        return cli_fail(&cli_budget, "%s: want it with watch", s->interval_ns > 0 ? "--interval" : "--count");
+        return cli_fail(&cli_budget, "%s is only valid with watch", s->interval_ns > 0 ? "--interval" : "--count");
     for (size_t i = 0; i < count && verb->run != verb_set; i++)
         if (bide_targets_name_check(operands[i], NULL) != BIDE_OK)
-            return cli_fail(&cli_budget, "%s: want a name of 1 to 127 bytes without control characters", operands[i]);
+            return cli_fail(&cli_budget, "%s: must be a name of 1 to 127 bytes without control characters",
+                            operands[i]);
     if (s->fleet.url != NULL && (verb->run != verb_show || s->directory != NULL))
-        return cli_fail(&cli_budget, "--fleet: want it with show, and without --dir");
+        return cli_fail(&cli_budget, "--fleet is only valid with show, and without --dir");
     bide_shared_guard();
     return verb->run(s, operands);
 }
@@ -674,7 +679,7 @@ static int verb_run(const struct verb *verb, const struct settings *s, char **op
 static int verb_dispatch(struct settings *settings, char **operands)
 {
     if (operands[0] == NULL)
-        return cli_fail(&cli_budget, "want what to do: list, show, watch, reset or set");
+        return cli_fail(&cli_budget, "missing subcommand: list, show, watch, reset or set");
     for (size_t i = 0; i < VERBS; i++)
         if (strcmp(operands[0], verbs[i].name) == 0)
             return verb_run(&verbs[i], settings, operands + 1);
@@ -691,22 +696,22 @@ static int budget_main(void *settings, char **operands)
 }
 
 static const struct cli_section sections[] = {
-    {.title = "What can be done",
-     .text = "  list   all targets: what is left of the budget, breaker, quiet, refusals\n"
-             "  show   everything about one, its settings and its file included\n"
-             "  watch  the list, live at a terminal; elsewhere a line for each change\n"
-             "  reset  budget full, breaker closed; a quiet that was asked for stays\n"
-             "  set    change something of one: all that was said, or nothing\n\n"
-             "`set` takes `budget=N` (or `full`, `empty`): the level of a budget of tokens; `breaker=open` or "
-             "`breaker=closed`: held so by hand until `breaker=auto` leaves it to the evidence again; and every key of "
-             "bide.conf that is about a target, such as `budget.capacity=20`. Keys hold until a process opens the "
-             "target with a policy that says otherwise: what shall stay belongs into bide.conf.\n\n"
-             "Others may go on using the target meanwhile, and calls in flight lose nothing. To begin afresh in "
-             "everything, remove the file that `show` names."},
+    {.title = "Subcommands",
+     .text = "  list   all targets: remaining budget, breaker, hold-off, refusals\n"
+             "  show   everything about one target, including its settings and its file\n"
+             "  watch  the list, live on a terminal; otherwise a line per change\n"
+             "  reset  fill the budget, close the breaker; the hold-off stays\n"
+             "  set    change one target: all changes are applied, or none\n\n"
+             "`set` takes `budget=N` (or `full`, `empty`): the level of a token bucket; `breaker=open` or "
+             "`breaker=closed`, which hold the breaker until `breaker=auto` releases it; and every key of bide.conf "
+             "that belongs to a target, such as `budget.capacity=20`. A key applies until a process opens the target "
+             "with a policy that has another value: permanent settings belong into bide.conf.\n\n"
+             "Other processes can use the target at the same time, and calls in flight lose nothing. To start with a "
+             "completely new state, remove the file that `show` prints."},
     {.title = "Exit status",
-     .text = "  0      done\n"
-             "  1      there is no such target, its file cannot be used, Redis not reached\n"
-             "  125    a bad option, key or value: nothing was changed\n"
+     .text = "  0      success\n"
+             "  1      no such target, its file cannot be used, or Redis cannot be reached\n"
+             "  125    invalid option, key or value: nothing was changed\n"
              "  128+n  watch was ended by signal n; 130 for Ctrl-C"},
     {.title = "Examples",
      .text = "  bide budget list\n"
@@ -727,10 +732,9 @@ const struct cli_command cli_budget = {
                 "reset NAME\n"
                 "set NAME KEY=VALUE...",
     .about =
-        "Looks into the targets that processes of this host share (`bide run --shared`, `bide fetch --shared`, "
-        "`bide_shared_open` in a program): what is left of a budget, what its breaker does, until when a server "
-        "wants quiet. There is no daemon to ask; each target is a file. With `--fleet` it is shown what a whole fleet "
-        "shares, in Redis.",
+        "Shows and changes the targets that processes of this host share (`bide run --shared`, `bide fetch --shared`, "
+        "`bide_shared_open` in a program): remaining budget, state of the breaker, hold-off. There is no "
+        "daemon; each target is a file. With `--fleet` the budget of a whole fleet in Redis is shown.",
     .groups = groups,
     .group_count = sizeof groups / sizeof *groups,
     .sections = sections,

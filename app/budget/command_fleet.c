@@ -29,14 +29,13 @@ void budget_fleet_page(FILE *out, const char *name, const struct bide_fleet_buck
 {
     char one[CONF_VALUE_SIZE], two[CONF_VALUE_SIZE], three[CONF_VALUE_SIZE];
     cli_print_sanitized(out, name);
-    fprintf(out, "\n  budget     %s of %s retries left; %s a minute by time, and what successes earn\n",
+    fprintf(out, "\n  budget     %s of %s retries left; refill %s per minute, plus earned tokens\n",
             tokens_text(one, bucket->left_milli), tokens_text(two, bucket->capacity_milli),
             conf_decimal_format(three, bucket->per_minute_milli, 1000));
-    fprintf(out, "  instances  about %" PRIu64 "; %" PRIu64 " want%s tokens, %" PRIu64 " with an open breaker\n",
+    fprintf(out, "  members    about %" PRIu64 "; %" PRIu64 " want%s tokens, %" PRIu64 " with an open breaker\n",
             bucket->members, bucket->wanting, bucket->wanting == 1 ? "s" : "", bucket->open);
-    fprintf(out, "  breaker    the fleet's opinion is: %s\n", bucket->is_open ? "open" : "closed");
-    fprintf(out, "  quiet      %s\n",
-            bucket->hold_off_ms > 0 ? duration_text(one, bucket->hold_off_ms) : "nobody asked for it");
+    fprintf(out, "  breaker    %s in the fleet's view\n", bucket->is_open ? "open" : "closed");
+    fprintf(out, "  hold-off   %s\n", bucket->hold_off_ms > 0 ? duration_text(one, bucket->hold_off_ms) : "none");
     fprintf(out, "  calls      %" PRIu64 " first attempt%s, %" PRIu64 " success%s, %s spent on retries\n",
             bucket->firsts, plural(bucket->firsts), bucket->successes, bucket->successes == 1 ? "" : "es",
             tokens_text(one, (int64_t)bucket->spent_milli));
@@ -67,7 +66,7 @@ json_t *budget_fleet_json(const char *name, const struct bide_fleet_bucket *buck
     add_count(object, "wanting", bucket->wanting);
     add_count(object, "breakers_open", bucket->open);
     json_object_set_new(object, "breaker", json_string(bucket->is_open ? "open" : "closed"));
-    add_count(object, "quiet_for_ms", (uint64_t)bucket->hold_off_ms);
+    add_count(object, "hold_off_ms", (uint64_t)bucket->hold_off_ms);
     add_count(object, "first_attempts", bucket->firsts);
     add_count(object, "successes", bucket->successes);
     add_tokens(object, "spent", (int64_t)bucket->spent_milli);

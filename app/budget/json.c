@@ -39,7 +39,7 @@ static json_t *lease_json(const struct budget_snapshot *snapshot)
 {
     if (!snapshot->leased)
         return json_null();
-    return json_pack("{s:o, s:o}", "funded_for_ms", ms_json(snapshot->funded_for_ns), "alone_for_ms",
+    return json_pack("{s:o, s:o}", "funded_for_ms", ms_json(snapshot->funded_for_ns), "disconnected_for_ms",
                      ms_json(snapshot->disconnected_for_ns));
 }
 
@@ -95,8 +95,8 @@ json_t *budget_json(const struct budget_snapshot *snapshot)
 {
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "target", text_json(snapshot->name), "file",
                      text_json(snapshot->file), "budget", level_json(snapshot), "lease", lease_json(snapshot),
-                     "breaker", breaker_json(snapshot), "quiet_for_ms", ms_json(snapshot->hold_off_for_ns),
-                     "latency_ms", latency_json(snapshot), "refused", refused_json(snapshot), "preset",
+                     "breaker", breaker_json(snapshot), "hold_off_ms", ms_json(snapshot->hold_off_for_ns), "latency_ms",
+                     latency_json(snapshot), "refused", refused_json(snapshot), "preset",
                      bide_preset_label(snapshot->preset), "settings", settings_json(snapshot));
 }
 

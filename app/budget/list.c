@@ -47,14 +47,14 @@ bool budget_open(struct bide_shared *shared_target, const char *name, const char
                  struct bide_shared_problem *problem)
 {
     struct bide_shared_options options = {.directory = directory, .must_exist = true};
-    *problem = (struct bide_shared_problem){.text = "no memory"};
+    *problem = (struct bide_shared_problem){.text = "out of memory"};
     return bide_shared_open(shared_target, name, NULL, &options, bide_now(), problem) == BIDE_OK;
 }
 
 bool budget_list_names(struct budget_list *list, const char *directory, struct bide_shared_problem *problem)
 {
     struct bide_shared_options options = {.directory = directory, .must_exist = true};
-    *problem = (struct bide_shared_problem){.text = "no memory"};
+    *problem = (struct bide_shared_problem){.text = "out of memory"};
     enum bide_err err = bide_shared_list(&options, list_add, list, problem);
     bool none = problem->reason == BIDE_SHARED_REASON_NOT_THERE ||
                 (problem->reason == BIDE_SHARED_REASON_NO_DIRECTORY && problem->system_errno == ENOENT);
@@ -96,7 +96,7 @@ bool budget_list_read(struct budget_list *list, char **names, const char *direct
                       struct bide_shared_problem *problem)
 {
     bool ok = true, listed = names[0] == NULL;
-    *problem = (struct bide_shared_problem){.text = "no memory"};
+    *problem = (struct bide_shared_problem){.text = "out of memory"};
     if (listed)
         ok = budget_list_names(list, directory, problem);
     for (; *names != NULL && ok; names++)

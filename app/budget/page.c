@@ -11,11 +11,14 @@ static void page_budget(FILE *out, const struct budget_snapshot *snapshot)
     conf_decimal_format(one, c->earn_success_milli, 1000);
     conf_decimal_format(other, c->refill_per_minute_milli, 1000);
     if (snapshot->leased)
-        fprintf(out, " retries left; a fleet lends them, and gets what is earned; alone, %s a minute by time", other);
+        fprintf(
+            out,
+            " retries left; leased from a fleet, which gets earned tokens; while disconnected, refill %s per minute",
+            other);
     else if (c->kind == BIDE_BUDGET_TOKENS)
-        fprintf(out, " retries left; %s earned by a success, %s a minute by time", one, other);
+        fprintf(out, " retries left; %s per success, refill %s per minute", one, other);
     else if (c->kind == BIDE_BUDGET_WINDOW)
-        fprintf(out, "; a window of %s: %s%% of the requests and %" PRIu32 " more",
+        fprintf(out, "; sliding window of %s: %s%% of the requests plus %" PRIu32,
                 conf_duration_format_short(one, c->window_ns), conf_decimal_format(other, c->ratio_ppm, 10000),
                 c->reserve);
     fputc('\n', out);
@@ -25,10 +28,10 @@ static void page_lease(FILE *out, const struct budget_snapshot *snapshot)
 {
     char text[CONF_VALUE_SIZE];
     if (snapshot->funded_for_ns > 0)
-        fprintf(out, "  lease     its fleet answers; if it does not again, alone in %s\n",
+        fprintf(out, "  lease     valid; expires in %s unless the fleet renews it\n",
                 conf_duration_format_short(text, snapshot->funded_for_ns));
     else if (snapshot->leased)
-        fprintf(out, "  lease     alone for %s: no fleet answers; a reset ends the lease\n",
+        fprintf(out, "  lease     expired %s ago: the fleet cannot be reached; reset ends the lease\n",
                 conf_duration_format_short(text, snapshot->disconnected_for_ns));
 }
 
@@ -37,7 +40,7 @@ static void page_breaker(FILE *out, const struct budget_snapshot *snapshot)
     char text[BUDGET_TEXT_SIZE];
     const struct bide_breaker_view *b = &snapshot->breaker;
     bool by_hand = b->state == BIDE_BREAKER_HELD_OPEN || b->state == BIDE_BREAKER_HELD_CLOSED;
-    fprintf(out, "  breaker   %s%s", budget_breaker_text(text, snapshot), by_hand ? " by hand" : "");
+    fprintf(out, "  breaker   %s%s", budget_breaker_text(text, snapshot), by_hand ? " manually" : "");
     if (b->openings_total > 0)
         fprintf(out, "; opened %" PRIu64 " time%s so far", b->openings_total, b->openings_total == 1 ? "" : "s");
     if (b->openings > 1)
@@ -51,9 +54,9 @@ static void page_latency(FILE *out, const struct budget_snapshot *snapshot)
     char text[CONF_VALUE_SIZE];
     fputs("  latency  ", out);
     if (!snapshot->config.latency)
-        fputs(" not gathered", out);
+        fputs(" not measured", out);
     else if (snapshot->latency_ns[0] == 0)
-        fputs(" fewer than 20 attempts seen", out);
+        fputs(" fewer than 20 attempts so far", out);
     else
         for (size_t i = 0; i < BUDGET_QUANTILES; i++)
             fprintf(out, "%s %s %s", i > 0 ? "," : "", names[i],
@@ -73,14 +76,15 @@ static void page_refused(FILE *out, const struct budget_snapshot *snapshot)
                 bide_gate_label((enum bide_gate)(1u << i)));
         more = true;
     }
-    fputs(more ? "\n" : " nothing so far\n", out);
+    fputs(more ? "\n" : " none so far\n", out);
 }
 
 static void page_settings(FILE *out, const struct budget_snapshot *snapshot)
 {
     char text[256];
     const struct conf_field *field = budget_changed_setting(snapshot, 0, text);
-    fprintf(out, "  settings  those of the preset %s%s\n", bide_preset_label(snapshot->preset), field ? ", but" : "");
+    fprintf(out, "  settings  those of the preset %s%s\n", bide_preset_label(snapshot->preset),
+            field ? ", except" : "");
     for (size_t i = 0; (field = budget_changed_setting(snapshot, i, text)) != NULL; i++)
         fprintf(out, "              %s = %s\n", field->key, text);
 }
@@ -91,8 +95,7 @@ void budget_page(FILE *out, const struct budget_snapshot *snapshot)
     page_budget(out, snapshot);
     page_lease(out, snapshot);
     page_breaker(out, snapshot);
-    fprintf(out, "  quiet     %s\n",
-            snapshot->hold_off_for_ns > 0 ? budget_hold_off_text(text, snapshot) : "nobody asked for it");
+    fprintf(out, "  hold-off  %s\n", snapshot->hold_off_for_ns > 0 ? budget_hold_off_text(text, snapshot) : "none");
     page_latency(out, snapshot);
     page_refused(out, snapshot);
     page_settings(out, snapshot);

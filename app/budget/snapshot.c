@@ -116,7 +116,7 @@ const char *budget_level_text(char text[BUDGET_TEXT_SIZE], const struct budget_s
 const char *budget_funding_text(char text[BUDGET_TEXT_SIZE], const struct budget_snapshot *snapshot)
 {
     char level[BUDGET_TEXT_SIZE];
-    const char *by = snapshot->funded_for_ns > 0 ? " leased" : " alone";
+    const char *by = snapshot->funded_for_ns > 0 ? " leased" : " disconnected";
     snprintf(text, BUDGET_TEXT_SIZE, "%.100s%s", budget_level_text(level, snapshot), snapshot->leased ? by : "");
     return text;
 }
@@ -170,6 +170,6 @@ const char *budget_summary_text(char text[BUDGET_TEXT_SIZE], const struct budget
     char level[BUDGET_TEXT_SIZE];
     snprintf(text, BUDGET_TEXT_SIZE, "budget %.40s, breaker %s%s, refused %" PRIu64,
              budget_funding_text(level, snapshot), breaker_state_text(snapshot),
-             snapshot->hold_off_for_ns > 0 ? ", quiet" : "", snapshot->refused_all);
+             snapshot->hold_off_for_ns > 0 ? ", hold-off" : "", snapshot->refused_all);
     return text;
 }

@@ -224,7 +224,7 @@ int fetch_batch_run(struct fetch_batch *batch, struct bide_problem *problem)
 {
     struct batch_run run = {.batch = batch};
     int status = -1;
-    *problem = (struct bide_problem){.field = "memory", .want = "more of it"};
+    *problem = (struct bide_problem){.field = "memory", .want = "larger (out of memory)"};
     if (batch_check_options(batch->request, problem) != BIDE_OK || batch_open(&run, problem) != BIDE_OK)
         goto out;
     batch_multi = run.params.multi;

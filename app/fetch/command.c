@@ -173,7 +173,7 @@ static const char *read_proxy(void *settings, const char *value)
     fetch_secret_free(inputs.proxy);
     inputs.proxy = fetch_secret_take(value);
     s->request.proxy = inputs.proxy;
-    return inputs.proxy ? NULL : "more memory";
+    return inputs.proxy ? NULL : "shorter (out of memory)";
 }
 
 static const char *read_resolve(void *settings, const char *value)
@@ -190,7 +190,7 @@ static const char *read_output(void *settings, const char *value)
 {
     struct settings *s = settings;
     if (s->outputs.count == OUTPUTS_MAX)
-        return "1000 of these at most (-O names files by their URLs)";
+        return "one of at most 1000 (-O names files after their URLs)";
     s->output[s->outputs.count++] = value;
     return NULL;
 }
@@ -211,7 +211,7 @@ static const char *read_redirects(void *settings, const char *value)
         *redirects = -1;
         return NULL;
     }
-    return read_number(value, 0, 1000, redirects) ? NULL : "a number from 0 to 1000, or -1 for any number";
+    return read_number(value, 0, 1000, redirects) ? NULL : "a number from 0 to 1000, or -1 for no limit";
 }
 
 static const char *read_parallel(void *settings, const char *value)
@@ -279,7 +279,7 @@ static const char *read_connect_timeout(void *settings, const char *value)
     conf_pair_init(&scratch, BIDE_PRESET_SERVICE);
     const char *want = conf_field_assign(field, &scratch, value);
     if (!want && policy->sets == CLI_SETS_MAX)
-        want = "at most 64 of the options that change a policy";
+        want = "one of at most 64 options that change the policy";
     if (!want)
         policy->set[policy->sets++] = (struct cli_set){field, value, "--connect-timeout"};
     return want;
@@ -294,21 +294,21 @@ static const struct cli_option request_options[] = {
     {.name = "request",
      .letter = 'X',
      .value = "METHOD",
-     .help = "the method; without it GET, POST with -d, PUT with -T",
+     .help = "request method; default GET, POST with -d, PUT with -T",
      .read = read_request,
      .choices = methods},
     {.name = "data",
      .letter = 'd',
      .value = "TEXT",
-     .help = "a body: the text itself, @FILE, or @- for standard input",
+     .help = "request body: text, @FILE, or @- for standard input",
      .read = read_data,
      .may_be_empty = true,
      .details =
-         "Sent byte for byte as it is (curl's --data-binary), as application/x-www-form-urlencoded unless a -H says "
-         "otherwise. Several are joined with &. It is kept in memory, 256 MiB at most, so that it can be sent "
-         "again."},
-    {.name = "data-binary", .value = "TEXT", .help = "the same as --data", .read = read_data, .may_be_empty = true},
-    {.name = "get", .letter = 'G', .help = "put what -d says into the URL's query", .read = read_get},
+         "Sent unchanged (curl's --data-binary), as application/x-www-form-urlencoded unless a -H sets another "
+         "Content-Type. Several values are joined with &. The body is kept in memory, at most 256 MiB, so that it can "
+         "be sent again."},
+    {.name = "data-binary", .value = "TEXT", .help = "same as --data", .read = read_data, .may_be_empty = true},
+    {.name = "get", .letter = 'G', .help = "put the values of -d into the query of the URL", .read = read_get},
     {.name = "upload-file",
      .letter = 'T',
      .value = "FILE",
@@ -316,35 +316,35 @@ static const struct cli_option request_options[] = {
      .read = read_upload,
      .completion = CLI_COMPLETE_FILE,
      .details =
-         "A regular file, also as standard input, is read anew for each attempt; one that changed meanwhile is not "
-         "sent again. A pipe can be read only once: when the server may have seen some of it, there is no retry."},
+         "A regular file, also on standard input, is read again for each attempt; it is not sent again if it has "
+         "changed. A pipe can be read only once: there is no retry if the server may have received part of it."},
     {.name = "header",
      .letter = 'H',
      .value = "FIELD",
-     .help = "a header field 'Name: value', or @FILE with one in each line; may be repeated",
+     .help = "header field 'Name: value', or @FILE with one field per line; may be repeated",
      .read = read_header,
-     .details = "None of them goes along when a redirect leads to another scheme, host or port."},
+     .details = "Not sent after a redirect to another scheme, host or port."},
     {.name = "user",
      .letter = 'u',
      .value = "USER[:PASSWORD]",
-     .help = "credentials, or @FILE whose first line they are; a missing password is asked for",
+     .help = "credentials, or @FILE with them in its first line; asks for a missing password",
      .read = read_user,
      .details =
-         "An argument can be seen by others until it is overwritten, which is the first thing done with it. A file, "
-         "--netrc or the question on the terminal cannot be seen at all."},
-    {.name = "netrc", .letter = 'n', .help = "take credentials from ~/.netrc", .read = read_netrc},
-    {.name = "head", .letter = 'I', .help = "ask for the header fields only, and write those", .read = read_head},
-    {.name = "range", .letter = 'r', .value = "FROM-TO", .help = "ask for these bytes only", .read = read_range},
-    {.name = "compressed", .help = "accept a compressed answer, and decompress it", .read = read_compressed},
+         "Other users can see an argument until bide overwrites it, which is the first thing it does. A file, --netrc "
+         "and the password prompt are not visible."},
+    {.name = "netrc", .letter = 'n', .help = "read credentials from ~/.netrc", .read = read_netrc},
+    {.name = "head", .letter = 'I', .help = "request only the header fields, and write them", .read = read_head},
+    {.name = "range", .letter = 'r', .value = "FROM-TO", .help = "request only these bytes", .read = read_range},
+    {.name = "compressed", .help = "accept a compressed response, and decompress it", .read = read_compressed},
     {.name = "location", .letter = 'L', .help = "follow redirects", .read = read_location},
     {.name = "max-redirs",
      .value = "N",
-     .help = "at most so many redirects; default 50, -1: any number",
+     .help = "maximum number of redirects; default 50, -1: no limit",
      .read = read_redirects},
     {.name = "user-agent",
      .letter = 'A',
      .value = "NAME",
-     .help = "what to call ourselves; default bide/" BIDE_VERSION,
+     .help = "value of User-Agent; default bide/" BIDE_VERSION,
      .read = read_user_agent,
      .may_be_empty = true},
 };
@@ -352,118 +352,122 @@ static const struct cli_option request_options[] = {
 static const struct cli_option connection_options[] = {
     {.name = "cacert",
      .value = "FILE",
-     .help = "trust the certificates of this file",
+     .help = "trust the certificates in this file",
      .read = read_cacert,
      .completion = CLI_COMPLETE_FILE},
-    {.name = "insecure", .letter = 'k', .help = "trust any certificate", .read = read_insecure},
+    {.name = "insecure", .letter = 'k', .help = "accept any server certificate", .read = read_insecure},
     {.name = "cert",
      .letter = 'E',
      .value = "FILE",
-     .help = "a client certificate",
+     .help = "client certificate",
      .read = read_cert,
      .completion = CLI_COMPLETE_FILE},
     {.name = "key",
      .value = "FILE",
-     .help = "its private key",
+     .help = "private key of the client certificate",
      .read = read_private_key,
      .completion = CLI_COMPLETE_FILE},
     {.name = "proxy",
      .letter = 'x',
      .value = "URL",
-     .help = "go through this proxy; '' for none",
+     .help = "use this proxy; '' for none",
      .read = read_proxy,
      .may_be_empty = true},
     {.name = "resolve",
      .value = "HOST:PORT:ADDRESS",
-     .help = "an address for a host, instead of asking for it",
+     .help = "use this address for a host, without a DNS lookup",
      .read = read_resolve},
     {.name = "unix-socket",
      .value = "PATH",
-     .help = "connect to this socket",
+     .help = "connect to this Unix socket",
      .read = read_unix_socket,
      .completion = CLI_COMPLETE_FILE},
-    {.name = "http1.1", .help = "speak HTTP/1.1", .read = read_http1},
-    {.name = "http2", .help = "speak HTTP/2 where TLS can agree on it", .read = read_http2},
+    {.name = "http1.1", .help = "use HTTP/1.1", .read = read_http1},
+    {.name = "http2", .help = "use HTTP/2 if TLS can negotiate it", .read = read_http2},
     {.name = "connect-timeout",
      .value = "DURATION",
-     .help = "to be connected by then: the key connect_timeout of the policy",
+     .help = "time limit for connecting: the key connect_timeout of the policy",
      .read = read_connect_timeout},
     {.name = "stall",
      .value = "DURATION",
-     .help = "an attempt in which no byte moves for so long has failed; default 30s",
+     .help = "an attempt fails if no byte is transferred for this long; default 30s",
      .read = read_stall,
-     .details =
-         "In whole seconds, rounded up; never: it may stand still. Without this option a body from a pipe may make "
-         "the server wait."},
+     .details = "In whole seconds, rounded up; never: no limit. The default does not apply to a request body from a "
+                "pipe, which may be slow."},
 };
 
 static const struct cli_option retry_options[] = {
     {.name = "idempotency-key",
      .value = "auto|VALUE",
-     .help = "send this Idempotency-Key, or a new one for each URL: then a POST may be repeated",
+     .help = "send this Idempotency-Key, or a generated one per URL; a POST can then be repeated",
      .read = read_idempotency_key},
     {.name = "key-form",
      .value = "FORM",
-     .help = "how the key is written: quoted, as the draft has it, or raw",
+     .help = "format of the key: quoted, as in the IETF draft, or raw",
      .read = read_key_form,
      .choices = key_forms},
-    {.name = "idempotent",
-     .help = "repeating this request does no harm, whatever its method says",
-     .read = read_idempotent},
+    {.name = "idempotent", .help = "treat the request as idempotent, whatever its method", .read = read_idempotent},
     {.name = "retry-on",
      .value = "LIST",
-     .help = "retry these statuses and no others: 404,429,500-504",
+     .help = "retry these statuses and no others, such as 404,429,500-504",
      .read = read_retry_on,
-     .details = "Failures without an answer are retried as ever."},
+     .details = "Failures without a response are retried as without this option."},
 };
 
 static const struct cli_option output_options[] = {
     {.name = "output",
      .letter = 'o',
      .value = "FILE",
-     .help = "write the answer to this file; the second -o is for the second URL",
+     .help = "write the response to this file; the second -o is for the second URL",
      .read = read_output,
      .completion = CLI_COMPLETE_FILE,
      .details =
-         "It is written as FILE.bide-XXXXXX beside it and renamed when it is whole; until then, and after a "
-         "failure, an old FILE stays as it was. `-` is standard output. A device or FIFO is written to directly."},
+         "The response is written to FILE.bide-XXXXXX, which is renamed when it is complete; until then, and "
+         "after a failure, an existing FILE stays unchanged. `-` is standard output. A device or FIFO is written "
+         "directly."},
     {.name = "remote-name",
      .letter = 'O',
-     .help = "write each answer to a file named as the end of its URL's path",
+     .help = "write each response to a file named after the last path segment of its URL",
      .read = read_remote_name},
     {.name = "output-dir",
      .value = "DIRECTORY",
-     .help = "where the files of -o and -O are",
+     .help = "directory for the files of -o and -O",
      .read = read_output_dir,
      .completion = CLI_COMPLETE_DIRECTORY},
     {.name = "include", .letter = 'i', .help = "write the header fields before the body", .read = read_include},
     {.name = "fail-with-body",
-     .help = "write the body of a final failure, too; the exit status tells it apart",
+     .help = "write the body of a final failure, too; the exit status shows the failure",
      .read = read_fail_with_body},
-    {.name = "fail", .letter = 'f', .help = "write nothing of a final failure: that is so anyway", .read = read_fail},
+    {.name = "fail",
+     .letter = 'f',
+     .help = "write no body of a final failure: always on, for compatibility with curl",
+     .read = read_fail},
     {.name = "no-buffer",
      .letter = 'N',
-     .help = "write to standard output at once",
+     .help = "write to standard output without delay",
      .read = read_no_buffer,
      .details =
-         "Without it an answer is held back until it is whole or longer than 64 KiB, so that a short one that breaks "
-         "off can be asked for again."},
+         "Without it a response is held back until it is complete or longer than 64 KiB, so that a short response "
+         "that breaks off can be requested again."},
     {.name = "urls",
      .value = "FILE",
-     .help = "more URLs, one in each line; - is standard input",
+     .help = "read more URLs from this file, one per line; - is standard input",
      .read = read_urls,
      .completion = CLI_COMPLETE_FILE},
-    {.name = "parallel", .value = "N", .help = "so many URLs at once; default 4", .read = read_parallel},
+    {.name = "parallel",
+     .value = "N",
+     .help = "maximum number of URLs at the same time; default 4",
+     .read = read_parallel},
     {.name = "summary", .help = "a table at the end: status, attempts, time, size, why", .read = read_summary},
     {.name = "json",
-     .help = "tell each event on stderr as one JSON object a line, instead of text",
+     .help = "write events to stderr instead of text, one JSON object per line",
      .read = read_json,
-     .details = "`event` is attempt, outcome, wait, done, give_up, fleet or summary; the words are those of `bide run "
-                "--json`."},
-    {.name = "quiet", .letter = 'q', .help = "say nothing: the exit status tells", .read = read_quiet},
-    {.name = "silent", .letter = 's', .help = "the same as --quiet", .read = read_quiet},
-    {.name = "show-error", .letter = 'S', .help = "with -q or -s: say what failed in the end", .read = read_show_error},
-    {.name = "verbose", .letter = 'v', .help = "say something about every attempt", .read = read_verbose},
+     .details = "`event` is attempt, outcome, wait, done, give_up, fleet or summary; the members are those of `bide "
+                "run --json`."},
+    {.name = "quiet", .letter = 'q', .help = "print no messages", .read = read_quiet},
+    {.name = "silent", .letter = 's', .help = "same as --quiet", .read = read_quiet},
+    {.name = "show-error", .letter = 'S', .help = "with -q or -s: print final failures", .read = read_show_error},
+    {.name = "verbose", .letter = 'v', .help = "print a message for every attempt", .read = read_verbose},
 };
 
 #define GROUP(title, options)                                                                                          \
@@ -471,31 +475,31 @@ static const struct cli_option output_options[] = {
         title, options, sizeof(options) / sizeof *(options), 0                                                         \
     }
 static const struct cli_group groups[] = {
-    GROUP("Request", request_options),         GROUP("Answer", output_options),
+    GROUP("Request", request_options),         GROUP("Output", output_options),
     GROUP("Retries", retry_options),           CLI_POLICY_GROUP(struct settings, policy),
     CLI_SHARED_GROUP(struct settings, shared), CLI_FLEET_GROUP(struct settings, fleet),
     GROUP("Connection", connection_options),
 };
 
 static const struct cli_section sections[] = {
-    {.title = "What is repeated, and how long it may take",
+    {.title = "Repeated requests and time limits",
      .text =
-         "Without a policy of its own a fetch has the preset `service`, but neither its timeout for an attempt nor "
-         "its deadline: a large download takes as long as it takes, and --stall ends one that stands still. A "
-         "deadline is for each URL.\n\n"
-         "A GET, HEAD, PUT or DELETE is repeated when the failure may pass. A POST or PATCH that the server may have "
-         "seen is not, unless it has a key or --idempotent says that it may be."},
+         "Without a policy the preset `service` applies, except its timeout per attempt and its deadline: a large "
+         "download may take any time, and --stall ends a download without progress. A deadline applies to each "
+         "URL.\n\n"
+         "A GET, HEAD, PUT or DELETE is repeated after a transient failure. A POST or PATCH that the server may have "
+         "received is not, unless it has a key or --idempotent is given."},
     {.title = "Exit status",
      .text = "  0          every URL was fetched\n"
-             "  22         the last answer was a failure (400 or above)\n"
-             "  23         an answer could not be written\n"
+             "  22         the last response was a failure (400 or above)\n"
+             "  23         a response could not be written\n"
              "  75         a breaker or another gate refused before anything was sent\n"
              "  124        the deadline passed\n"
-             "  125        a bad option, URL or policy: nothing was sent\n"
+             "  125        invalid option, URL or policy: nothing was sent\n"
              "  129 130 143  ended by SIGHUP, SIGINT, SIGTERM\n"
-             "  others     curl's: 6 no such host, 7 no connection, 18 a broken body,\n"
-             "             28 a timeout, 35 and 60 TLS, 47 redirects, 52 no answer, 56 reset\n\n"
-             "Of several URLs that failed, the first in the order given decides."},
+             "  others     curl's: 6 unknown host, 7 no connection, 18 incomplete body,\n"
+             "             28 timeout, 35 and 60 TLS, 47 redirects, 52 no response, 56 reset\n\n"
+             "If several URLs fail, the first of them in the given order decides."},
     {.title = "Examples",
      .text = "  bide fetch -O https://example.net/large.iso\n"
              "  bide fetch --deadline 20s -H @token https://api.example.net/v1/things\n"
@@ -612,21 +616,21 @@ static const char *options_conflict(const struct settings *s)
     const struct fetch_request *r = &s->request;
     bool many = inputs.plan.count > 1;
     if (r->upload_fd >= 0 && inputs.data.at)
-        return "-T and -d: want one of them";
+        return "-T and -d cannot be combined";
     if (r->head && (r->upload_fd >= 0 || (inputs.data.at && !r->data_in_query)))
-        return "-I and a body: want one of them (-G puts -d into the query)";
+        return "-I cannot be combined with a body (-G puts -d into the query)";
     if (r->data_in_query && !inputs.data.at)
-        return "-G: want -d, too";
+        return "-G requires -d";
     if (many && fetch_upload_is_one_shot(r))
-        return "-T: what can be read only once can be sent to one URL only";
+        return "-T: must be a file for several URLs (a pipe can be read only once)";
     if (r->idempotency_key && bide_key_check(r->idempotency_key, BIDE_KEY_QUOTED, NULL) != BIDE_OK)
-        return "--idempotency-key: want auto, or a key of 1 to 255 printable characters";
+        return "--idempotency-key: must be auto, or a key of 1 to 255 printable characters";
     if (many && r->idempotency_key)
-        return "--idempotency-key: one key is for one URL; want auto";
+        return "--idempotency-key: must be auto for several URLs (a key belongs to one request)";
     if (r->keyed && fetch_has_header(inputs.headers, BIDE_KEY_HEADER))
-        return "--idempotency-key and a " BIDE_KEY_HEADER " among the -H: want one of them";
+        return "--idempotency-key and -H '" BIDE_KEY_HEADER ": ...' cannot be combined";
     if (r->data_in_query && strlen(inputs.data.at) != inputs.data.length)
-        return "-G: want text without NUL";
+        return "-d: must be text without NUL, to be put into the query (-G)";
     return NULL;
 }
 
@@ -685,9 +689,9 @@ static bool batch_prepare(struct settings *s, char **operands)
 {
     const char *wrong = "", *want = urls_take(operands, &wrong);
     if (want)
-        return cli_fail(&cli_fetch, "%s: want %s", wrong, want), false;
+        return cli_fail(&cli_fetch, "%s: must be %s", wrong, want), false;
     if (inputs.plan.count == 0)
-        return cli_fail(&cli_fetch, "want a URL such as https://host/path"), false;
+        return cli_fail(&cli_fetch, "missing URL, such as https://host/path"), false;
     if ((want = options_conflict(s)) != NULL)
         return cli_fail(&cli_fetch, "%s", want), false;
     char *problem = fetch_plan_assign_outputs(&inputs.plan, &s->outputs);
@@ -704,9 +708,10 @@ static bool batch_prepare(struct settings *s, char **operands)
         return false;
     s->request.shared = s->shared_target.target;
     if (!data_apply(s))
-        return cli_fail(&cli_fetch, "-d: want text that can be part of a URL"), false;
+        return cli_fail(&cli_fetch, "-d: must be text that is valid in a URL, to be put into the query (-G)"), false;
     if (!user_ask_password(s))
-        return cli_fail(&cli_fetch, "-u: no password, and no terminal to ask for it: want USER:PASSWORD or @FILE"),
+        return cli_fail(&cli_fetch,
+                        "-u: must be USER:PASSWORD or @FILE (there is no terminal to ask for the password)"),
                false;
     bool one_shot = fetch_upload_is_one_shot(&s->request);
     s->request.stall_ns = s->stall_ns > 0 ? s->stall_ns : one_shot ? BIDE_NEVER : FETCH_STALL_NS;
@@ -777,7 +782,7 @@ static int fetch_main(void *settings, char **operands)
     struct settings *s = settings;
     int status = CLI_EXIT_BIDE_FAILED;
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        return cli_fail(&cli_fetch, "libcurl cannot be used here");
+        return cli_fail(&cli_fetch, "cannot initialize libcurl");
     if (batch_prepare(s, operands) && fleet_open(s))
         status = batch_run(s);
     cli_fleet_free(&s->fleet);
@@ -792,9 +797,9 @@ const struct cli_command cli_fetch = {
     .summary = CLI_FETCH_SUMMARY,
     .synopsis = "[options] URL...",
     .about =
-        "Makes HTTP requests as curl does, and makes them again where that can help and does no harm: with jitter, "
-        "as late as the server asks, resuming a download where it broke. Nothing of an attempt that was retried "
-        "reaches standard output or the file. A final failure exits non-zero.",
+        "Makes HTTP requests like curl, and repeats them where that can help and is safe: with jitter, not earlier "
+        "than the server asks, resuming an incomplete download. No byte of an attempt that was retried reaches "
+        "standard output or the file. A final failure exits non-zero.",
     .groups = groups,
     .group_count = sizeof groups / sizeof *groups,
     .sections = sections,

@@ -14,7 +14,7 @@
 
 #define READ_BYTES 65536u
 
-static const char no_memory[] = "more memory";
+static const char no_memory[] = "smaller (out of memory)";
 
 /* ---- files ---- */
 
@@ -25,10 +25,10 @@ static int open_input(const char *name, const char **want)
 {
     if (strcmp(name, "-") != 0) {
         int fd = open(name, O_RDONLY | O_CLOEXEC);
-        *want = fd < 0 ? "a file that can be read" : NULL;
+        *want = fd < 0 ? "a readable file" : NULL;
         return fd;
     }
-    *want = stdin_in_use ? "a file: standard input is read by another option" : NULL;
+    *want = stdin_in_use ? "a file (another option already reads standard input)" : NULL;
     if (stdin_in_use)
         return -1;
     stdin_in_use = true;
@@ -42,7 +42,7 @@ const char *fetch_file_check(const char *name)
     bool readable = faccessat(AT_FDCWD, name, R_OK, AT_EACCESS) == 0 && stat(name, &st) == 0;
     if (readable && !S_ISDIR(st.st_mode))
         return NULL;
-    snprintf(text, sizeof text, "a file that can be read (%s)", strerror(readable ? EISDIR : errno));
+    snprintf(text, sizeof text, "a readable file (%s)", strerror(readable ? EISDIR : errno));
     return text;
 }
 
@@ -61,7 +61,7 @@ const char *fetch_upload_open(int *fd, const char *name)
         return want;
     if (fstat(opened, &st) != 0 || S_ISDIR(st.st_mode)) {
         close_input(opened);
-        return "a file that can be read, not a directory";
+        return "a readable file, not a directory";
     }
     if (*fd >= 0)
         close_input(*fd);
@@ -73,7 +73,7 @@ const char *fetch_upload_open(int *fd, const char *name)
 static const char *line_error(size_t number, const char *want)
 {
     static char text[256];
-    snprintf(text, sizeof text, "in line %zu %s", number, want);
+    snprintf(text, sizeof text, "valid in every line: line %zu must be %s", number, want);
     return text;
 }
 
@@ -90,7 +90,7 @@ const char *fetch_read_lines(const char *name, const char *(*line)(void *context
     for (number = 1; !want && fgets(text, FETCH_LINE_MAX, file); number++) {
         size_t length = strlen(text);
         if ((length == 0 || text[length - 1] != '\n') && !feof(file))
-            want = "up to 8190 bytes, none of them NUL";
+            want = "at most 8190 bytes without NUL";
         while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
             text[--length] = '\0';
         if (!want && length > 0 && text[0] != '#')
@@ -99,7 +99,7 @@ const char *fetch_read_lines(const char *name, const char *(*line)(void *context
     if (want && number > 1)
         want = line_error(number - 1, want);
     if (!want && ferror(file))
-        want = "a file that can be read";
+        want = "a readable file";
     if (text)
         explicit_bzero(text, FETCH_LINE_MAX);
     free(text);
@@ -131,11 +131,11 @@ static const char *data_append_file(struct fetch_bytes *data, const char *name)
     errno = 0;
     while (fd >= 0 && piece && ((n = read(fd, piece, READ_BYTES)) > 0 || (n < 0 && errno == EINTR)))
         if (n > 0 && !data_append(data, piece, (size_t)n)) {
-            want = "256 MiB at most (-T sends a file of any length)";
+            want = "at most 256 MiB (-T sends a file of any length)";
             break;
         }
     if (!want && n < 0)
-        want = piece ? "a file that can be read" : no_memory;
+        want = piece ? "a readable file" : no_memory;
     free(piece);
     close_input(fd);
     return want;
@@ -162,7 +162,7 @@ static const char *header_add_field(void *context, char *field)
     struct curl_slist **list = context;
     size_t name = strspn(field, token);
     if (name == 0 || !(field[name] == ':' || (field[name] == ';' && field[name + 1] == '\0')))
-        return "a header field: 'Name: value', or @FILE with one in each line";
+        return "a header field 'Name: value', or @FILE with one field per line";
     if (strpbrk(field, "\r\n"))
         return "a header field without line breaks";
     struct curl_slist *grown = curl_slist_append(*list, field);
@@ -211,5 +211,5 @@ const char *fetch_user_read(char **user, const char *value)
         return *user ? NULL : no_memory;
     }
     const char *want = fetch_read_lines(value + 1, user_keep_first_line, user);
-    return want || *user ? want : "a file whose first line is USER:PASSWORD";
+    return want || *user ? want : "a file with USER:PASSWORD in its first line";
 }

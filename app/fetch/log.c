@@ -33,7 +33,7 @@ static void put_result(FILE *out, long status, const char *text)
     if (status > 0)
         fprintf(out, "%ld%s", status, text[0] != '\0' ? ", then " : "");
     if (status == 0 && text[0] == '\0')
-        text = "no answer";
+        text = "no response";
     fputs(text, out);
 }
 
@@ -49,7 +49,7 @@ static void text_start(const struct fetch_log *log, const struct fetch_event *e)
     if (!log->verbose)
         return;
     fprintf(log->out, "bide: %s: attempt %u of %u%s\n", e->job->display_url, e->verdict.attempt, log->attempts_max,
-            e->verdict.reason == BIDE_REASON_HEDGE ? ", beside one that is slow" : "");
+            e->verdict.reason == BIDE_REASON_HEDGE ? ", hedging a slow attempt" : "");
 }
 
 static void text_put_reason(FILE *out, enum bide_reason reason)

@@ -16,18 +16,18 @@ const char *fetch_plan_add(struct fetch_plan *plan, const char *url)
     if (want)
         return want;
     if (plan->count >= FETCH_URLS_MAX)
-        return "100000 URLs at most";
+        return "one of at most 100000 URLs";
     if (plan->count == plan->room) {
         size_t room = plan->room > 0 ? 2 * plan->room : 4;
         struct fetch_job *grown = realloc(plan->jobs, room * sizeof *grown);
         if (!grown)
-            return "more memory";
+            return "shorter (out of memory)";
         plan->jobs = grown;
         plan->room = room;
     }
     struct fetch_job job = {.url = strdup(url), .display_url = fetch_url_display(url)};
     plan->jobs[plan->count++] = job;
-    return job.url && job.display_url ? NULL : "more memory";
+    return job.url && job.display_url ? NULL : "shorter (out of memory)";
 }
 
 void fetch_plan_free(struct fetch_plan *plan)
@@ -85,15 +85,15 @@ static char *plan_assign_output(struct fetch_job *job, const struct fetch_output
     if (given && strcmp(given, "-") == 0)
         return NULL;
     if (!given && o->remote_name && !(name = fetch_url_file_name(job->url)))
-        return plan_error(job->display_url, ": its path names no file: want -o FILE");
+        return plan_error(job->display_url, ": the path of the URL has no file name; use -o FILE");
     if (given || name)
         job->output_path = path_join(o->directory, given ? given : name);
     bool missing = (given || name) && !job->output_path;
     free(name);
     if (missing)
-        return strdup("no memory");
+        return strdup("out of memory");
     if (job->output_path && path_is_directory(job->output_path))
-        return plan_error(job->output_path, " is a directory: want a file, or --output-dir and -O");
+        return plan_error(job->output_path, ": is a directory; use a file name, or --output-dir with -O");
     return NULL;
 }
 
@@ -125,16 +125,16 @@ static char *plan_find_duplicate(const struct fetch_plan *plan)
     char **files = calloc(plan->count + 1, sizeof(char *)), *wrong = NULL;
     size_t n = 0;
     if (!files)
-        return strdup("no memory");
+        return strdup("out of memory");
     for (size_t i = 0; i < plan->count && !wrong; i++)
         if (plan->jobs[i].output_path && !path_is_device(plan->jobs[i].output_path) &&
             !(files[n++] = path_canonical(plan->jobs[i].output_path)))
-            wrong = strdup("no memory");
+            wrong = strdup("out of memory");
     if (!wrong)
         qsort(files, n, sizeof(char *), compare_paths);
     for (size_t i = 1; i < n && !wrong; i++)
         if (compare_paths(&files[i - 1], &files[i]) == 0)
-            wrong = plan_error(files[i], ": two URLs for one file: want -o for each");
+            wrong = plan_error(files[i], ": two URLs would be written to this file; use -o for each");
     for (size_t i = 0; i < n; i++)
         free(files[i]);
     free(files);
@@ -145,7 +145,7 @@ char *fetch_plan_assign_outputs(struct fetch_plan *plan, const struct fetch_outp
 {
     char *wrong = NULL;
     if (o->count > plan->count)
-        return plan_error(o->path[plan->count], ": more -o than URLs");
+        return plan_error(o->path[plan->count], ": there are more -o than URLs");
     for (size_t i = 0; i < plan->count && !wrong; i++)
         wrong = plan_assign_output(&plan->jobs[i], o, i);
     return wrong ? wrong : plan_find_duplicate(plan);

@@ -137,88 +137,82 @@ static const struct cli_option failure_options[] = {
      .value = "LIST",
      .help = "retry only these exit statuses",
      .read = read_retry_on,
-     .details = "Numbers and ranges such as `1,75,100-110`; death by signal n is 128+n. May be given more than once. "
-                "Everything else that is not 0 is then permanent."},
+     .details = "Numbers and ranges such as `1,75,100-110`; death by signal n is 128+n. May be repeated. All other "
+                "statuses except 0 are then permanent."},
     {.name = "stop-on",
      .value = "LIST",
      .help = "never retry these exit statuses",
      .read = read_stop_on,
-     .details = "The others are judged as before. What is in both lists is not retried."},
+     .details = "All other statuses are classified as without this option. A status in both lists is not retried."},
     {.name = "retry-if-stderr",
      .value = "REGEX",
      .help = "retry if a line of stderr matches, whatever the exit status",
      .read = read_if_stderr,
-     .details = "A POSIX extended regular expression without back-references, searched anywhere in each line. May be "
-                "given more than once. With a "
-                "pattern given, a failure that matches none is retried only if `--retry-on` says so. An attempt that "
-                "exits 0 and matches has failed; if it is the last, bide exits 1."},
-    {.name = "retry-if-stdout", .value = "REGEX", .help = "the same for stdout", .read = read_if_stdout},
+     .details = "A POSIX extended regular expression without back-references that may match anywhere in a line. May be "
+                "repeated. If a pattern is given, a failure that matches none is retried only if `--retry-on` contains "
+                "its status. An attempt that exits 0 and matches is a failure; if it is the last, bide exits 1."},
+    {.name = "retry-if-stdout", .value = "REGEX", .help = "retry if a line of stdout matches", .read = read_if_stdout},
     {.name = "until",
      .value = "CONDITION",
-     .help = "succeed only if this shell command does, after an attempt that exited 0",
+     .help = "succeed only if this shell command succeeds after an attempt that exited 0",
      .read = read_until,
      .details =
-         "Run by `sh -c` within the attempt's time, without stdin, its output on stderr. If it fails, the attempt "
-         "has failed and is retried; if that was the last one, bide exits with the condition's status.",
+         "Run by `sh -c` within the attempt's timeout, without stdin, its output on stderr. If it fails, the "
+         "attempt has failed and is retried; if it was the last attempt, bide exits with the condition's status.",
      .completion = CLI_COMPLETE_COMMAND},
     {.name = "fallback",
      .value = "COMMAND",
-     .help = "run this shell command once when bide gives up, and exit as it does",
+     .help = "run this shell command once when bide gives up, and exit with its status",
      .read = read_fallback,
      .details =
-         "Run by `sh -c` with `BIDE_REASON` (the reason, such as `attempts_spent`) and `BIDE_STATUS` (what bide would "
-         "have exited with). Not after a signal to bide.",
+         "Run by `sh -c` with `BIDE_REASON` (such as `attempts_spent`) and `BIDE_STATUS` (the exit status without "
+         "a fallback). Not run after a signal to bide.",
      .completion = CLI_COMPLETE_COMMAND},
     {.name = "hint",
      .value = "WHERE",
-     .help = "where the command may ask for time: stderr, fd, both, none, or auto (default): both, but stderr only "
-             "where it "
-             "is no terminal",
+     .help = "where the command may write hints (Retry-After): stderr, fd, both, none, or auto (default): both, but "
+             "stderr only if it is not a terminal",
      .read = read_hint,
      .details =
-         "A line `retry-after: 5` (seconds, or a date) or `retry-after-ms: 250` on stderr, or the same or a bare "
-         "number on descriptor 3, which is offered unless bide was started with it. The wait is then at least as "
-         "long; of several hints the longest counts. A stderr that is a terminal is left to the command "
-         "alone unless you ask: programs such as pagers need the real one.",
+         "A hint is a line `retry-after: 5` (seconds, or a date) or `retry-after-ms: 250` on stderr, or the same "
+         "or a bare number on descriptor 3, which is offered unless bide was started with it. The next wait is "
+         "at least as long; the longest of several hints counts. A stderr that is a terminal is read only on "
+         "request: programs such as pagers need the real one.",
      .choices = hint_names},
 };
 
 static const struct cli_option stream_options[] = {
     {.name = "hold",
-     .help = "let out only the stdout of the attempt that succeeds",
+     .help = "write only the stdout of the successful attempt",
      .read = read_hold,
-     .details = "Up to 1 MiB is kept in memory, more in a file without a name in `$TMPDIR` or `/tmp`. The stdout of a "
-                "failed attempt is dropped, also that of the last one."},
+     .details = "Up to 1 MiB is kept in memory, more in an unnamed file in `$TMPDIR` or `/tmp`. The stdout of a failed "
+                "attempt is dropped, including the last."},
     {.name = "replay-stdin",
-     .help = "keep what is piped in, and give it to each attempt from the start",
+     .help = "keep input from a pipe, and give it to each attempt from the start",
      .read = read_replay,
-     .details =
-         "Kept as with `--hold`, only as far as attempts read. Without it, input from a pipe that an attempt has "
-         "read from cannot be given again, and that is the end. A file is read again from where it was anyway."},
-    {.name = "grace",
-     .value = "DURATION",
-     .help = "time to end after SIGTERM, before SIGKILL; default 10s",
-     .read = read_grace},
+     .details = "Stored as with `--hold`, only as far as attempts read it. Without this option there is no retry after "
+                "an attempt has read from a pipe, because the input cannot be repeated. A file is always rewound."},
+    {.name = "grace", .value = "DURATION", .help = "time between SIGTERM and SIGKILL; default 10s", .read = read_grace},
 };
 
 static const struct cli_option report_options[] = {
-    {.name = "quiet", .letter = 'q', .help = "say nothing but bide's own failures", .read = read_quiet},
+    {.name = "quiet", .letter = 'q', .help = "print only failures of bide itself", .read = read_quiet},
     {.name = "json",
-     .help = "tell each event on stderr as one JSON object a line, instead of text",
+     .help = "write events to stderr instead of text, one JSON object per line",
      .read = read_json,
      .details = "`event` is attempt, outcome, wait, done, give_up, fallback, fleet or error."},
     {.name = "log",
      .value = "FILE",
-     .help = "append those JSON objects to a file",
+     .help = "append the events, as JSON objects, to a file",
      .read = read_log,
-     .details = "With `--json` nothing but bide's own failures is said on stderr then.",
+     .details = "Together with `--json`, only failures of bide itself are printed on stderr.",
      .completion = CLI_COMPLETE_FILE},
 };
 
 static const struct cli_group groups[] = {
-    {"What is a failure", failure_options, sizeof failure_options / sizeof *failure_options, 0},
+    {"Failures", failure_options, sizeof failure_options / sizeof *failure_options, 0},
     {"Streams and signals", stream_options, sizeof stream_options / sizeof *stream_options, 0},
-    {"What is said", report_options, sizeof report_options / sizeof *report_options, 0},
+    {"Messages", report_options, sizeof report_options / sizeof *report_options, 0},
     CLI_POLICY_GROUP(struct settings, policy),
     CLI_SHARED_GROUP(struct settings, shared),
     CLI_FLEET_GROUP(struct settings, fleet),
@@ -266,7 +260,7 @@ static const char *result_text(char text[TEXT_SIZE], const struct run_result *e)
     if (e->exec_error != 0)
         n = snprintf(text, TEXT_SIZE, "%s", e->exec_error == ENOENT ? "command not found" : strerror(e->exec_error));
     else if (e->timed_out)
-        n = snprintf(text, TEXT_SIZE, "cut after %s", conf_duration_format_short(word, e->timed_out_after_ns));
+        n = snprintf(text, TEXT_SIZE, "timed out after %s", conf_duration_format_short(word, e->timed_out_after_ns));
     else if (e->killed)
         n = snprintf(text, TEXT_SIZE, "killed by %s", signal_name(word, e->status - 128));
     else
@@ -274,7 +268,7 @@ static const char *result_text(char text[TEXT_SIZE], const struct run_result *e)
     if (e->pattern != NULL)
         snprintf(text + n, TEXT_SIZE - (size_t)n, ", and %s matches %.200s", e->stream, e->pattern);
     else if (e->condition_status != 0)
-        snprintf(text + n, TEXT_SIZE - (size_t)n, ", but the condition: exit %d", e->condition_status);
+        snprintf(text + n, TEXT_SIZE - (size_t)n, ", but the condition exited %d", e->condition_status);
     return text;
 }
 
@@ -282,9 +276,8 @@ static const char *result_text(char text[TEXT_SIZE], const struct run_result *e)
 static const char *reason_text(const struct run_event *event, char name[32])
 {
     static const char *const command_reasons[BIDE_REASON_COUNT] = {
-        [BIDE_REASON_CANCELLED] = "it was interrupted",
-        [BIDE_REASON_BODY_SPENT] =
-            "its standard input was read and cannot be given a second time (--replay-stdin would keep it)",
+        [BIDE_REASON_CANCELLED] = "the call was interrupted",
+        [BIDE_REASON_BODY_SPENT] = "standard input was read and cannot be repeated (use --replay-stdin to keep it)",
         [BIDE_REASON_SERVER_HINT] = "waiting as long as the command asked",
         [BIDE_REASON_HINT_TOO_LONG] = "the command asked for a longer wait than the policy allows",
         [BIDE_REASON_SERVER_STOP] = "the command asked not to be run again",
@@ -304,7 +297,7 @@ static void text_wait(struct reporter *r, const struct run_event *event)
     else
         fprintf(stderr_at_line_start(r), "bide: attempt %" PRIu32 " of %" PRIu32 " failed: %s; next in %s%s\n",
                 event->verdict->attempt, r->attempts_max, result_text(text, event->result), wait,
-                event->verdict->reason == BIDE_REASON_SERVER_HINT ? ", as it asked" : "");
+                event->verdict->reason == BIDE_REASON_SERVER_HINT ? " (command asked)" : "");
 }
 
 static void text_countdown(struct reporter *r, const struct run_event *event)
@@ -370,7 +363,7 @@ static void text_event(struct reporter *r, const struct run_event *event)
         break;
     case RUN_FALLBACK_ENDED:
         if (prints_text)
-            fprintf(stderr_at_line_start(r), "bide: the exit status is the fallback's: %d\n", event->status);
+            fprintf(stderr_at_line_start(r), "bide: exit status %d is that of the fallback\n", event->status);
         break;
     case RUN_ATTEMPT_STARTS:
     case RUN_ATTEMPT_ENDED: break;
@@ -563,7 +556,7 @@ static uint32_t hints_resolve(const struct settings *s)
         hints = isatty(STDERR_FILENO) ? RUN_HINT_FD : RUN_HINT_FD | RUN_HINT_STDERR;
     else if ((hints & RUN_HINT_FD) != 0 && !s->hint_fd_is_free && !s->quiet)
         cli_report(&cli_run,
-                   "--hint %s: descriptor 3 was given to bide already, and no hint is read there (3>&- closes it)",
+                   "--hint %s: bide was started with descriptor 3, so no hints are read from it (3>&- closes it)",
                    hint_names[hints]);
     return s->hint_fd_is_free ? hints : hints & ~(uint32_t)RUN_HINT_FD;
 }
@@ -595,7 +588,8 @@ static void log_close(struct reporter *r)
     if (r->log != NULL && r->log != stderr && fclose(r->log) != 0 && r->log_error == 0)
         r->log_error = errno;
     if (r->log_error != 0 && r->log != stderr)
-        fprintf(stderr_at_line_start(r), "bide: %s ends early: %s\n", r->settings->log_name, strerror(r->log_error));
+        fprintf(stderr_at_line_start(r), "bide: --log %s: events are missing: %s\n", r->settings->log_name,
+                strerror(r->log_error));
 }
 
 static int call_run(struct settings *s, const struct conf_policy *policy, struct bide_target *target, char **operands)
@@ -649,7 +643,7 @@ static bool fleet_open(struct settings *s, struct bide_target *target, bool shar
 {
     struct cli_fleet_context fleeting = {&cli_run, &s->fleet, &s->policy};
     if (s->fleet.url != NULL && !cli_fleet_strip_env_password())
-        return cli_fail(&cli_run, "no memory"), false;
+        return cli_fail(&cli_run, "out of memory"), false;
     return cli_fleet_open(&fleeting, target, shared);
 }
 
@@ -662,14 +656,14 @@ static int run_main(void *settings, char **operands)
     struct bide_problem problem;
     int status = CLI_EXIT_BIDE_FAILED;
     if (operands[0] == NULL) {
-        cli_fail(&cli_run, "want a command to run: bide run [options] [--] COMMAND [ARGUMENT...]");
+        cli_fail(&cli_run, "missing command: bide run [options] [--] COMMAND [ARGUMENT...]");
         goto out;
     }
     if (!call_prepare(s, &policy, &shared_target))
         goto out;
     if (shared_target.target == NULL &&
         bide_target_init(&target, &policy.pair.target, bide_now(), &problem) != BIDE_OK) {
-        status = cli_fail(&cli_run, "%s: want %s", problem.field, problem.want);
+        status = cli_fail(&cli_run, "%s: must be %s", problem.field, problem.want);
         goto out;
     }
     if (!fleet_open(s, shared_target.target != NULL ? shared_target.target : &target, shared_target.shared))
@@ -688,28 +682,28 @@ out:
 
 static const struct cli_section sections[] = {
     {.title = "What is retried",
-     .text = "By using `bide run` you say that running the command again is safe.\n\n"
+     .text = "By using `bide run` you state that running the command again is safe.\n\n"
              "Exit statuses 64-68, 70, 72, 73 and 76-78 (of sysexits) and the shell's 126 and 127 are permanent; death "
-             "by SIGINT, SIGQUIT or SIGTERM ends it, and so do the exit statuses 130, 131 and 143, by which a shell "
-             "reports such a death (`--retry-on 143` overrides that); every other failure is retried."},
+             "by SIGINT, SIGQUIT or SIGTERM ends the call, and so do the exit statuses 130, 131 and 143, with which a "
+             "shell reports such a death (`--retry-on 143` overrides that); every other failure is retried."},
     {.title = "Exit status",
-     .text = "What the last attempt did:\n\n"
-             "  its own  as the command exited; 128+n if it died of signal n\n"
-             "  1        it exited 0, but a pattern made it a failure\n"
-             "  124      its time was over, or the deadline had passed before the first\n"
-             "  126      the command cannot be run\n"
+     .text = "That of the last attempt:\n\n"
+             "  any      exit status of the command; 128+n if it died by signal n\n"
+             "  1        the command exited 0, but a pattern made it a failure\n"
+             "  124      it timed out, or the deadline had passed before the first attempt\n"
+             "  126      the command cannot be executed\n"
              "  127      the command was not found\n"
              "  75       nothing was run: a gate of the target refused\n"
-             "  125      bide itself failed: bad option, bad policy, no disk for what is kept\n"
-             "  128+n    bide was sent signal n\n\n"
-             "With `--until` a condition's own status, and with `--fallback` its."},
+             "  125      bide itself failed: invalid option or policy, no disk space\n"
+             "  128+n    bide received signal n\n\n"
+             "With `--until` also the status of the condition, with `--fallback` that of the fallback."},
     {.title = "Environment",
      .text =
-         "The command finds `BIDE_ATTEMPT` (from 1), `BIDE_ATTEMPTS`, `BIDE_LAST_STATUS` (from the second attempt on), "
-         "`BIDE_TARGET`, `BIDE_DEADLINE_MS` (what is left), `BIDE_IDEMPOTENCY_KEY` (the same in all attempts) and "
+         "The command gets `BIDE_ATTEMPT` (from 1), `BIDE_ATTEMPTS`, `BIDE_LAST_STATUS` (from the second attempt on), "
+         "`BIDE_TARGET`, `BIDE_DEADLINE_MS` (time left), `BIDE_IDEMPOTENCY_KEY` (the same in all attempts) and "
          "`BIDE_HINT_FD`.\n\n"
-         "A `bide run` inside another takes `BIDE_ATTEMPT` and `BIDE_DEADLINE_MS` from it: within an attempt that "
-         "is a retry already it does not retry, and the earlier deadline holds."},
+         "A `bide run` inside another reads `BIDE_ATTEMPT` and `BIDE_DEADLINE_MS`: within an attempt that is "
+         "already a retry it does not retry, and the earlier deadline applies."},
     {.title = "Examples",
      .text = "  bide run -- ./deploy.sh\n"
              "  bide run --attempts 5 --attempt-timeout 30s -- rsync -a src/ host:dst/\n"
@@ -727,8 +721,8 @@ const struct cli_command cli_run = {
     .summary = CLI_RUN_SUMMARY,
     .synopsis = "[options] [--] COMMAND [ARGUMENT...]",
     .about =
-        "Runs a command, and again while it fails in a way that may pass: with jittered waits, a limit of attempts, "
-        "and the time that the command itself asks for. Nothing is said when the first attempt succeeds.",
+        "Runs a command, and repeats it while it fails in a transient way: with jittered waits, a limited number of "
+        "attempts, and hints (Retry-After) from the command itself. Prints nothing if the first attempt succeeds.",
     .groups = groups,
     .group_count = sizeof groups / sizeof *groups,
     .sections = sections,

@@ -24,14 +24,14 @@ const char *run_patterns_add(struct run_patterns *patterns, const char *text)
     static char want[256];
     char error[160];
     if (patterns->count == RUN_PATTERNS_MAX)
-        return "no more than 32 patterns";
+        return "one of at most 32 patterns";
     if (pattern_has_back_reference(text))
-        return "an extended regular expression without back-references (\\1)";
+        return "a POSIX extended regular expression without back-references (\\1)";
     regex_t *regex = &patterns->item[patterns->count].regex;
     int code = regcomp(regex, text, REG_EXTENDED | REG_NOSUB);
     if (code != 0) {
         regerror(code, regex, error, sizeof error);
-        snprintf(want, sizeof want, "an extended regular expression; in this one: %s", error);
+        snprintf(want, sizeof want, "a POSIX extended regular expression (%s)", error);
         return want;
     }
     patterns->item[patterns->count++].text = text;

@@ -100,8 +100,8 @@ static void run_fail_spool(struct run *r, const char *subject, int error)
 {
     char text[512];
     struct run_spool_directory directory = run_spool_directory();
-    snprintf(text, sizeof text, "%s cannot be kept in %.300s (%s)", subject, directory.path,
-             directory.from_tmpdir ? "TMPDIR" : "TMPDIR would choose another place");
+    snprintf(text, sizeof text, "cannot store %s in %.300s (%s)", subject, directory.path,
+             directory.from_tmpdir ? "$TMPDIR" : "$TMPDIR selects another directory");
     run_fail(r, text, error);
 }
 
@@ -229,9 +229,9 @@ static void poll_once(struct run *r, int64_t until_ns)
     if (r->input.error != 0)
         run_fail_spool(r, "standard input", r->input.error);
     if (r->out.error != 0 && r->out.error != EPIPE && r->config->hold_stdout)
-        run_fail_spool(r, "the output", r->out.error);
+        run_fail_spool(r, "standard output", r->out.error);
     else if (r->out.error != 0 && r->out.error != EPIPE)
-        run_fail(r, "standard output", r->out.error);
+        run_fail(r, "cannot write standard output", r->out.error);
 }
 
 /* ---- a child process ---- */
@@ -294,7 +294,7 @@ static int shell_run(struct run *r, const char *line, struct run_spawn spawn, in
     int status = RUN_EXIT_INTERNAL;
     spawn.argv = argv;
     if (copy == NULL || !child_run(r, &spawn, deadline_ns))
-        run_fail(r, "/bin/sh cannot be started", errno);
+        run_fail(r, "cannot start /bin/sh", errno);
     else
         status = r->child.timed_out ? RUN_EXIT_TIMEOUT : run_shell_status(r->child.wait_status);
     free(copy);
@@ -373,12 +373,12 @@ static void attempt_run(struct run *r)
     struct run_spawn spawn = {.argv = config->command};
     int64_t start_ns = bide_now(), deadline_ns = r->verdict.attempt_deadline_ns;
     if (!streams_open(r, &spawn) || !attempt_set_environment(r)) {
-        run_fail(r, "the command's streams cannot be made", errno);
+        run_fail(r, "cannot create the pipes of the command", errno);
         return;
     }
     r->stdin_attached = true;
     if (!child_run(r, &spawn, deadline_ns)) {
-        run_fail(r, "no process can be started", errno);
+        run_fail(r, "cannot start a process", errno);
         return;
     }
     streams_drain(r);
@@ -438,7 +438,7 @@ static int held_output_write(struct run *r)
     if (error == EPIPE)
         return EXIT_SIGNAL_BASE + SIGPIPE;
     if (error != 0)
-        run_fail(r, "standard output", error);
+        run_fail(r, "cannot write standard output", error);
     return error != 0 ? RUN_EXIT_INTERNAL : 0;
 }
 
@@ -476,7 +476,7 @@ static int fallback_run(struct run *r, int status)
 {
     struct run_spawn spawn = {.out = -1, .err = -1, .hint = -1};
     if (!fallback_set_environment(r, status) || !run_stdin_open(&r->input, &spawn.in)) {
-        run_fail(r, "the fallback cannot be started", errno);
+        run_fail(r, "cannot start the fallback", errno);
         return RUN_EXIT_INTERNAL;
     }
     r->stdin_attached = true;
@@ -612,7 +612,7 @@ static void call_begin(struct run *r)
     r->request.seed = config->has_seed ? config->seed : bide_seed();
     const char *invalid = run_env_read(&r->request, r->call_start_ns);
     if (invalid != NULL) {
-        snprintf(text, sizeof text, "%s makes no sense and is ignored: want a whole number", invalid);
+        snprintf(text, sizeof text, "%s: must be a whole number; the value is ignored", invalid);
         event_report_text(r, text);
     }
     r->deadline_ns = own_ns == BIDE_NEVER ? BIDE_NEVER : r->call_start_ns + own_ns;
@@ -653,7 +653,7 @@ int run_command(const struct run_config *config)
     run_terminal_open(&r->terminal);
     streams_init(r);
     if (!run_signals_open(&r->signals) || !run_env_make_key(&r->environment)) {
-        run_fail(r, "cannot begin", errno);
+        run_fail(r, "cannot set up signals and the idempotency key", errno);
         goto out;
     }
     call_begin(r);

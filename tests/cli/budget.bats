@@ -72,9 +72,9 @@ json() { bide budget show payments --json | jq -r "$1"; }
 @test "a quiet that one command asks for holds back the retry of another" {
     make_target --set hold_off_max=1h
     run -1 together --attempts 2 --deadline 2s -q -- sh -c 'echo "retry-after: 60" >&2; exit 1'
-    [ "$(json .quiet_for_ms)" -gt 30000 ]
+    [ "$(json .hold_off_ms)" -gt 30000 ]
     run bide budget reset payments
-    [[ $output == *"quiet stays, "*" to go, as the other side asked" ]]
+    [[ $output == *"; the hold-off stays: "*" to go" ]]
 }
 
 @test "bide fetch shares with bide run" {
@@ -186,7 +186,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     apart bide budget list
     [ "$status" -eq 0 ]
     [ -z "$output" ]
-    [[ $stderr == *"bide run --target NAME --shared makes one" ]]
+    [[ $stderr == *"(bide run --target NAME --shared creates one)" ]]
     [ "$(bide budget list --json)" = "[]" ]
 }
 
@@ -196,7 +196,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     done
     bide budget set b budget=2.5 breaker=open
     run -0 bide budget list
-    [[ ${lines[0]} =~ ^target' '+budget' '+breaker' '+quiet' '+refused$ ]]
+    [[ ${lines[0]} =~ ^target' '+budget' '+breaker' '+hold-off' '+refused$ ]]
     [[ ${lines[1]} =~ ^a' '+'10 of 10 '+closed' '+-' '+0$ ]]
     [[ ${lines[2]} =~ ^b' '+'2.5 of 10 '+'held open '+-' '+0$ ]]
     [ "${#lines[@]}" -eq 4 ]
@@ -209,8 +209,8 @@ json() { bide budget show payments --json | jq -r "$1"; }
     [ "${lines[0]}" = payments ]
     [[ ${lines[1]} == "  file      $XDG_RUNTIME_DIR/bide/payments"* ]]
     [ -f "${lines[1]#  file      }" ]
-    [[ $output == *"  budget    10 of 10 retries left; 0.1 earned by a success, 1 a minute by time"* ]]
-    [[ $output == *"those of the preset service, but"*"breaker.probes = 2" ]]
+    [[ $output == *"  budget    10 of 10 retries left; 0.1 per success, refill 1 per minute"* ]]
+    [[ $output == *"those of the preset service, except"*"breaker.probes = 2" ]]
     [ "$(json .settings.\"breaker.probes\")" = 2 ]
     [ -f "$(json .file)" ]
 }
@@ -218,16 +218,16 @@ json() { bide budget show payments --json | jq -r "$1"; }
 @test "a name that is not there: the nearest is named, else what would make it" {
     apart bide budget show payments
     [ "$status" -eq 1 ]
-    [[ $stderr == *"bide run --target payments --shared would make it" ]]
+    [[ $stderr == *"(bide run --target payments --shared creates it)" ]]
     make_target
     for words in "show paymnets" "reset paymnets" "watch payments paymnets" "set paymnets budget=1"; do
         # shellcheck disable=SC2086
         apart bide budget $words
         [ "$status" -eq 1 ]
-        [[ $stderr == *"paymnets: there is no such target; did you mean payments?" ]]
+        [[ $stderr == *"paymnets: no such target; did you mean payments?" ]]
     done
     apart bide budget show something-else
-    [[ $stderr == *"bide budget list names those there are" ]]
+    [[ $stderr == *"(bide budget list shows all targets)" ]]
 }
 
 @test "a file that is damaged is refused with its name" {
@@ -250,13 +250,13 @@ json() { bide budget show payments --json | jq -r "$1"; }
     apart bide budget shwo payments
     [[ $stderr == *"did you mean show?" ]]
     apart bide budget show
-    [[ $stderr == *"want the name of one target after it" ]]
+    [[ $stderr == *"show: requires the name of one target" ]]
     apart bide budget show one other
-    [[ $stderr == *"other: want the name of one target after show" ]]
+    [[ $stderr == *"other: unexpected operand; show takes the name of one target" ]]
     apart bide budget reset payments --json
-    [[ $stderr == *"want it with list, show or watch" ]]
+    [[ $stderr == *"--json is only valid with list, show or watch" ]]
     apart bide budget list --interval 1s
-    [[ $stderr == *"--interval: want it with watch" ]]
+    [[ $stderr == *"--interval is only valid with watch" ]]
     apart bide budget show $'a\nb'
     [ "$status" -eq 125 ]
     [[ $stderr == *"without control characters" ]]
@@ -297,7 +297,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     apart bide budget set payments breaker=open attempts=3
     [[ $stderr == *"part of each call's policy"* ]]
     apart bide budget set payments budget.capcity=3
-    [[ $stderr == *"budget.capacity: there is no key budget.capcity"* ]]
+    [[ $stderr == *"there is no key budget.capcity; did you mean budget.capacity?"* ]]
     [ "$(json '.breaker.state, .budget.left, .budget.capacity' | tr '\n' ' ')" = "closed 10 10 " ]
     run -0 bide budget set payments budget.capacity=20 budget=full
     [ "$output" = "payments: budget.capacity = 20 (was 10); budget 20 of 20 (was 10 of 10); breaker closed" ]

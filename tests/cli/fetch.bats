@@ -177,13 +177,13 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(cat there/name.txt)" = x ]
     apart fetch -O "$U/"
     [ "$status" -eq 125 ]
-    [[ $stderr == *"want -o FILE" ]]
+    [[ $stderr == *"use -o FILE" ]]
     apart fetch -o there "$U/dir/name.txt"
     [ "$status" -eq 125 ]
     [[ $stderr == *"is a directory"* ]]
     apart fetch -O "$U/dir/name.txt" "$U/dir/name.txt"
     [ "$status" -eq 125 ]
-    [[ $stderr == *"two URLs for one file"* ]]
+    [[ $stderr == *"two URLs would be written to this file"* ]]
     [ "$(seen /dir/name.txt)" -eq 1 ]
 }
 
@@ -197,7 +197,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
         set -- $paths
         apart fetch -o "$1" -o "$2" "$U/1" "$U/2"
         [ "$status" -eq 125 ]
-        [[ $stderr == *"two URLs for one file"* ]]
+        [[ $stderr == *"two URLs would be written to this file"* ]]
     done
     [ "$(wc -l < "$WORK/journal")" -eq 0 ]
 }
@@ -296,7 +296,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(grep -c '"key":"order-7"' "$WORK/journal")" -ge 1 ]
     apart fetch --idempotency-key order-7 "$U/x" "$U/y"
     [ "$status" -eq 125 ]
-    [[ $stderr == *"want auto"* ]]
+    [[ $stderr == *"must be auto"* ]]
 }
 
 @test "--idempotent and a key among the header fields say that it may be repeated, too" {
@@ -410,16 +410,16 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     printf '%s\n' "$U" nonsense > list
     apart fetch --urls list
     [ "$status" -eq 125 ]
-    [[ $stderr == *"--urls list: must be in line 2 a URL such as https://host/path" ]]
+    [[ $stderr == *"--urls list: must be valid in every line: line 2 must be a URL such as https://host/path" ]]
     printf 'A: b\nX: a\0b\n' > fields
     apart fetch -H @fields "$U"
     [ "$status" -eq 125 ]
-    [[ $stderr == *"must be in line 2 up to 8190 bytes, none of them NUL" ]]
+    [[ $stderr == *"must be valid in every line: line 2 must be at most 8190 bytes without NUL" ]]
     apart fetch -G -d 'a b' "$U"
     [ "$status" -eq 125 ]
     run -125 bash -c "echo x | timeout 20 bide fetch -T - -H 'X: $(printf '%09000d' 0)' $U"
     apart fetch "example.net/path"
-    [[ $stderr == *"want a URL such as https://host/path" ]]
+    [[ $stderr == *"must be a URL such as https://host/path" ]]
     apart fetch -H $'X: a\r\nY: b' "$U"
     [ "$status" -eq 125 ]
     [ "$(wc -l < "$WORK/journal")" -eq 0 ]
@@ -431,7 +431,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     for option in --cacert --cert --key; do
         apart fetch "$option" nosuch.pem "$U"
         [ "$status" -eq 125 ]
-        [ "$stderr" = "bide fetch: $option nosuch.pem: must be a file that can be read (No such file or directory)" ]
+        [ "$stderr" = "bide fetch: $option nosuch.pem: must be a readable file (No such file or directory)" ]
         apart fetch "$option" . "$U"
         [ "$status" -eq 125 ]
         [[ $stderr == *"(Is a directory)" ]]
@@ -443,7 +443,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     serve '* 200'
     apart fetch --idempotency-key "SECRET$(printf '%08192d' 0)" "$U"
     [ "$status" -eq 125 ]
-    [ "$stderr" = "bide fetch: --idempotency-key: want auto, or a key of 1 to 255 printable characters" ]
+    [ "$stderr" = "bide fetch: --idempotency-key: must be auto, or a key of 1 to 255 printable characters" ]
     apart fetch --idempotency-key $'SECRET\n' "$U"
     [ "$status" -eq 125 ]
     [[ $stderr != *SECRET* ]]
@@ -504,10 +504,10 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
         [ "$status" -ne 0 ]
     done
     run -125 fetch "nonsense://u:SECRET@x?SECRET"
-    [[ $output == *"want an http:// or https:// URL" ]]
+    [[ $output == *"must be an http:// or https:// URL" ]]
     [[ $output != *SECRET* ]]
     run -125 fetch "http://u:SECRET/SECRET@127.0.0.1/"
-    [[ $output == *"@127.0.0.1/: want a URL that can be parsed"* ]]
+    [[ $output == *"@127.0.0.1/: must be a URL that can be parsed"* ]]
     [[ $output != *SECRET* ]]
 }
 

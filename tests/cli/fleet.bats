@@ -434,10 +434,10 @@ END
     fill 7
     run -0 bide budget show db --fleet "$FLEET"
     [ "${lines[0]}" = db ]
-    [ "${lines[1]}" = "  budget     7 of 10 retries left; 0 a minute by time, and what successes earn" ]
+    [ "${lines[1]}" = "  budget     7 of 10 retries left; refill 0 per minute, plus earned tokens" ]
     [[ $output == *"1 first attempt, 1 success, 0 spent on retries"* ]]
     run -0 bide budget show --json --fleet "$FLEET" db
-    [ "$(jq -c '[.target, .budget, .first_attempts, .successes, .spent, .breaker, .quiet_for_ms]' <<< "$output")" = \
+    [ "$(jq -c '[.target, .budget, .first_attempts, .successes, .spent, .breaker, .hold_off_ms]' <<< "$output")" = \
         '["db",{"left":7,"capacity":10,"per_minute":0},1,1,0,"closed",0]' ]
     jq -e '.exchanges >= 1 and .age_ms >= 0 and .members >= 0 and .wanting >= 0 and .breakers_open == 0' <<< "$output"
     BIDE_FLEET=$FLEET run -0 bide budget show db --fleet -
@@ -450,7 +450,7 @@ END
     apart bide budget show nobody --fleet "$FLEET"
     [ "$status" -eq 1 ]
     [ -z "$output" ]
-    [[ $stderr == "bide budget: nobody: nobody in this fleet has been at that budget"* ]]
+    [[ $stderr == "bide budget: nobody: no such fleet budget"* ]]
     apart bide budget show db --fleet "$NOBODY"
     [ "$status" -eq 1 ]
     [[ $stderr == *"$NOBODY/0: "*"Connection refused" ]]
@@ -469,6 +469,6 @@ END
         # shellcheck disable=SC2086
         apart bide budget $verb --fleet "$NOBODY"
         [ "$status" -eq 125 ]
-        [ "$stderr" = "bide budget: --fleet: want it with show, and without --dir" ]
+        [ "$stderr" = "bide budget: --fleet is only valid with show, and without --dir" ]
     done
 }

@@ -21,7 +21,7 @@ THIRD='test "$BIDE_ATTEMPT" -eq 3'
     run bash -c 'printf "a\nb\n" | bide run --base 1ms -- sh -c "head -n 1; exit 3" 3>&-'
     [ "$status" -eq 3 ]
     [[ ${lines[0]} == a ]]
-    [[ ${lines[1]} == 'bide: gave up after 1 attempt in '*'standard input was read and cannot be given a second time (--replay-stdin would keep it)'* ]]
+    [[ ${lines[1]} == 'bide: gave up after 1 attempt in '*'standard input was read and cannot be repeated (use --replay-stdin to keep it)'* ]]
     [ "${#lines[@]}" -eq 2 ]
 }
 
@@ -148,17 +148,17 @@ THIRD='test "$BIDE_ATTEMPT" -eq 3'
 @test "no room for what is held: the command is ended, 125, and that is said" {
     run bash -c 'ulimit -f 2048; bide run --hold -- sh -c "head -c 100M /dev/zero; echo \$? > status; sleep 60" 3>&-'
     [ "$status" -eq 125 ]
-    [[ $output == *"the output cannot be kept in $TMPDIR (TMPDIR): File too large"* ]]
+    [[ $output == *"cannot store standard output in $TMPDIR (\$TMPDIR): File too large"* ]]
     run bash -c 'TMPDIR=/nonexistent bide run --hold -- head -c 2M /dev/zero 3>&-'
     [ "$status" -eq 125 ]
-    [[ $output == *'the output cannot be kept in /nonexistent (TMPDIR): No such file or directory'* ]]
+    [[ $output == *'cannot store standard output in /nonexistent ($TMPDIR): No such file or directory'* ]]
     run bash -c 'head -c 4M /dev/zero | (ulimit -f 2048; bide run --replay-stdin -- sh -c "cat > /dev/null" 3>&-)'
     [ "$status" -eq 125 ]
-    [[ $output == *"standard input cannot be kept in $TMPDIR (TMPDIR): File too large"* ]]
+    [[ $output == *"cannot store standard input in $TMPDIR (\$TMPDIR): File too large"* ]]
     # A disk that is really full, where one can be had.
     if unshare -rm mount -t tmpfs none "$TMPDIR" 2> /dev/null; then
         run unshare -rm sh -c 'mount -t tmpfs -o size=2m none "$TMPDIR" && exec bide run --hold -- head -c 20M /dev/zero' 3>&-
         [ "$status" -eq 125 ]
-        [[ $output == *"the output cannot be kept in $TMPDIR (TMPDIR): No space left on device"* ]]
+        [[ $output == *"cannot store standard output in $TMPDIR (\$TMPDIR): No space left on device"* ]]
     fi
 }

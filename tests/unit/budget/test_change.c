@@ -100,7 +100,8 @@ static void set_accepts_only_keys_of_target(void **state)
     assert_non_null(strstr(error_for("observe=repeat"), "gates of a target"));
     assert_non_null(strstr(error_for("observe=rubbish"), "none, or some of"));
     assert_non_null(strstr(error_for("attempts=3"), "part of each call's policy"));
-    assert_non_null(strstr(error_for("budget.capacty=3"), "budget.capacity: there is no key budget.capacty"));
+    assert_non_null(
+        strstr(error_for("budget.capacty=3"), "there is no key budget.capacty; did you mean budget.capacity?"));
     assert_non_null(strstr(error_for("xyzzyxyzzy=3"), "bide help policy-file"));
     assert_non_null(strstr(error_for("budget.capacity"), "KEY=VALUE"));
     assert_non_null(strstr(error_for("budget.capacity=lots"), "an amount such as"));
@@ -152,7 +153,7 @@ static void leased_budget_can_only_be_emptied(void **state)
         begin_leased();
         assert_true(budget_change_read(&change, arguments[i], error_text));
         assert_false(budget_change_check(&change, error_text));
-        assert_non_null(strstr(error_text, "a fleet lends"));
+        assert_non_null(strstr(error_text, "leased from a fleet"));
     }
     begin_leased();
     assert_true(budget_change_read(&change, "budget=empty", error_text));
@@ -180,7 +181,7 @@ static void reset_keeps_valid_lease_and_ends_expired_one(void **state)
     FILE *out = fmemopen(text, sizeof text, "w");
     budget_change_print(out, &before, &after);
     fclose(out);
-    assert_string_equal(text, "budget 10 of 10 (was 2 of 10); the lease is over; breaker closed");
+    assert_string_equal(text, "budget 10 of 10 (was 2 of 10); the lease has ended; breaker closed");
 }
 
 static void changed_key_is_printed_with_old_value(void **state)

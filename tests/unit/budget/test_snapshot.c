@@ -84,11 +84,13 @@ static void leased_budget_shows_state_of_its_lease(void **state)
     bide_lease_extend(&target, NOW_NS + 4 * BIDE_S, NOW_NS);
     bide_budget_add_milli(&target, 2500, NOW_NS);
     assert_string_equal(budget_funding_text(shown, take(NOW_NS + BIDE_S)), "2.5 of 10 leased");
-    assert_non_null(strstr(page(), "  budget    2.5 of 10 retries left; a fleet lends them, and gets what is earned"));
-    assert_non_null(strstr(page(), "  lease     its fleet answers; if it does not again, alone in 3s\n"));
-    assert_string_equal(budget_funding_text(shown, take(NOW_NS + 6 * BIDE_S)), "2.5 of 10 alone");
-    assert_non_null(strstr(page(), "  lease     alone for 2s: no fleet answers"));
-    assert_string_equal(budget_summary_text(shown, &snapshot), "budget 2.5 of 10 alone, breaker closed, refused 0");
+    assert_non_null(
+        strstr(page(), "  budget    2.5 of 10 retries left; leased from a fleet, which gets earned tokens"));
+    assert_non_null(strstr(page(), "  lease     valid; expires in 3s unless the fleet renews it\n"));
+    assert_string_equal(budget_funding_text(shown, take(NOW_NS + 6 * BIDE_S)), "2.5 of 10 disconnected");
+    assert_non_null(strstr(page(), "  lease     expired 2s ago: the fleet cannot be reached"));
+    assert_string_equal(budget_summary_text(shown, &snapshot),
+                        "budget 2.5 of 10 disconnected, breaker closed, refused 0");
 }
 
 static void open_breaker_shows_remaining_time(void **state)
@@ -143,11 +145,12 @@ static void page_shows_all_fields(void **state)
     snapshot.breaker.openings_total = 2;
     budget_page(out, &snapshot);
     fclose(out);
-    assert_non_null(strstr(text, "  budget    10 of 10 retries left; 0.1 earned by a success, 1 a minute by time\n"));
+    assert_non_null(strstr(text, "  budget    10 of 10 retries left; 0.1 per success, refill 1 per minute\n"));
     assert_non_null(strstr(text, "  breaker   closed; opened 2 times so far\n"));
-    assert_non_null(strstr(text, "  quiet     nobody asked for it\n"));
+    assert_non_null(strstr(text, "  hold-off  none\n"));
     assert_non_null(strstr(text, "  refused   3 by budget\n"));
-    assert_non_null(strstr(text, "  settings  those of the preset service, but\n              breaker.probes = 2\n"));
+    assert_non_null(
+        strstr(text, "  settings  those of the preset service, except\n              breaker.probes = 2\n"));
     free(text);
 }
 
@@ -164,7 +167,7 @@ static void page_shows_latencies_if_measured(void **state)
     snapshot.latency_ns[BUDGET_P99] = BIDE_NEVER;
     budget_page(out, &snapshot);
     fclose(out);
-    assert_non_null(strstr(text, "  latency   fewer than 20 attempts seen\n"));
+    assert_non_null(strstr(text, "  latency   fewer than 20 attempts so far\n"));
     assert_non_null(strstr(text, "  latency   p50 2ms, p95 30ms, p99 3.7s or more\n"));
     free(text);
 }
@@ -187,7 +190,7 @@ static void json_has_all_fields(void **state)
     assert_true(json_is_null(json_object_get(tree, "file")));
     assert_float_equal(number(tree, "budget", "left"), 7.5, 1e-9);
     assert_float_equal(number(tree, "budget", "capacity"), 10, 1e-9);
-    assert_float_equal(number(tree, "quiet_for_ms", NULL), 3000, 1e-9);
+    assert_float_equal(number(tree, "hold_off_ms", NULL), 3000, 1e-9);
     assert_string_equal(json_string_value(json_object_get(json_object_get(tree, "breaker"), "state")), "closed");
     assert_true(json_is_null(json_object_get(tree, "latency_ms")));
     assert_true(json_is_null(json_object_get(tree, "lease")));
@@ -196,11 +199,11 @@ static void json_has_all_fields(void **state)
     bide_lease_extend(&target, NOW_NS + 4 * BIDE_S, NOW_NS);
     tree = budget_json(take(NOW_NS + BIDE_S));
     assert_float_equal(number(tree, "lease", "funded_for_ms"), 3000, 1e-9);
-    assert_float_equal(number(tree, "lease", "alone_for_ms"), 0, 1e-9);
+    assert_float_equal(number(tree, "lease", "disconnected_for_ms"), 0, 1e-9);
     json_decref(tree);
     tree = budget_json(take(NOW_NS + 5 * BIDE_S));
     assert_float_equal(number(tree, "lease", "funded_for_ms"), 0, 1e-9);
-    assert_float_equal(number(tree, "lease", "alone_for_ms"), 1000, 1e-9);
+    assert_float_equal(number(tree, "lease", "disconnected_for_ms"), 1000, 1e-9);
     json_decref(tree);
 }
 
@@ -251,7 +254,7 @@ static void passing_time_alone_is_no_change(void **state)
     take_of_new_target();
     bide_target_hold_off(&target, NOW_NS + 3 * BIDE_S, NOW_NS);
     budget_summary_text(shown, take(NOW_NS));
-    assert_string_equal(shown, "budget 10 of 10, breaker closed, quiet, refused 0");
+    assert_string_equal(shown, "budget 10 of 10, breaker closed, hold-off, refused 0");
     assert_string_equal(budget_summary_text(later, take(NOW_NS + BIDE_S)), shown);
     assert_string_not_equal(budget_summary_text(later, take(NOW_NS + 9 * BIDE_S)), shown);
 }
