@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
-# bide budget, and --shared on run and fetch: what several processes share, as people type it.
+# bide budget, and --shared of run and fetch: state that several processes share.
 
 load helpers
 
 setup() {
     bide_setup
     FAST=(--base 1ms --cap 2ms)
-    DRY=(--set budget.earn_success=0 --set budget.refill_per_minute=0) # nothing is earned: what is spent can be counted
+    DRY=(--set budget.earn_success=0 --set budget.refill_per_minute=0) # no tokens are added, so that charges can be counted
     SOCKET=$WORK/tmux
 }
 
@@ -18,10 +18,10 @@ teardown() {
 # bide run with a shared target, descriptor 3 closed, as in a shell.
 together() { bide run --target payments --shared "${FAST[@]}" "$@" 3>&- < /dev/null; }
 
-# A target that is there, and full: a command that succeeds makes it.
+# Creates a target with a full budget: by a command that succeeds.
 make_target() { together "$@" -- true; }
 
-# A process in the background ends with that status.
+# Waits for a background process, and checks its exit status.
 ended() {
     local status=0
     wait "$1" || status=$?
@@ -32,7 +32,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
 
 # ---- sharing ----
 
-@test "20 processes at once spend one budget: 20 first attempts and 3 retries" {
+@test "20 concurrent processes share one budget: 20 first attempts and 3 retries" {
     failing 1000
     local i pids=()
     for ((i = 0; i < 20; i++)); do
@@ -47,7 +47,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     [ "$(json .refused.budget)" -eq 20 ]
 }
 
-@test "without --shared each of them has a budget of its own" {
+@test "without --shared each process has a private budget" {
     failing 1000
     run -1 bide run --target payments "${FAST[@]}" "${DRY[@]}" --set budget.capacity=3 --attempts 5 -q -- ./failing
     run -1 bide run --target payments "${FAST[@]}" "${DRY[@]}" --set budget.capacity=3 --attempts 5 -q -- ./failing
@@ -56,7 +56,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     [ -z "$output" ]
 }
 
-@test "a breaker opened by one process refuses the next, which exits 75 and runs nothing" {
+@test "a breaker opened by one process refuses the next, which runs nothing and exits 75" {
     failing 1000
     local breaker=(--set breaker.kind=consecutive --set breaker.consecutive=2 --set breaker.open=1h --set breaker.open_max=1h)
     run -1 together "${breaker[@]}" --attempts 2 -- ./failing
@@ -69,7 +69,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     [ "$(json .refused.breaker)" -eq 1 ]
 }
 
-@test "a quiet that one command asks for holds back the retry of another" {
+@test "a hold-off requested by one command applies to the target, and stays after reset" {
     make_target --set hold_off_max=1h
     run -1 together --attempts 2 --deadline 2s -q -- sh -c 'echo "retry-after: 60" >&2; exit 1'
     [ "$(json .hold_off_ms)" -gt 30000 ]
@@ -89,13 +89,13 @@ json() { bide budget show payments --json | jq -r "$1"; }
     [ "$(chaos_requests)" -eq 1 ]
 }
 
-@test "a process that is killed leaves the target usable, and what it spent is spent" {
+@test "a killed process leaves the target usable, and its charges stay" {
     make_target "${DRY[@]}"
     mkfifo "$WORK/go" "$WORK/on"
     # shellcheck disable=SC2016
     bide run --target payments --shared "${FAST[@]}" -- \
         sh -c '[ "$BIDE_ATTEMPT" -eq 1 ] && exit 1; echo > "$1"; read x < "$2"' - "$WORK/go" "$WORK/on" \
-        3>&- < /dev/null 2> /dev/null & # what it runs ends with it
+        3>&- < /dev/null 2> /dev/null & # its command ends with it
     local child=$!
     read -r < "$WORK/go"
     kill -KILL "$child"
@@ -104,9 +104,9 @@ json() { bide budget show payments --json | jq -r "$1"; }
     run -0 together -- true
 }
 
-# ---- which gates ----
+# ---- gates ----
 
-@test "--shared wants --target" {
+@test "--shared requires --target" {
     apart bide run --shared -- true
     [ "$status" -eq 125 ]
     [[ $stderr == *"--shared: needs --target NAME"* ]]
@@ -118,7 +118,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     [[ $stderr == *"needs --shared"* ]]
 }
 
-@test "without a policy a new target has the gates of the preset service, and one that is there keeps its own" {
+@test "without a policy a new target gets the gates of service, and an existing one keeps its own" {
     apart make_target
     [ -z "$stderr" ]
     [ "$(json .preset)" = service ]
@@ -127,7 +127,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     [ "$(json .budget.capacity)" = 7 ]
 }
 
-@test "the section of the target decides about the gates" {
+@test "the section of the target configures the gates" {
     printf '[payments]\nextends = service\nbudget.capacity = 3\n' > bide.conf
     make_target
     [ "$(json .budget.capacity)" = 3 ]
@@ -136,7 +136,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     [ "$(json .budget.capacity)" = 4 ]
 }
 
-@test "a policy without gates shares next to nothing, and that is said" {
+@test "a policy without gates is reported when its target is shared" {
     apart make_target --preset command
     [ "$status" -eq 0 ]
     [[ $stderr == *"the policy command has neither a budget nor a breaker"* ]]
@@ -144,7 +144,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     [ -z "$stderr" ]
 }
 
-@test "what cannot be shared is private, and a line says why; --must-share makes it an error" {
+@test "a target that cannot be shared is private with a message, and an error with --must-share" {
     : > file
     apart bide run --target payments --shared --shared-dir file/x -- echo fine 3>&-
     [ "$status" -eq 0 ]
@@ -157,7 +157,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     [[ $stderr == "bide run: --target payments cannot be shared: "* ]]
 }
 
-@test "what counts calls in flight is not shared" {
+@test "in-flight limits cannot be shared" {
     apart bide run --target payments --must-share --set in_flight_max=3 -- echo fine 3>&-
     [ "$status" -eq 125 ]
     [[ $stderr == *"a killed process never counts down"* ]]
@@ -169,7 +169,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     done
 }
 
-@test "BIDE_SHARED_DIR, --shared-dir and --dir name the same place" {
+@test "BIDE_SHARED_DIR, --shared-dir and --dir select the directory" {
     BIDE_SHARED_DIR=$WORK/elsewhere make_target
     run -0 bide budget list --dir "$WORK/elsewhere"
     [[ ${lines[1]} == payments* ]]
@@ -182,7 +182,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
 
 # ---- list and show ----
 
-@test "where nothing is shared, list says how to" {
+@test "list without targets explains how to create one" {
     apart bide budget list
     [ "$status" -eq 0 ]
     [ -z "$output" ]
@@ -190,7 +190,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     [ "$(bide budget list --json)" = "[]" ]
 }
 
-@test "list has a row for each target, in the order of names" {
+@test "list prints a row per target, sorted by name" {
     for name in b c a; do
         bide run --target $name --shared "${DRY[@]}" -- true
     done
@@ -203,7 +203,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     [ "$(bide budget list --json | jq -r '.[].target' | tr '\n' ' ')" = "a b c " ]
 }
 
-@test "show says everything of one target" {
+@test "show prints everything about one target" {
     make_target --set breaker.probes=2
     run -0 bide budget show payments
     [ "${lines[0]}" = payments ]
@@ -215,7 +215,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     [ -f "$(json .file)" ]
 }
 
-@test "a name that is not there: the nearest is named, else what would make it" {
+@test "an unknown name is reported with the nearest name, or how to create it" {
     apart bide budget show payments
     [ "$status" -eq 1 ]
     [[ $stderr == *"(bide run --target payments --shared creates it)" ]]
@@ -230,7 +230,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     [[ $stderr == *"(bide budget list shows all targets)" ]]
 }
 
-@test "a file that is damaged is refused with its name" {
+@test "a damaged file is rejected, and its path is printed" {
     make_target
     local file
     file=$(json .file)
@@ -243,7 +243,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     [[ $stderr == *"is not shared: $file"* ]]
 }
 
-@test "what is typed wrong is told with what would be right" {
+@test "invalid arguments are reported with the valid form" {
     apart bide budget
     [ "$status" -eq 125 ]
     [[ $stderr == *"list, show, watch, reset or set"* ]]
@@ -264,7 +264,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
 
 # ---- reset and set ----
 
-@test "reset fills the budget and closes the breaker, and says what it did" {
+@test "reset fills the budget, closes the breaker, and prints the changes" {
     make_target "${DRY[@]}"
     bide budget set payments budget=2.5 breaker=open
     run -75 together -q -- true
@@ -273,7 +273,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     run -0 together -- true
 }
 
-@test "a retry that waits is not lost by a reset" {
+@test "a waiting retry survives a reset" {
     make_target
     mkfifo "$WORK/go" "$WORK/on"
     # shellcheck disable=SC2016
@@ -286,7 +286,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     ended "$child" 0
 }
 
-@test "set changes all or nothing" {
+@test "set applies all changes or none" {
     make_target
     apart bide budget set payments budget=1 breaker=open budget.capacity=20 breaker.probes=99
     [ "$status" -eq 125 ]
@@ -315,7 +315,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
 
 # ---- watch ----
 
-@test "watch tells changes line by line where no terminal is" {
+@test "watch without a terminal prints changes line by line" {
     make_target
     bide budget watch payments --interval 10ms > "$WORK/seen" 3>&- &
     CHILDREN+=($!)
@@ -326,7 +326,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     eventually grep -q '^payments: there is no such target' "$WORK/seen"
 }
 
-@test "watch without an interval says nothing twice, and ends after --count looks" {
+@test "watch prints only changes, and exits after --count updates" {
     make_target
     run -0 bide budget watch --count 2
     [ "$output" = "payments: budget 10 of 10, breaker closed, refused 0" ]
@@ -341,7 +341,7 @@ shows() { eventually on_screen "$1" || { tmux -S "$SOCKET" capture-pane -p >&2 &
 not_on_screen() { ! on_screen "$1"; }
 types() { tmux -S "$SOCKET" send-keys -- "$@"; }
 
-@test "at a terminal watch is live, follows its size, and Ctrl-C leaves the terminal as it was" {
+@test "on a terminal watch is live, follows resizing, and Ctrl-C restores the terminal" {
     export TERM=screen
     make_target "${DRY[@]}"
     tmux -S "$SOCKET" -f /dev/null new-session -d -x 100 -y 20 "env PS1='ready> ' bash --norc --noprofile -i" 3>&-
@@ -368,7 +368,7 @@ types() { tmux -S "$SOCKET" send-keys -- "$@"; }
     [ "$(tmux -S "$SOCKET" display -p '#{cursor_flag} #{alternate_on} #{wrap_flag}')" = "1 0 1" ]
 }
 
-@test "Ctrl-Z gives the screen back, and fg goes on" {
+@test "Ctrl-Z restores the screen, and fg continues" {
     export TERM=screen
     make_target
     tmux -S "$SOCKET" -f /dev/null new-session -d -x 100 -y 20 "env PS1='ready> ' bash --norc --noprofile -i" 3>&-
@@ -384,9 +384,9 @@ types() { tmux -S "$SOCKET" send-keys -- "$@"; }
     shows 'ready>'
 }
 
-# ---- what cannot be used ----
+# ---- unusable files ----
 
-@test "list names each file that it cannot use, and why" {
+@test "list reports each unusable file with the reason" {
     make_target
     bide run --target another --shared -- true
     local file
@@ -404,7 +404,7 @@ types() { tmux -S "$SOCKET" send-keys -- "$@"; }
     [ "${lines[1]}" = "payments: it has the wrong size" ]
 }
 
-@test "a directory that is refused is not called empty" {
+@test "an unsafe directory is an error, not an empty list" {
     make_target
     ln -s "$XDG_RUNTIME_DIR/bide" link
     for words in list "show payments" "reset payments" watch; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# `bide fetch` against a server that works: TLS, client certificates, HTTP/2, passwords, redirects, ranges, compression.
-# What reached nginx is read from its log.
+# `bide fetch` against nginx: TLS, client certificates, HTTP/2, passwords, redirects, ranges, compression. The log of
+# nginx shows the requests.
 load helpers
 
 setup() {
@@ -11,13 +11,13 @@ setup() {
 }
 teardown() { [ -z "${WORK:-}" ] || bide_teardown; }
 
-# certificate NAME: NAME.pem and NAME.key, signed by itself.
+# certificate NAME: creates NAME.pem and NAME.key, self-signed.
 certificate() {
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj "/CN=$1" \
         -addext subjectAltName=IP:127.0.0.1 -keyout "$1.key" -out "$1.pem" 2> /dev/null
 }
 
-# Ports that nobody listens on. Somebody may be faster: then nginx says so, and others are tried.
+# Prints a port without a listener. Another process may take it first: nginx then fails, and the caller tries others.
 free_port() {
     local port
     for ((;;)); do
@@ -27,7 +27,7 @@ free_port() {
     echo "$port"
 }
 
-# Three servers in one process, so that a signal to it is a signal to all: PLAIN, OTHER (another origin) and TLS.
+# Three servers in one process, which one signal ends: PLAIN, OTHER (another origin) and TLS.
 nginx_start() {
     local tries pid
     mkdir www
@@ -53,7 +53,7 @@ nginx_start() {
     return 1
 }
 
-# It listens, and nobody else does in its place; or it has ended, which takes a while where a port was taken meanwhile.
+# nginx itself listens on all ports, or has ended, which takes a while if a port was taken.
 nginx_decided() {
     kill -0 "$1" 2> /dev/null || return 0
     local url
@@ -90,7 +90,7 @@ fetch() {
     timeout 20 bide fetch --base 5ms "$@"
 }
 
-# logged TEXT: so many lines of the log have it. They are written when a request is over: wait for the first.
+# logged TEXT: prints the number of matching log lines. They are written when a request ends: waits for the first.
 logged() {
     eventually grep -q -- "$1" access.log
     grep -c -- "$1" access.log
@@ -98,7 +98,7 @@ logged() {
 
 # ---- TLS ----
 
-@test "a certificate must be known: --cacert, or -k for any" {
+@test "the server certificate must be trusted by --cacert, or -k accepts any" {
     apart fetch --cacert server.pem "$TLS/hello"
     [ "$status" -eq 0 ]
     [ "$output" = hello ]
@@ -116,7 +116,7 @@ logged() {
     [ "${#lines[@]}" -eq 1 ]
 }
 
-@test "a client certificate is shown to the server" {
+@test "a client certificate is sent to the server" {
     run -22 fetch -k "$TLS/known/hello"
     apart fetch -k -E client.pem --key client.key "$TLS/known/hello"
     [ "$status" -eq 0 ]
@@ -124,7 +124,7 @@ logged() {
     run -58 fetch -k -E client.pem --key server.key "$TLS/known/hello"
 }
 
-@test "HTTP/2 is spoken where both can, HTTP/1.1 if asked for" {
+@test "HTTP/2 is used if negotiated, HTTP/1.1 on request" {
     fetch -k "$TLS/hello"
     [ "$(logged "/hello 200 .* HTTP/2.0")" -eq 1 ]
     fetch -k --http1.1 "$TLS/hello"
@@ -137,7 +137,7 @@ logged() {
 
 # ---- passwords ----
 
-@test "passwords arrive, from wherever they are taken" {
+@test "passwords are sent from each source" {
     echo user:word > secret
     echo "machine 127.0.0.1 login user password word" > "$HOME/.netrc"
     [ "$(fetch -u user:word "$PLAIN/hidden/hello")" = hello ]
@@ -161,7 +161,7 @@ logged() {
     [ "$(logged "^${PLAIN##*:} /hello 200 user=- auth=- x=- ")" -eq 1 ]
 }
 
-@test "a redirect leads to http and https only" {
+@test "redirects are followed only to http and https" {
     apart fetch -L "$PLAIN/file"
     [ "$status" -eq 1 ]
     [ -z "$output" ]
@@ -169,14 +169,14 @@ logged() {
 
 # ---- bodies ----
 
-@test "--compressed is asked for, and what is written is not" {
+@test "--compressed requests compression and writes decompressed output" {
     fetch --compressed -o got "$PLAIN/numbers"
     cmp got www/numbers
     fetch -i --compressed "$PLAIN/numbers" > got
     grep -qi 'content-encoding: gzip' <(head -c 1000 got)
 }
 
-@test "-r asks for a part" {
+@test "-r requests a range" {
     [ "$(fetch -r 1-3 "$PLAIN/hello")" = ell ]
     run -22 fetch -r 100-200 "$PLAIN/hello"
 }

@@ -1,36 +1,35 @@
 #!/usr/bin/env bats
-# `bide fetch` as people type it, against a server that fails on purpose. What reaches stdout or a file is compared byte
-# for byte; what reached the server is read from its journal. No wait is longer than a few milliseconds (--base 5ms),
-# unless the server asks for it.
+# `bide fetch` against a server that fails on purpose. Output is compared byte for byte; the server's journal shows the
+# requests. Waits are a few milliseconds (--base 5ms), unless the server asks for longer ones.
 load helpers
 
 setup() { bide_setup; }
 teardown() { bide_teardown; }
 
-# serve SCRIPT: a server, one line for each path.
+# serve SCRIPT: starts a server, one line per path.
 serve() {
     chaos_start --script "$1"
     U=$CHAOS_URL
 }
 
-# Retries at once, so that tests need not wait.
+# Short waits, so that tests are fast.
 fetch() {
     timeout 20 bide fetch --base 5ms "$@"
 }
 
-# The journal's lines of a path. They are written as requests end: wait for so many, if told.
+# seen PATH [N]: prints the number of requests for a path. They are logged when they end: waits for N of them, if given.
 seen() {
     [ -z "${2:-}" ] || eventually enough "$1" "$2" || true
     grep -c "\"path\":\"$1\"" "$WORK/journal" || true
 }
 enough() { [ "$(grep -c "\"path\":\"$1\"" "$WORK/journal")" -ge "$2" ]; }
 
-# Files that were left behind under their unfinished name.
+# Prints the number of temporary files that were left behind.
 leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
 
-# ---- the answer, and nothing else ----
+# ---- the response ----
 
-@test "an answer goes to stdout, and nothing is said" {
+@test "a response goes to stdout, without a message" {
     serve '/ok 200 body="hello\n"'
     apart fetch "$U/ok"
     [ "$status" -eq 0 ]
@@ -38,7 +37,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ -z "$stderr" ]
 }
 
-@test "of an attempt that was retried nothing reaches stdout" {
+@test "no byte of a retried attempt reaches stdout" {
     serve '/x 503 body="oops" | 429 body="slow down" | reset=request | 200 body="payload\n"'
     apart fetch "$U/x"
     [ "$status" -eq 0 ]
@@ -48,21 +47,21 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [[ ${stderr_lines[2]} == "bide: attempt 3 of 4 failed: Server returned nothing"* ]]
 }
 
-@test "what the server asks for is waited for, and said" {
+@test "Retry-After is waited for and reported" {
     serve '/x 503 retry-after=1 | 200'
     apart fetch "$U/x"
     [ "$status" -eq 0 ]
     [[ $stderr =~ "next in 1."[0-9]*"s (server asked)" ]]
 }
 
-@test "a 429 whose body never ends does not hold up the next attempt" {
+@test "a 429 with an endless body does not delay the next attempt" {
     serve '/x 429 endless=body | 200 body="fine"'
     apart fetch "$U/x"
     [ "$status" -eq 0 ]
     [ "$output" = fine ]
 }
 
-@test "a final failure whose body never ends is not read to its end" {
+@test "a final failure with an endless body is not read completely" {
     serve '/x 404 endless=body'
     apart fetch "$U/x"
     [ "$status" -eq 22 ]
@@ -83,7 +82,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(cat file)" = "no such thing" ]
 }
 
-@test "the last of several failures is the one that --fail-with-body shows" {
+@test "--fail-with-body shows the last of several failures" {
     serve '/x 503 body="first" | 503 body="second" | 503 body="third"'
     apart fetch --attempts 3 --fail-with-body "$U/x"
     [ "$status" -eq 22 ]
@@ -91,7 +90,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [[ $stderr == *"gave up after 3 attempts: 503: all attempts that the policy allows were made" ]]
 }
 
-@test "a short answer that breaks off is asked for again, and stdout has it once" {
+@test "a short incomplete response is requested again, and stdout has it once" {
     serve '/x 200 bytes=4000 reset=half | 200 bytes=4000'
     fetch "$U/x" > got 2> said
     [ "$(wc -c < got)" -eq 4000 ]
@@ -99,7 +98,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     grep -q 'attempt 1 of 4 failed: 200, then' said
 }
 
-@test "a long answer that breaks off on stdout is not begun a second time" {
+@test "a long incomplete response on stdout is not restarted" {
     serve '/x 200 bytes=400000 reset=half'
     run -56 bash -c "timeout 20 bide fetch --base 5ms $U/x > got 2> said"
     [ "$(seen /x)" -eq 1 ]
@@ -107,7 +106,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     grep -q 'part of the response already reached the caller' said
 }
 
-@test "header fields of the final answer alone are written with -i and -I" {
+@test "-i and -I write only the header fields of the final response" {
     serve '/x 503 header="X-Which: first" | 200 header="X-Which: second" body="b"
            /r 302 location=/x'
     apart fetch -i "$U/x"
@@ -123,7 +122,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
 
 # ---- files ----
 
-@test "a broken download goes on where it stopped, and the file is whole" {
+@test "an incomplete download is resumed, and the file is complete" {
     serve '/x 200 bytes=400000 etag=v1 ranges reset=half | 200 bytes=400000 etag=v1 ranges
            /whole 200 bytes=400000'
     apart fetch -v -o got "$U/x"
@@ -134,14 +133,14 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(leftovers)" -eq 0 ]
 }
 
-@test "without ranges a broken download begins anew, and the file has it once" {
+@test "without ranges an incomplete download is restarted, and the file has it once" {
     serve '/x 200 bytes=400000 reset=half | 200 bytes=400000'
     fetch -o got "$U/x"
     [ "$(wc -c < got)" -eq 400000 ]
     [ "$(seen /x 2)" -eq 2 ]
 }
 
-@test "a final failure leaves an old file untouched, and nothing beside it" {
+@test "a final failure leaves the old file unchanged and no temporary file" {
     serve '/gone 404 body="error page"
            /broken 200 bytes=400000 reset=half'
     echo precious > got
@@ -155,7 +154,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ ! -e new ]
 }
 
-@test "a file that is replaced keeps its mode; a link to it stays a link; 304 keeps it all" {
+@test "a replaced file keeps its mode, a link stays a link, and 304 keeps the file" {
     serve '/x 200 body="new"
            /same 304'
     echo old > file
@@ -169,7 +168,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(cat file)" = new ]
 }
 
-@test "-O names a file by its URL, without the query; --output-dir puts it there" {
+@test "-O names the file after the URL without the query, in --output-dir" {
     serve '/dir/name.txt 200 body="x"
            / 200'
     mkdir there
@@ -187,7 +186,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(seen /dir/name.txt)" -eq 1 ]
 }
 
-@test "two URLs for one file are refused, however its path is written" {
+@test "two URLs for one file are rejected, however the path is spelled" {
     serve '* 200 body="x"'
     echo old > file
     ln -s file link
@@ -202,7 +201,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(wc -l < "$WORK/journal")" -eq 0 ]
 }
 
-@test "half of a failure's body replaces nothing" {
+@test "an incomplete error body does not replace a file" {
     serve '/short 404 bytes=30000 reset=half
            /long 404 bytes=400000 reset=half'
     echo precious > got
@@ -212,7 +211,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(leftovers)" -eq 0 ]
 }
 
-@test "-o /dev/stdout is what stdout is: a file that is appended to keeps what it has" {
+@test "-o /dev/stdout appends to a file that stdout appends to" {
     serve '/x 200 body="new\n"'
     echo old > log
     fetch -o /dev/stdout "$U/x" >> log
@@ -220,7 +219,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(cat log)" = $'old\nnew\nnew' ]
 }
 
-@test "a closed stdout is an error, and nothing else is taken for it" {
+@test "a closed stdout is an error, and no other descriptor takes its place" {
     serve '/x 200 bytes=400000'
     run -23 bash -c "timeout 20 bide fetch $U/x 2> said >&-"
     grep -q 'cannot write to standard output: Bad file descriptor' said
@@ -230,7 +229,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     run -125 bash -c "timeout 20 bide fetch -d @- $U/x <&-"
 }
 
-@test "/dev/null and a FIFO are written to as they are" {
+@test "/dev/null and a FIFO are written directly" {
     serve '/x 503 | 200 body="through"'
     fetch -o /dev/null -o /dev/null "$U/x" "$U/x"
     [ -c /dev/null ]
@@ -242,7 +241,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ -p pipe ]
 }
 
-@test "a full disk is an error, and says so" {
+@test "a full disk is an error and is reported" {
     serve '/x 200 body="x"'
     run -23 bash -c "timeout 20 bide fetch $U/x 2> said > /dev/full"
     grep -q 'cannot write to standard output: No space left' said
@@ -251,7 +250,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [[ $stderr == *"nosuch/file: No such file or directory" ]]
 }
 
-@test "a file longer than is allowed is an error, and leaves nothing" {
+@test "a file above the size limit is an error and leaves nothing" {
     serve '/x 200 bytes=400000'
     echo precious > got
     run -23 bash -c "ulimit -f 100; timeout 20 bide fetch -o got $U/x 2>&1"
@@ -260,7 +259,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(leftovers)" -eq 0 ]
 }
 
-@test "a reader who leaves ends it quietly" {
+@test "a closed pipe ends the fetch without a message" {
     serve '/x 200 endless=body'
     run bash -c "set -o pipefail; timeout 20 bide fetch $U/x 2> said | head -c 10 > got"
     [ "$status" -eq 23 ]
@@ -268,9 +267,9 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ ! -s said ]
 }
 
-# ---- what may be repeated ----
+# ---- which requests are repeated ----
 
-@test "a POST that may have run is not repeated" {
+@test "a POST that may have been executed is not repeated" {
     serve '/x 503 | 200'
     apart fetch -d a=1 "$U/x"
     [ "$status" -eq 22 ]
@@ -290,7 +289,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     grep -q '"method":"POST".*"body_bytes":9,' "$WORK/journal"
 }
 
-@test "a key of one's own is sent as it is, raw if asked for" {
+@test "a given key is sent unchanged, raw with --key-form raw" {
     serve '/x 503 | 200'
     fetch -X POST --idempotency-key order-7 --key-form raw "$U/x"
     [ "$(grep -c '"key":"order-7"' "$WORK/journal")" -ge 1 ]
@@ -299,7 +298,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [[ $stderr == *"must be auto"* ]]
 }
 
-@test "--idempotent and a key among the header fields say that it may be repeated, too" {
+@test "--idempotent and an Idempotency-Key header field allow repetition, too" {
     serve '/a 503 | 200
            /b 503 | 200
            /c 503 | 200'
@@ -307,12 +306,12 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     fetch -d x -H 'Idempotency-Key: k' "$U/b"
     [ "$(seen /a 2)" -eq 2 ]
     [ "$(seen /b 2)" -eq 2 ]
-    # A field without a value is not sent: no key.
+    # A field without a value is not sent, so there is no key.
     run -22 fetch -d x -H 'Idempotency-Key:' "$U/c"
     [ "$(seen /c 1)" -eq 1 ]
 }
 
-@test "a file is uploaded again; a pipe is not, once it was read" {
+@test "a file is uploaded again, a pipe that was read is not" {
     serve '/file 503 | 201
            /pipe 503 | 201'
     head -c 100000 /dev/zero > file
@@ -325,7 +324,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     grep -q 'the request body cannot be sent a second time' said
 }
 
-@test "--retry-on names what is retried, and nothing else is" {
+@test "--retry-on retries the listed statuses and no others" {
     serve '/a 404 | 200
            /b 503 | 200'
     fetch --retry-on 404 "$U/a"
@@ -334,7 +333,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(seen /b 1)" -eq 1 ]
 }
 
-@test "inside bide run, what is a retry already is not retried again" {
+@test "inside a retry of bide run, a fetch does not retry" {
     serve '/x 503'
     BIDE_ATTEMPT=1 run -22 fetch --attempts 2 "$U/x"
     [ "$(seen /x 2)" -eq 2 ]
@@ -355,21 +354,21 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     run -47 fetch -L --max-redirs 2 "$U/loop"
 }
 
-@test "the deadline ends it with 124, a timeout of the last attempt with 28" {
+@test "the deadline exits 124, a timeout of the last attempt 28" {
     serve '/x delay=never'
     run -124 fetch --deadline 100ms "$U/x"
     run -28 fetch --attempt-timeout 50ms --attempts 2 "$U/x"
     [[ $output == *"attempt 1 of 2 failed: Timeout was reached"* ]]
 }
 
-@test "a wait beyond the deadline is not begun" {
+@test "a wait beyond the deadline is not started" {
     serve '/x 503 retry-after=30'
     run -22 fetch --deadline 20s "$U/x"
     [[ $output == *"the wait would end after the deadline"* ]]
     [ "$(seen /x)" -eq 1 ]
 }
 
-@test "a breaker that is open refuses with 75, and only its own origin suffers" {
+@test "an open breaker refuses with 75, and only for its own origin" {
     serve '* 503'
     local breaker="--parallel 1 --attempts 1 --set breaker.kind=consecutive --set breaker.consecutive=2"
     # shellcheck disable=SC2086
@@ -377,14 +376,14 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$status" -eq 22 ]
     [[ $stderr == *"$U/c: nothing was sent: the circuit breaker is open"* ]]
     [[ $stderr == *"http://127.0.0.1:1/d: Couldn't connect to server"* ]]
-    # With one target for all, one breaker.
+    # One target for all URLs has one breaker.
     # shellcheck disable=SC2086
     apart fetch $breaker --json --target all "$U/a" "$U/b" "$U/c" http://127.0.0.1:1/d
     jq -es 'map(select(.event == "give_up") | .exit) == [22, 22, 75, 75]' <<< "$stderr"
     [ "$(seen /c)" -eq 0 ]
 }
 
-@test "a breaker that a slow answer opened refuses the next URL, and that is the exit status" {
+@test "a breaker opened by a slow response refuses the next URL with 75" {
     serve '/slow 200 delay=50ms body="late"
            /next 200'
     apart fetch --parallel 1 --set breaker.kind=consecutive --set breaker.consecutive=1 --set breaker.slow=10ms \
@@ -395,7 +394,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(seen /next)" -eq 0 ]
 }
 
-@test "what is wrong is said with what would be right, before anything is sent" {
+@test "invalid input is reported with the valid form, before anything is sent" {
     serve '* 200'
     local arguments
     for arguments in "host/path" "file:///etc/passwd" "ftp://127.0.0.1/x" "--parallel 0 $U" "--stall 0s $U" "-d a -T . $U" \
@@ -425,7 +424,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(wc -l < "$WORK/journal")" -eq 0 ]
 }
 
-@test "a certificate or key that cannot be read is a bad option" {
+@test "an unreadable certificate or key is an invalid option" {
     serve '* 200'
     local option
     for option in --cacert --cert --key; do
@@ -439,7 +438,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(wc -l < "$WORK/journal")" -eq 0 ]
 }
 
-@test "a bad idempotency key is not repeated in what is said of it" {
+@test "an invalid idempotency key is not shown in the error" {
     serve '* 200'
     apart fetch --idempotency-key "SECRET$(printf '%08192d' 0)" "$U"
     [ "$status" -eq 125 ]
@@ -450,9 +449,9 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(wc -l < "$WORK/journal")" -eq 0 ]
 }
 
-# ---- several at once ----
+# ---- several URLs ----
 
-@test "several answers come whole and in the order of the command line" {
+@test "several responses are complete and in the order of the command line" {
     serve '/1 503 | 200 bytes=200000 delay=50ms
            /2 200 bytes=200000
            /3 503 | 200 body="three"'
@@ -464,16 +463,16 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(leftovers)" -eq 0 ]
 }
 
-@test "no more are at work than --parallel says, and all are in the end" {
+@test "at most --parallel URLs run at the same time, and all are fetched" {
     serve '* capacity=2 queue=0 service=20ms 200 body="x"'
     for i in $(seq 12); do echo "$U/$i"; done > list
     run -0 fetch --parallel 2 --attempts 1 --urls list
     [ "$output" = xxxxxxxxxxxx ]
-    # One more at once is one too many for this server.
+    # More parallel requests exceed the capacity of this server.
     run -22 fetch --parallel 12 --attempts 1 --urls - < list
 }
 
-@test "the first failure in the order given decides the status; the others are fetched" {
+@test "the first failure in the given order decides the status, and the other URLs are fetched" {
     serve '/gone 404
            /ok 200 body="ok"'
     apart fetch http://127.0.0.1:1/ "$U/gone" "$U/ok" --attempts 1
@@ -488,7 +487,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
 
 # ---- secrets ----
 
-@test "secrets are in nothing that is said" {
+@test "no message contains secrets" {
     serve '/x 503'
     local said
     echo 'X-Token: SECRET' > fields
@@ -530,7 +529,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     local signal code pid
     for signal in TERM:143 INT:130; do
         code=${signal#*:}
-        # A background job of a script ignores SIGINT, and bide respects that: env gives it back.
+        # A background job of a script ignores SIGINT, and bide keeps that: env restores the default.
         env --default-signal=INT bide-fetch -o got "$U/x" 2> said 3>&- &
         pid=$!
         begun() { [ -s "$(find . -name 'got.bide-*' -print -quit)" ]; }
@@ -553,13 +552,13 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(seen /x)" -eq 1 ]
 }
 
-@test "a signal ends it while nobody reads what it writes" {
+@test "a signal ends a fetch whose output has no reader" {
     serve '/x 200 endless=body'
     mkfifo pipe
     exec 4<> pipe
     bide-fetch "$U/x" > pipe 2> said 3>&- 4>&- &
     local pid=$!
-    # It has a connection, and neither works nor is scheduled: the pipe is full.
+    # Connected, sleeping and using no CPU time: the pipe is full.
     arrived() { [ "$(ss -Htn state established "dport = ${U##*:}" | wc -l)" -gt 0 ]; }
     worked() { cut -d ' ' -f 3,14,15 "/proc/$pid/stat"; }
     blocked() {
@@ -575,7 +574,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     exec 4>&-
 }
 
-@test "a password that is missing is asked for on the terminal, and not echoed" {
+@test "a missing password is read from the terminal without echo" {
     serve '/x 200 body="x"'
     mkfifo keys
     script -qfec "bide-fetch -u somebody -o got $U/x" typescript < keys > /dev/null 3>&- &
@@ -591,9 +590,9 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [[ $output == *"no terminal to ask"* ]]
 }
 
-# ---- what is said ----
+# ---- messages and events ----
 
-@test "--json is one object for each thing that happens" {
+@test "--json writes one object per event" {
     serve '/x 503 retry-after=1 | 200 body="12345"'
     apart fetch --json --summary "$U/x"
     [ "$status" -eq 0 ]
@@ -607,9 +606,9 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     jq -es '.[6].urls | length == 1 and .[0].reason == "succeeded" and .[0].attempt == 2' <<< "$stderr"
 }
 
-@test "--json has the words of bide run, event by event" {
+@test "--json has the same members as bide run, event by event" {
     serve '/x 503'
-    # What is the request's alone; the exit status is told apart from the answer's.
+    # Members that only bide fetch has.
     local own='["url", "code", "bytes", "resumed", "exit", "error", "file", "key"]'
     apart timeout 20 bide run --json --attempts 2 --base 5ms --target t -- false
     jq -cs "map([.event, (keys_unsorted - $own | sort)])" <<< "$stderr" > of_run
@@ -618,15 +617,15 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     diff of_run of_fetch
 }
 
-@test "--json tells the end of each of two attempts that ran side by side" {
+@test "--json reports the outcome of both hedged attempts" {
     serve '/x 503 delay=100ms | 200 delay=400ms'
     apart fetch --json --set hedges_max=1 --set hedge_delay=10ms "$U/x"
     [ "$status" -eq 0 ]
-    # Either may be the first that the server hears of.
+    # Either attempt may reach the server first.
     jq -es 'map(select(.event == "outcome")) | map(.status) == [503, 200] and (map(.attempt) | sort) == [1, 2]' <<< "$stderr"
 }
 
-@test "--quiet says nothing" {
+@test "--quiet prints no messages" {
     serve '/x 503'
     local quiet
     for quiet in -q --quiet -s --silent; do
@@ -636,7 +635,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     done
 }
 
-@test "-fsSL is what fingers type: quiet, but for what failed in the end" {
+@test "-fsSL prints only final failures" {
     serve '/x 503 | 200 body="x"
            /r 302 location=/x
            /gone 404 body="page"'
@@ -650,7 +649,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "${#stderr_lines[@]}" -eq 1 ]
 }
 
-@test "a bar is shown on a terminal only, and never between the lines of a log" {
+@test "a progress bar is shown only on a terminal" {
     serve '/x 200 bytes=100000 drip=5000/20ms'
     TERM=xterm run -0 timeout 20 script -qec "bide-fetch -o got $U/x" /dev/null
     [[ $output == *"100 kB"* ]]
@@ -660,7 +659,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ -z "$stderr" ]
 }
 
-@test "the bar of several URLs is never wider than the terminal" {
+@test "the progress line of several URLs is never wider than the terminal" {
     serve '* 200 bytes=100000 drip=5000/20ms'
     local width shown
     for width in 30 80; do
@@ -668,7 +667,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
             "stty cols $width; bide-fetch -o 1 -o 2 -o 3 $U/1 $U/2 $U/3" /dev/null
         shown=$(tr '\r' '\n' <<< "$output" | sed 's/\x1b\[K//g' | grep ' of 3 done')
         echo "$shown"
-        # Whole parts, none of them cut.
+        # Only complete parts.
         [ "$(grep -cvE '(done|failed|waiting|%|B|B/s|left)$' <<< "$shown")" -eq 0 ]
         [ "$(awk '{ print length }' <<< "$shown" | sort -n | tail -n 1)" -lt "$width" ]
     done

@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
-# --fleet on run, fetch and budget: one budget in a real Redis, as people type it. What the exchange itself promises is
-# tested elsewhere (tests/live); here it is that commands take part in it, say what is to be said, and keep secrets.
+# --fleet of run, fetch and budget: one budget in a real Redis. tests/live tests the protocol; here it is tested that
+# commands take part in it, print messages, and keep secrets.
 
 load helpers
 
 setup() {
     bide_setup
     FAST=(--base 1ms --cap 2ms)
-    NOBODY='redis://127.0.0.1:1' # nobody listens there
+    NO_REDIS='redis://127.0.0.1:1' # no listener
     AUTH=
 }
 
@@ -15,14 +15,14 @@ teardown() { bide_teardown; }
 
 # ---- a Redis ----
 
-# Is it ours that answers on $PORT?
+# The Redis on $PORT is the one started here.
 answers() { [ "$(redis INFO server | sed -n 's/^process_id:\([0-9]*\).*/\1/p')" = "$REDIS_PID" ]; }
 
 answers_or_is_gone() { answers || ! kill -0 "$REDIS_PID" 2> /dev/null; }
 
 redis() { redis-cli ${AUTH:+-a "$AUTH"} -h 127.0.0.1 -p "$PORT" "$@" 2> /dev/null; }
 
-# redis_start [OPTION...]: on a free port; nothing is written to disk. Sets PORT, REDIS_PID and FLEET, its URL.
+# redis_start [OPTION...]: starts Redis on a free port, without persistence. Sets PORT, REDIS_PID and FLEET, its URL.
 redis_start() {
     local tries
     for ((tries = 0; tries < 20; tries++)); do
@@ -33,7 +33,7 @@ redis_start() {
         eventually answers_or_is_gone
         if answers; then
             CHILDREN+=("$REDIS_PID")
-            # What is in the bucket can be counted, and a machine that is busy loses nothing of it.
+            # Without refill the tokens can be counted; the long timeout avoids losses on a busy machine.
             FLEET="redis://127.0.0.1:$PORT?capacity=10&per_minute=0&timeout=20000"
             write_commands
             return
@@ -43,22 +43,22 @@ redis_start() {
     return 1
 }
 
-# A member of what `bide budget show --fleet` tells of db.
+# bucket_is JQ VALUE: compares a member of `bide budget show db --fleet --json`.
 KEY='bide:{db}:1'
-bank_is() { [ "$(bide budget show db --fleet "$FLEET" --json 2> /dev/null | jq "$1")" = "$2" ]; }
+bucket_is() { [ "$(bide budget show db --fleet "$FLEET" --json 2> /dev/null | jq "$1")" = "$2" ]; }
 
-# Has anybody been at it?
-bank_exists() { [ "$(redis EXISTS "$KEY")" = 1 ]; }
+# The bucket exists in Redis.
+bucket_exists() { [ "$(redis EXISTS "$KEY")" = 1 ]; }
 
-# fill N: so many retries are in the bucket, which somebody must have been at before.
+# fill N: creates the bucket by a command, then sets it to N tokens.
 fill() {
     in_fleet --set budget.earn_success=0 -- ./exchanged
-    eventually bank_is .members 0 # its last words are heard: what is poured after that stays
-    pour "$1"
+    eventually bucket_is .members 0 # its final request has arrived, so the level set below stays
+    set_level "$1"
 }
 
-# It is numbers in a row: the first counts exchanges, the second is what is left. See lib/fleet/protocol/bucket.h.
-pour() {
+# The value is a row of numbers: the first counts exchanges, the second is the level. See lib/fleet/protocol/bucket.h.
+set_level() {
     local numbers
     read -ra numbers < <(redis GET "$KEY")
     numbers[1]=$(($1 * 1000))
@@ -67,11 +67,11 @@ pour() {
 
 # ---- commands ----
 
-# bide run in the fleet, descriptor 3 closed, as in a shell.
+# bide run with the fleet, descriptor 3 closed, as in a shell.
 in_fleet() { bide run --target db --fleet "$FLEET" "${FAST[@]}" "$@" 3>&- < /dev/null; }
 
-# Writes the commands $WORK/here/exchanged, which ends well when somebody has been at the fleet's budget, and slow,
-# which always fails, but leaves time for a lease.
+# Writes two commands to $WORK/here: exchanged, which succeeds as soon as the bucket exists in Redis, and slow, which
+# always fails, but leaves time for a lease.
 write_commands() {
     cat > exchanged << END
 #!/bin/bash
@@ -86,16 +86,16 @@ END
     : > "$WORK/ran"
 }
 
-# A command that fails is run a second time. On a machine that is busy it may have failed before it had its lease: then
-# it was not, and nothing was spent.
+# A failing command is run a second time. On a busy machine it may fail before it has a lease: then it is not retried,
+# and no token is spent.
 is_retried() {
     : > "$WORK/ran"
     in_fleet --attempts 2 -q -- ./slow
     [ "$(ran)" -eq 2 ]
 }
 
-# Writes the command $WORK/here/told: it fails once, and until bide has
-# written about its fleet into that file.
+# told PATTERN FILE: writes the command $WORK/here/told, which fails once, and until bide has written a matching message
+# to the file.
 told() {
     cat > told << END
 #!/bin/sh
@@ -107,28 +107,28 @@ END
     : > "$WORK/ran"
 }
 
-# Retries as many and as fast as there may be: for what is said to have been said.
+# Enough fast retries to see the message.
 ENDLESS=(--attempts 1000 --set budget.capacity=1000 --set budget.refill_per_minute=100000 --set breaker.kind=off)
 
 # ---- spending ----
 
-@test "a command spends from the fleet's bucket, and what it does not need stays there" {
+@test "a command spends from the fleet's bucket, and unused tokens stay there" {
     redis_start
     fill 3
     eventually is_retried
-    eventually bank_is .spent 1
-    eventually bank_is .budget.left 2
+    eventually bucket_is .spent 1
+    eventually bucket_is .budget.left 2
 }
 
-@test "two commands have one bucket: what either of them spends is missing from it, and none is made up" {
+@test "two commands share one bucket, and tokens are neither lost nor created" {
     redis_start
     fill 4
     eventually is_retried
-    eventually bank_is .budget.left 3
+    eventually bucket_is .budget.left 3
     eventually is_retried
-    eventually bank_is .spent 2
-    eventually bank_is .budget.left 2
-    pour 0
+    eventually bucket_is .spent 2
+    eventually bucket_is .budget.left 2
+    set_level 0
     : > "$WORK/ran"
     apart in_fleet --attempts 2 -- ./slow
     [ "$status" -eq 1 ]
@@ -136,42 +136,42 @@ ENDLESS=(--attempts 1000 --set budget.capacity=1000 --set budget.refill_per_minu
     [ "$(ran)" -eq 1 ]
 }
 
-@test "what a success earns is the fleet's" {
+@test "tokens earned by a success go to the fleet" {
     redis_start
     in_fleet --set budget.earn_success=2 -- ./exchanged
-    eventually bank_is .successes 1
-    eventually bank_is .budget.left 2
+    eventually bucket_is .successes 1
+    eventually bucket_is .budget.left 2
 }
 
-@test "a command that is over before anybody has answered is counted all the same" {
+@test "a command that ends before the first reply is still counted" {
     redis_start
     in_fleet -- true
-    eventually bank_is .first_attempts 1
-    eventually bank_is .successes 1
+    eventually bucket_is .first_attempts 1
+    eventually bucket_is .successes 1
 }
 
-@test "commands that are over at once leave nothing missing in the bucket, and nobody counted who is gone" {
+@test "short commands leave the bucket full and no member behind" {
     redis_start
     fill 10
     local i
     for ((i = 0; i < 20; i++)); do
         in_fleet --set budget.earn_success=0 -- true
     done
-    eventually bank_is .budget.left 10
-    eventually bank_is .members 0
+    eventually bucket_is .budget.left 10
+    eventually bucket_is .members 0
 }
 
-@test "the commands of a host, one after the other, are one instance to the fleet" {
+@test "consecutive commands of a host are one member of the fleet" {
     redis_start
     fill 10
     local i
     for ((i = 0; i < 5; i++)); do
         in_fleet --shared -- sleep 0.1
     done
-    [ "$(bide budget show db --fleet "$FLEET" --json | jq .members)" -le 1 ] # none: a machine that is very busy
+    [ "$(bide budget show db --fleet "$FLEET" --json | jq .members)" -le 1 ] # 0 on a very busy machine
 }
 
-@test "a retry that the fleet's bucket cannot pay is refused, and it is said what the bucket has" {
+@test "a retry is refused if the fleet's bucket is empty, and its level is reported" {
     redis_start
     fill 0
     run -1 in_fleet --attempts 2 -- ./slow
@@ -179,7 +179,7 @@ ENDLESS=(--attempts 1000 --set budget.capacity=1000 --set budget.refill_per_minu
         $output == *"fleet budget: Redis had not replied yet"* ]]
 }
 
-@test "a target of the host leases once for all its processes, and never more than there is" {
+@test "a shared target leases once for all processes, and never more than the bucket has" {
     redis_start
     fill 3
     failing 1000
@@ -196,10 +196,10 @@ ENDLESS=(--attempts 1000 --set budget.capacity=1000 --set budget.refill_per_minu
     [ "$(bide budget show db --json | jq -r .lease)" != null ]
 }
 
-# Is so much in the host's target?
+# The shared target has at least this many tokens.
 has_leased() { bide budget show db --json | jq -e ".budget.left >= $1" > /dev/null; }
 
-@test "bide fetch spends what bide run of the same host has been lent" {
+@test "bide fetch spends tokens that bide run of the same host has leased" {
     redis_start
     fill 3
     chaos_start --script '/a 503 | 200'
@@ -214,43 +214,43 @@ has_leased() { bide budget show db --json | jq -e ".budget.left >= $1" > /dev/nu
 @test "bide fetch reports to the fleet" {
     redis_start
     chaos_start
-    mkfifo answer # nobody reads it yet: the fetch is not over
+    mkfifo answer # no reader yet: the fetch does not end
     bide fetch --target db --fleet "$FLEET" -q -o answer "$CHAOS_URL/a" 3>&- &
-    eventually bank_exists
+    eventually bucket_exists
     cat answer > /dev/null
     wait $!
-    eventually bank_is .first_attempts 1
-    eventually bank_is .successes 1
+    eventually bucket_is .first_attempts 1
+    eventually bucket_is .successes 1
 }
 
 # ---- without Redis ----
 
-@test "Redis that is not there is said once, and the command goes on" {
+@test "an unreachable Redis is reported once, and the command continues" {
     told refused "$WORK/err"
-    bide run --target db --fleet "$NOBODY" "${FAST[@]}" "${ENDLESS[@]}" -- ./told 2> "$WORK/err" 3>&-
+    bide run --target db --fleet "$NO_REDIS" "${FAST[@]}" "${ENDLESS[@]}" -- ./told 2> "$WORK/err" 3>&-
     [ "$(ran)" -ge 2 ]
     [ "$(grep -c refused "$WORK/err")" -eq 1 ]
-    grep -q "^bide: $NOBODY/0: Connection refused; retries go on at 100000 a minute for db$" "$WORK/err"
+    grep -q "^bide: $NO_REDIS/0: Connection refused; retries go on at 100000 a minute for db$" "$WORK/err"
 }
 
-@test "alone it has the floor of its policy: that of service pays no retry in the first minute" {
+@test "disconnected, the policy's refill applies: service pays no retry in the first minute" {
     failing 1000
-    apart bide run --target db --fleet "$NOBODY" --attempts 5 "${FAST[@]}" -- ./failing 3>&-
+    apart bide run --target db --fleet "$NO_REDIS" --attempts 5 "${FAST[@]}" -- ./failing 3>&-
     [ "$status" -eq 1 ]
     [ "$(ran)" -eq 1 ]
     [[ $stderr == *"the retry budget of the target is empty"* ]]
 }
 
-@test "-q says nothing of it, --log has it as an event" {
+@test "-q does not report an unreachable Redis, --log has it as an event" {
     told '"event":"fleet"' "$WORK/log"
-    apart bide run --target db --fleet "$NOBODY" "${FAST[@]}" "${ENDLESS[@]}" -q --log "$WORK/log" -- ./told 3>&-
+    apart bide run --target db --fleet "$NO_REDIS" "${FAST[@]}" "${ENDLESS[@]}" -q --log "$WORK/log" -- ./told 3>&-
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]
     run -0 jq -r 'select(.event == "fleet") | .target + " " + .text' "$WORK/log"
-    [[ $output == "db $NOBODY/0: Connection refused; "* ]]
+    [[ $output == "db $NO_REDIS/0: Connection refused; "* ]]
 }
 
-@test "a Redis that answers nothing holds nobody up" {
+@test "a Redis that does not reply does not delay the command" {
     redis_start
     kill -STOP "$REDIS_PID"
     local before=$SECONDS
@@ -260,9 +260,9 @@ has_leased() { bide budget show db --json | jq -e ".budget.left >= $1" > /dev/nu
     grep -q 'nothing was leased, and nothing reported' "$WORK/err"
 }
 
-@test "bide fetch says it once as well" {
+@test "bide fetch reports an unreachable Redis once" {
     chaos_start --script '/a 503 delay=20ms'
-    local options=(--target db --fleet "$NOBODY" "${ENDLESS[@]}" --attempts 60 --base 20ms --cap 20ms)
+    local options=(--target db --fleet "$NO_REDIS" "${ENDLESS[@]}" --attempts 60 --base 20ms --cap 20ms)
     apart bide fetch "${options[@]}" "$CHAOS_URL/a"
     [ "$status" -eq 22 ]
     [ "$(grep -c refused <<< "$stderr")" -eq 1 ]
@@ -274,7 +274,7 @@ has_leased() { bide budget show db --json | jq -e ".budget.left >= $1" > /dev/nu
 
 @test "\$BIDE_FLEET is the default where there is a target, and --no-fleet or an empty --fleet ignores it" {
     export BIDE_FLEET='redis://cache:nonsense'
-    bide run -- true # a fleet's budget is found by the target's name
+    bide run -- true # without a target there is no fleet budget
     local no
     for no in --no-fleet --fleet=; do
         bide run --target db "$no" -- true
@@ -287,8 +287,8 @@ has_leased() { bide budget show db --json | jq -e ".budget.left >= $1" > /dev/nu
     BIDE_FLEET='' bide run --target db -- true
 }
 
-@test "a fleet wants a name" {
-    apart bide run --fleet "$NOBODY" -- true
+@test "--fleet requires --target" {
+    apart bide run --fleet "$NO_REDIS" -- true
     [ "$status" -eq 125 ]
     [ "$stderr" = "bide run: --fleet: needs --target NAME (a fleet budget is found by the name of its target)" ]
     apart bide run --target db --fleet - -- true
@@ -296,28 +296,28 @@ has_leased() { bide budget show db --json | jq -e ".budget.left >= $1" > /dev/nu
     [[ $stderr == "bide run: --fleet -: \$BIDE_FLEET must be set"* ]]
 }
 
-@test "a budget that cannot be leased is an error that says what is right; following it works" {
-    apart bide run --target db --fleet "$NOBODY" --set budget.kind=window -- true
+@test "a budget that cannot be leased is an error, and its advice works" {
+    apart bide run --target db --fleet "$NO_REDIS" --set budget.kind=window -- true
     [ "$status" -eq 125 ]
     [[ $stderr == "bide run: --fleet: the policy command has budget.kind = window: must be tokens, "* ]]
     [[ $stderr == *"; use the preset service, or --no-fleet" ]]
-    apart bide run --target db --fleet "$NOBODY" --preset command -- true
+    apart bide run --target db --fleet "$NO_REDIS" --preset command -- true
     [ "$status" -eq 125 ]
     [[ $stderr == *"the policy command has budget.kind = none: must be tokens"* ]]
-    bide run --target db --fleet "$NOBODY" --preset service -q -- true
-    bide run --target db --fleet "$NOBODY" --preset command --no-fleet -- true
+    bide run --target db --fleet "$NO_REDIS" --preset service -q -- true
+    bide run --target db --fleet "$NO_REDIS" --preset command --no-fleet -- true
     bide run --target other --shared --set budget.kind=window -- true
-    apart bide run --target other --shared --fleet "$NOBODY" -- true
+    apart bide run --target other --shared --fleet "$NO_REDIS" -- true
     [ "$status" -eq 125 ]
     [[ $stderr == *"the shared target other has budget.kind = window: must be tokens, "* ]]
     [[ $stderr == *"; use --preset service to change it, or --no-fleet" ]]
-    bide run --target other --shared --fleet "$NOBODY" --preset service -q -- true
-    bide run --target other --shared --fleet "$NOBODY" -q -- true
+    bide run --target other --shared --fleet "$NO_REDIS" --preset service -q -- true
+    bide run --target other --shared --fleet "$NO_REDIS" -q -- true
 }
 
 # ---- secrets ----
 
-@test "a wrong URL is an error that never shows the password" {
+@test "an invalid URL is an error that never shows the password" {
     local url
     for url in 'redis://user:hunter2@host:port' 'redis://:hun/ter2@host' 'hunter2@host' \
         'redis://host?password=hunter2' 'redis://hunter2:hunter2' \
@@ -334,7 +334,7 @@ has_leased() { bide budget show db --json | jq -e ".budget.left >= $1" > /dev/nu
     done
 }
 
-@test "the password is in no argument and in no environment of the command; and Redis takes it" {
+@test "the password works and is in no argument or environment of the command" {
     AUTH=hunter2
     redis_start --requirepass hunter2
     cat > spy << 'END'
@@ -357,7 +357,7 @@ END
     [[ $output == *"BIDE_FLEET=redis://127.0.0.1:$PORT?password_file=$PWD/pw"* ]]
 }
 
-@test "what the command finds in \$BIDE_FLEET is a URL still" {
+@test "\$BIDE_FLEET of the command is still a valid URL" {
     local pair
     for pair in 'redis://me:hunter2@h:1/2?open=1 redis://h:1/2?open=1' \
         'redis://:hunter2@h?user=me&open=1 redis://h?open=1' \
@@ -367,7 +367,7 @@ END
     done
 }
 
-@test "a wrong password is said without it" {
+@test "a wrong password is reported without showing it" {
     AUTH=right
     redis_start --requirepass right
     told WRONGPASS "$WORK/err"
@@ -376,16 +376,16 @@ END
     run ! grep -q hunter2 "$WORK/err"
 }
 
-@test "a password that is missing is said to be" {
+@test "a missing password is reported" {
     AUTH=right
     redis_start --requirepass right
     told NOAUTH "$WORK/err"
     bide run --target db --fleet "redis://127.0.0.1:$PORT" "${FAST[@]}" "${ENDLESS[@]}" -- ./told 2> "$WORK/err" 3>&-
 }
 
-# ---- the twin ----
+# ---- bide-run ----
 
-@test "with a fleet a command has the same arguments, streams and descriptors as without" {
+@test "with a fleet the command gets the same arguments, streams and descriptors" {
     cat > show << 'END'
 #!/bin/bash
 printf '<%s>' "$@"
@@ -398,15 +398,15 @@ END
     run -0 bide run --target db "${arguments[@]}" 3>&-
     plain=$output
     [[ $plain == '<--fleet><redis://x><a b><><--><--target> 0 1 '* ]]
-    run -0 bide run --target db --fleet "$NOBODY" -q "${arguments[@]}" 3>&-
+    run -0 bide run --target db --fleet "$NO_REDIS" -q "${arguments[@]}" 3>&-
     [ "$output" = "$plain" ]
     closed=$(bide run --target db "${arguments[@]}" 3>&- <&-)
     [ "$closed" != "$plain" ]
-    [ "$(bide run --target db --fleet "$NOBODY" -q "${arguments[@]}" 3>&- <&-)" = "$closed" ]
+    [ "$(bide run --target db --fleet "$NO_REDIS" -q "${arguments[@]}" 3>&- <&-)" = "$closed" ]
 }
 
-@test "with a fleet, too, a signal ends the command, and bide tells it by its status" {
-    bide run --target db --fleet "$NOBODY" -q -- sh -c 'echo ready > ready; exec sleep 1000' 3>&- &
+@test "with a fleet a signal ends the command, and the exit status shows it" {
+    bide run --target db --fleet "$NO_REDIS" -q -- sh -c 'echo ready > ready; exec sleep 1000' 3>&- &
     local pid=$! status=0
     eventually [ -e ready ]
     kill -TERM "$pid"
@@ -414,7 +414,7 @@ END
     [ "$status" -eq 143 ]
 }
 
-@test "without its twin bide says what is missing, and does everything else" {
+@test "without bide-run, --fleet is an error and everything else works" {
     mkdir bin
     cp "$BIDE_BUILD/bide" bin/
     apart env PATH=/usr/bin:/bin bin/bide run --target db --fleet 'redis://:hunter2@host' -- true
@@ -422,14 +422,14 @@ END
     [[ $stderr == "bide run: --fleet: there is no program bide-run: "*"hiredis"*"--no-fleet" ]]
     run -0 env PATH=/usr/bin:/bin bin/bide run --target db -- echo ran
     [ "$output" = ran ]
-    apart env PATH=/usr/bin:/bin bin/bide budget show db --fleet "$NOBODY"
+    apart env PATH=/usr/bin:/bin bin/bide budget show db --fleet "$NO_REDIS"
     [ "$status" -eq 125 ]
     [[ $stderr == "bide budget: --fleet: there is no program bide-budget: "* ]]
 }
 
 # ---- bide budget show --fleet ----
 
-@test "show --fleet tells what lies in Redis, to people and to programs" {
+@test "show --fleet prints the bucket in Redis as text and as JSON" {
     redis_start
     fill 7
     run -0 bide budget show db --fleet "$FLEET"
@@ -442,32 +442,32 @@ END
     jq -e '.exchanges >= 1 and .age_ms >= 0 and .members >= 0 and .wanting >= 0 and .breakers_open == 0' <<< "$output"
     BIDE_FLEET=$FLEET run -0 bide budget show db --fleet -
     [[ $output == *"7 of 10 retries left"* ]]
-    bank_is .budget.left 7 # looking takes nothing
+    bucket_is .budget.left 7 # show does not change the bucket
 }
 
-@test "show --fleet of a name that nobody has, or of a Redis that is not there, exits 1 as without a fleet" {
+@test "show --fleet exits 1 for an unknown name or an unreachable Redis" {
     redis_start
     apart bide budget show nobody --fleet "$FLEET"
     [ "$status" -eq 1 ]
     [ -z "$output" ]
     [[ $stderr == "bide budget: nobody: no such fleet budget"* ]]
-    apart bide budget show db --fleet "$NOBODY"
+    apart bide budget show db --fleet "$NO_REDIS"
     [ "$status" -eq 1 ]
-    [[ $stderr == *"$NOBODY/0: "*"Connection refused" ]]
+    [[ $stderr == *"$NO_REDIS/0: "*"Connection refused" ]]
     redis SET "$KEY" mine > /dev/null
     apart bide budget show db --fleet "$FLEET"
     [ "$status" -eq 1 ]
     [ -n "$stderr" ]
 }
 
-@test "\$BIDE_FLEET alone does not turn bide budget away from this host; and other verbs want no fleet" {
+@test "bide budget ignores \$BIDE_FLEET, and only show accepts --fleet" {
     bide run --target db --shared -- true
-    BIDE_FLEET=$NOBODY run -0 bide budget show db
+    BIDE_FLEET=$NO_REDIS run -0 bide budget show db
     [[ $output == *"file"*"db@"* ]]
     local verb
     for verb in list watch 'reset db' 'set db budget=full'; do
         # shellcheck disable=SC2086
-        apart bide budget $verb --fleet "$NOBODY"
+        apart bide budget $verb --fleet "$NO_REDIS"
         [ "$status" -eq 125 ]
         [ "$stderr" = "bide budget: --fleet is only valid with show, and without --dir" ]
     done

@@ -1,14 +1,14 @@
-# What the bats files share. The programs are first in PATH; BIDE_BUILD is where they were built.
+# Functions shared by the bats files. The built programs come first in PATH; BIDE_BUILD is their directory.
 #
 #   setup() { bide_setup; }
 #   teardown() { bide_teardown; }
 #
-# To run one by hand: PATH=$PWD/build:$PATH BIDE_BUILD=$PWD/build bats tests/cli/bide.bats
+# To run one file manually: PATH=$PWD/build:$PATH BIDE_BUILD=$PWD/build bats tests/cli/bide.bats
 
 bats_require_minimum_version 1.5.0
 : "${BIDE_BUILD:?is the directory of the programs}"
 
-# An empty home: no bide.conf of this machine, no variable of the person who runs the tests. Works in $WORK.
+# Creates $WORK with an empty home: no bide.conf of this machine, no variables of the user.
 bide_setup() {
     WORK=$(mktemp -d)
     export HOME=$WORK/home XDG_CONFIG_HOME=$WORK/config XDG_STATE_HOME=$WORK/state XDG_CACHE_HOME=$WORK/cache
@@ -23,7 +23,7 @@ bide_setup() {
     cd "$WORK/here" || return
 }
 
-# Ends what start_ functions have started, each by its own id.
+# Ends the processes in CHILDREN, each by its ID.
 bide_teardown() {
     local pid
     for pid in "${CHILDREN[@]}"; do
@@ -32,18 +32,18 @@ bide_teardown() {
     cd / && rm -rf "$WORK"
 }
 
-# Waits until a command succeeds, for ten seconds at most: for what another process is about to do.
+# Repeats a command until it succeeds, for about ten seconds: waits for another process.
 eventually() {
     local tries
     for ((tries = 0; tries < 1000; tries++)); do
         "$@" && return
         sleep 0.01
     done
-    echo "never came true: $*" >&2
+    echo "did not succeed: $*" >&2
     return 1
 }
 
-# chaos_start [OPTION...]: a server on a free port. Sets CHAOS_URL, CHAOS_PID; its journal is $WORK/journal.
+# chaos_start [OPTION...]: starts a server on a free port. Sets CHAOS_URL, CHAOS_PID; its journal is $WORK/journal.
 chaos_start() {
     bide-chaos --journal "$WORK/journal" "$@" > "$WORK/chaos.out" 2> "$WORK/chaos.err" 3>&- &
     CHAOS_PID=$!
@@ -53,18 +53,18 @@ chaos_start() {
     export CHAOS_URL
 }
 
-# Stops it and waits for it: the journal is complete then.
+# Stops the server and waits for its end, so that the journal is complete.
 chaos_stop() {
     kill "$CHAOS_PID"
     wait "$CHAOS_PID"
 }
 
-# How many requests the journal tells of, or how many of its lines match.
+# Prints the number of requests in the journal, or of its lines that match.
 chaos_requests() {
     grep -c -- "${1:-}" "$WORK/journal"
 }
 
-# A command that fails so many times and then succeeds: `failing N [STATUS]` writes the script $WORK/here/failing.
+# failing N [STATUS]: writes the script $WORK/here/failing, which fails N times and then succeeds.
 failing() {
     cat > failing << END
 #!/bin/sh
@@ -76,12 +76,12 @@ END
     : > "$WORK/ran"
 }
 
-# How often it was run.
+# Prints the number of runs of that script.
 ran() {
     wc -l < "$WORK/ran"
 }
 
-# What a command says to stderr, and its status: like `run`, with $output and $stderr apart.
+# Like `run`, with stdout in $output and stderr in $stderr.
 apart() {
     run --separate-stderr "$@"
 }

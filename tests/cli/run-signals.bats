@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bide run and signals: to bide, to the command, to all of its group. Nothing is timed: what has to happen is waited for.
+# bide run and signals to bide, to the command and to its group. Tests wait for events and measure no times.
 
 load helpers
 
@@ -11,21 +11,21 @@ setup() {
 
 teardown() { bide_teardown; }
 
-# start OPTION... -- COMMAND...: bide run in the background; its talk goes to the file `said`.
+# start OPTION... -- COMMAND...: bide run in the background; its stderr goes to the file `said`.
 start() {
     "${BIDE[@]}" "$@" 3>&- < /dev/null > out 2> said &
     PID=$!
     CHILDREN+=("$PID")
 }
 
-# Its exit status. It comes within ten seconds, well before the longest grace here is over.
+# Sets status to the exit status. bide ends within ten seconds, long before the longest grace period used here.
 status_of() {
     status=0
     eventually gone "$PID" || return
     wait "$PID" || status=$?
 }
 
-# Over, or waiting to be reaped by whoever is its parent now.
+# The process has ended, or is a zombie of its current parent.
 gone() {
     local state
     { read -r _ _ state _ < "/proc/$1/stat"; } 2> /dev/null || return 0
@@ -34,7 +34,7 @@ gone() {
 
 is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
 
-@test "SIGTERM in a wait ends it at once, nothing is run again: 143" {
+@test "SIGTERM during a wait ends the call at once: 143" {
     failing 9
     start --base 30s --jitter none -- ./failing
     eventually grep -q 'next in' said
@@ -45,7 +45,7 @@ is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
     grep -q 'gave up after 1 attempt in .*: SIGTERM; last: exit 1' said
 }
 
-@test "signals are passed on to the command; it is not run again: 128+n" {
+@test "signals are passed on to the command, which is not retried: 128+n" {
     for name in TERM INT HUP QUIT; do
         rm -f ready
         failing 9
@@ -60,7 +60,7 @@ is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
     done
 }
 
-@test "a command that ends well after the signal is a success all the same" {
+@test "a command that exits 0 after the signal is a success" {
     start -- sh -c 'trap "exit 0" TERM; : > ready; while :; do sleep 0.01; done'
     eventually test -e ready
     kill -TERM "$PID"
@@ -68,14 +68,14 @@ is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
     [ "$status" -eq 0 ]
 }
 
-@test "a condition that a signal leaves unasked does not hold" {
+@test "a condition that was not run because of a signal counts as failed" {
     run "${BIDE[@]}" --until 'touch asked' -- sh -c 'trap "" TERM; kill -TERM $PPID' 3>&-
     [ "$status" -eq 143 ]
     [ ! -e asked ]
     [[ $output == *'SIGTERM; last: exit 0'* ]]
 }
 
-@test "a signal while what was held waits for its reader ends that, and says so" {
+@test "a signal ends the writing of held output to a slow reader" {
     mkfifo pipe
     exec 7<> pipe # a reader that does not read
     "${BIDE[@]}" --hold --log events -- head -c 1M /dev/zero < /dev/null > pipe 2> said 3>&- &
@@ -90,7 +90,7 @@ is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
     grep -q '"event":"give_up".*"reason":"cancelled","status":143' events
 }
 
-@test "a pattern that is slow to search does not keep a signal waiting" {
+@test "a slow pattern search does not delay a signal" {
     start --retry-if-stdout '(a+)+b' -- sh -c 'head -c 1M /dev/zero | tr "\0" a; : > ready'
     eventually test -s out
     kill -TERM "$PID"
@@ -98,7 +98,7 @@ is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
     [ "$status" -eq 143 ]
 }
 
-@test "a command that ignores SIGTERM and forks is killed with its whole group after the grace" {
+@test "a command that ignores SIGTERM and forks is killed with its group after the grace period" {
     start --grace 100ms -- bash -c 'trap "" TERM; bash -c "trap \"\" TERM; echo \$\$ > inner; while :; do sleep 1; done" & echo $$ > outer; wait'
     eventually test -s inner
     kill -TERM "$PID"
@@ -108,7 +108,7 @@ is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
     eventually gone "$(cat outer)"
 }
 
-@test "the grace is for those whom the leader leaves behind, too" {
+@test "the grace period also applies to processes that the leader leaves behind" {
     start --grace 100ms -- bash -c 'bash -c "trap \"\" TERM; echo \$\$ > inner; while :; do sleep 1; done" & while :; do sleep 0.01; done'
     eventually test -s inner
     kill -TERM "$PID"
@@ -117,14 +117,14 @@ is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
     eventually gone "$(cat inner)"
 }
 
-@test "time that runs out takes the whole group, too: 124" {
+@test "a timeout terminates the whole group: 124" {
     run "${BIDE[@]}" --grace 100ms --attempts 1 --attempt-timeout 300ms -- \
         bash -c 'bash -c "trap \"\" TERM; echo \$\$ > inner; while :; do sleep 1; done" & trap "" TERM; while :; do sleep 1; done' 3>&-
     [ "$status" -eq 124 ]
     eventually gone "$(cat inner)"
 }
 
-@test "a second signal shortens the grace" {
+@test "a second signal shortens the grace period" {
     start --grace 30s -- bash -c 'trap "echo again >> hits" TERM; : > ready; while :; do sleep 0.01; done'
     eventually test -e ready
     kill -TERM "$PID"
@@ -134,7 +134,7 @@ is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
     [ "$status" -eq 143 ]
 }
 
-@test "a command that is stopped can still be ended" {
+@test "a stopped command can be terminated" {
     start --grace 30s -- sh -c 'echo $$ > pid; kill -STOP $$; exit 5'
     eventually test -s pid
     eventually is_stopped "$(cat pid)"
@@ -143,7 +143,7 @@ is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
     [ "$status" -eq 143 ]
 }
 
-@test "a signal that was ignored stays so, for bide and for the command" {
+@test "an ignored signal stays ignored, for bide and for the command" {
     (trap '' HUP && exec bide run -- sh -c ': > ready; while [ ! -e go ]; do sleep 0.01; done; kill -HUP $$; echo alive') 3>&- > out &
     PID=$!
     CHILDREN+=("$PID")
@@ -165,7 +165,7 @@ signals_of() { # COMMAND… that prints its own /proc/self/status
     done
 }
 
-@test "the command gets its signals as bide got them" {
+@test "the command gets the signal mask and actions of bide's caller" {
     (
         trap '' USR2
         signals_of cat /proc/self/status > plain
@@ -175,13 +175,13 @@ signals_of() { # COMMAND… that prints its own /proc/self/status
     diff plain ours
 }
 
-@test "the command gets no descriptor but its own" {
+@test "the command gets no descriptors of bide" {
     run bash -c 'bide run --hold --replay-stdin --hint both -- ls /proc/self/fd < /dev/null 3>&- | tr "\n" " "'
     plain=$(bash -c 'ls /proc/self/fd < /dev/null 3>&- | tr "\n" " "')
-    [ "$(wc -w <<< "$output")" -eq $(($(wc -w <<< "$plain") + 1)) ] # one more: that for hints
+    [ "$(wc -w <<< "$output")" -eq $(($(wc -w <<< "$plain") + 1)) ] # one more: the descriptor for hints
 }
 
-@test "if bide is killed outright, the command is told to end" {
+@test "if bide is killed with SIGKILL, the command gets SIGTERM" {
     start -- sh -c 'trap ": > told; exit" TERM; : > ready; while :; do sleep 0.01; done'
     eventually test -e ready
     kill -KILL "$PID"
@@ -190,7 +190,7 @@ signals_of() { # COMMAND… that prints its own /proc/self/status
     eventually test -e told
 }
 
-@test "what earlier attempts left in the background is not touched by a signal in a wait" {
+@test "a signal during a wait does not reach background processes of earlier attempts" {
     start --base 30s --jitter none -- sh -c 'sleep 60 > /dev/null 2>&1 & echo $! > left; exit 1'
     eventually grep -q 'next in' said
     kill -TERM "$PID"
@@ -218,7 +218,7 @@ signals_of() { # COMMAND… that prints its own /proc/self/status
     [ -e told ]
 }
 
-@test "a thousand signals that mean nothing do not disturb it" {
+@test "a thousand SIGWINCH do not disturb the call" {
     start -- sh -c ': > ready; while [ ! -e go ]; do sleep 0.01; done; exit 0'
     eventually test -e ready
     for ((i = 0; i < 1000; i++)); do kill -WINCH "$PID"; done

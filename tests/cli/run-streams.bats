@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bide run between two pipes: what is held, replayed, rewound, spent; readers that go, disks that are full.
+# bide run between two pipes: held, replayed, rewound and spent input and output; closed readers, full disks.
 
 load helpers
 
@@ -17,7 +17,7 @@ THIRD='test "$BIDE_ATTEMPT" -eq 3'
 
 # ---- stdin ----
 
-@test "input from a pipe that was read cannot be given again: that is the end, and what would help is said" {
+@test "input from a pipe that was read is not repeated, and the message names --replay-stdin" {
     run bash -c 'printf "a\nb\n" | bide run --base 1ms -- sh -c "head -n 1; exit 3" 3>&-'
     [ "$status" -eq 3 ]
     [[ ${lines[0]} == a ]]
@@ -25,12 +25,12 @@ THIRD='test "$BIDE_ATTEMPT" -eq 3'
     [ "${#lines[@]}" -eq 2 ]
 }
 
-@test "input from a pipe that nobody read is there for the next attempt" {
+@test "input from a pipe that was not read is complete for the next attempt" {
     run bash -c "seq 100000 | bide run --quiet --base 1ms --cap 2ms -- sh -c '$THIRD && cat' 3>&- | cmp - <(seq 100000)"
     [ "$status" -eq 0 ]
 }
 
-@test "an empty pipe can be given as often as one likes" {
+@test "an empty pipe can be read by every attempt" {
     run bash -c ": | bide run --base 1ms --cap 2ms -- sh -c 'cat; $THIRD' 3>&-"
     [ "$status" -eq 0 ]
 }
@@ -44,7 +44,7 @@ THIRD='test "$BIDE_ATTEMPT" -eq 3'
     cmp expected got.3
 }
 
-@test "--replay-stdin also after attempts that read only part of it, or none" {
+@test "--replay-stdin works after attempts that read only part of the input, or none" {
     seq 300000 > expected
     run bash -c "cat expected | bide run --replay-stdin --base 1ms --cap 2ms -- sh -c '
         case \$BIDE_ATTEMPT in 1) head -n 3 > /dev/null; exit 1;; 2) exit 1;; esac; cat > got' 3>&-"
@@ -54,7 +54,7 @@ THIRD='test "$BIDE_ATTEMPT" -eq 3'
     [ "$status" -eq 0 ]
 }
 
-@test "a producer that never ends holds nothing up, and fills no disk" {
+@test "an endless producer does not delay bide and fills no disk" {
     run bash -c 'yes | timeout 20 bide run -- head -n 1 3>&-'
     [ "$status" -eq 0 ]
     [ "${lines[0]}" = y ]
@@ -63,31 +63,31 @@ THIRD='test "$BIDE_ATTEMPT" -eq 3'
     [ "$(grep -c y <<< "$output")" -eq 4 ]
 }
 
-@test "a file is read again from where it was, each time" {
+@test "a file is rewound to its initial offset for each attempt" {
     printf 'head\na\nb\n' > input
     run bash -c "{ read -r first; bide run -q --base 1ms --cap 2ms -- sh -c 'cat; $THIRD'; } 3>&- < input"
     [ "$status" -eq 0 ]
     [ "$output" = $'a\nb\na\nb\na\nb' ]
 }
 
-@test "with a single attempt the command has our own stdin" {
+@test "with a single attempt the command inherits stdin" {
     run bash -c 'printf "a\nb\n" | { bide run --attempts 1 -- sh -c "read -r x; echo \$x"; cat; } 3>&-'
     [ "$output" = $'a\nb' ]
 }
 
 # ---- stdout ----
 
-@test "stdout is ours as it is, unless something is asked of it" {
+@test "the command inherits stdout unless an option needs it" {
     quick -- readlink /proc/self/fd/1 > link < /dev/null
     [ "$(cat link)" = "$PWD/link" ]
 }
 
-@test "what an attempt prints is streamed, failed or not" {
+@test "the output of every attempt is streamed" {
     run quick --quiet -- sh -c "echo \$BIDE_ATTEMPT; $THIRD"
     [ "$output" = $'1\n2\n3' ]
 }
 
-@test "--hold lets out only what the successful attempt printed" {
+@test "--hold writes only the output of the successful attempt" {
     run quick --quiet --hold -- sh -c "echo \$BIDE_ATTEMPT; $THIRD"
     [ "$output" = 3 ]
     run quick --quiet --hold --attempts 2 -- sh -c 'echo never; exit 4'
@@ -95,7 +95,7 @@ THIRD='test "$BIDE_ATTEMPT" -eq 3'
     [ -z "$output" ]
 }
 
-@test "--hold keeps more than its memory on disk, and lets it out unchanged, with flat memory" {
+@test "--hold stores large output on disk and writes it unchanged with constant memory" {
     bytes=$((256 << 20))
     [ -z "${BIDE_SLOW_TESTS:-}" ] || bytes=$((10 << 30))
     expected=$(head -c $bytes /dev/zero | cksum)
@@ -110,13 +110,13 @@ THIRD='test "$BIDE_ATTEMPT" -eq 3'
     [ "$output" = instead ]
 }
 
-@test "patterns are searched in what is held, too" {
+@test "patterns are also searched in held output" {
     run quick --quiet --hold --retry-if-stdout '^2$|^1$' -- sh -c 'echo $BIDE_ATTEMPT'
     [ "$status" -eq 0 ]
     [ "$output" = 3 ]
 }
 
-@test "a reader that goes ends the command without a retry and without noise" {
+@test "a reader that closes the pipe ends the command without a retry or message" {
     for option in --attempts=4 --hold --retry-if-stdout=nothing; do
         bytes=$([ $option = --hold ] && echo 1000000 || echo 100000000000)
         run bash -c "{ bide run $option -- seq $bytes 3>&-; echo \$? > status; } | head -n 1"
@@ -125,7 +125,7 @@ THIRD='test "$BIDE_ATTEMPT" -eq 3'
     done
 }
 
-@test "a reader that had gone before is no success, even if the command could not know" {
+@test "a pipe that was closed before is no success, even if the command did not notice" {
     mkfifo pipe
     exec 7<> pipe 8> pipe 7<&-
     run --separate-stderr bash -c 'bide run --retry-if-stdout nothing -- echo x >&8 3>&-'
@@ -134,7 +134,7 @@ THIRD='test "$BIDE_ATTEMPT" -eq 3'
     [ -z "$stderr" ]
 }
 
-@test "stdout that cannot be written is told: 125" {
+@test "stdout that cannot be written is reported: 125" {
     run bash -c 'bide run --hold -- echo x > /dev/full 3>&-'
     [ "$status" -eq 125 ]
     [[ $output == *'standard output: No space left on device'* ]]
@@ -145,7 +145,7 @@ THIRD='test "$BIDE_ATTEMPT" -eq 3'
     [[ $output == *'standard output: Bad file descriptor'* ]]
 }
 
-@test "no room for what is held: the command is ended, 125, and that is said" {
+@test "no disk space for held output terminates the command, and is reported: 125" {
     run bash -c 'ulimit -f 2048; bide run --hold -- sh -c "head -c 100M /dev/zero; echo \$? > status; sleep 60" 3>&-'
     [ "$status" -eq 125 ]
     [[ $output == *"cannot store standard output in $TMPDIR (\$TMPDIR): File too large"* ]]
@@ -155,7 +155,7 @@ THIRD='test "$BIDE_ATTEMPT" -eq 3'
     run bash -c 'head -c 4M /dev/zero | (ulimit -f 2048; bide run --replay-stdin -- sh -c "cat > /dev/null" 3>&-)'
     [ "$status" -eq 125 ]
     [[ $output == *"cannot store standard input in $TMPDIR (\$TMPDIR): File too large"* ]]
-    # A disk that is really full, where one can be had.
+    # A full disk, if a tmpfs can be mounted.
     if unshare -rm mount -t tmpfs none "$TMPDIR" 2> /dev/null; then
         run unshare -rm sh -c 'mount -t tmpfs -o size=2m none "$TMPDIR" && exec bide run --hold -- head -c 20M /dev/zero' 3>&-
         [ "$status" -eq 125 ]

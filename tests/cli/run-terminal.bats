@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# bide run at a terminal: interactive commands, job control, Ctrl-C, the countdown. A real shell in a real tmux is typed
-# at; what has to appear on the screen is waited for.
+# bide run on a terminal: interactive commands, job control, Ctrl-C, the countdown. Tests type into a shell in tmux and
+# wait for the expected text on its screen.
 
 load helpers
 
@@ -15,7 +15,7 @@ teardown() {
     bide_teardown
 }
 
-# An interactive shell on a screen of its own.
+# Starts an interactive shell on its own screen.
 shell() {
     tmux -S "$SOCKET" -f /dev/null new-session -d -x 120 -y 30 "env PS1='ready> ' bash --norc --noprofile -i" 3>&-
     shows 'ready>'
@@ -25,29 +25,29 @@ types() { tmux -S "$SOCKET" send-keys -- "$@"; }
 
 on_screen() { tmux -S "$SOCKET" capture-pane -p | grep -qE -- "$1"; }
 
-# Waits until a line of the screen matches; shows the screen if it never does.
+# Waits until a line of the screen matches; prints the screen if none does.
 shows() { eventually on_screen "$1" || { tmux -S "$SOCKET" capture-pane -p >&2 && return 1; }; }
 
-# A program of that name has the terminal.
+# A program of that name is in the foreground.
 in_front() { [ "$(tmux -S "$SOCKET" display -p '#{pane_current_command}')" = "$1" ]; }
 
-# What a command prints at a terminal.
+# Runs a command on a terminal and prints its output.
 at_terminal() { timeout 20 script -qec "$1" /dev/null < /dev/null 3>&-; }
 
-@test "the command finds the terminal as it is" {
+@test "the command inherits the terminal" {
     run at_terminal "bide run -- sh -c 'test -t 0 && test -t 1 && test -t 2 && tty && readlink /proc/self/fd/2'"
     [ "${lines[0]}" = "${lines[1]}" ]
     [[ ${lines[0]} == /dev/pts/* ]]
 }
 
-@test "where stderr is listened to, the command still finds a terminal there, and its bytes arrive" {
+@test "with --hint stderr the command still finds a terminal there, and its bytes are forwarded" {
     run at_terminal "bide run --hint stderr --attempts 1 -- sh -c 'test -t 2 && printf \"one\\ntwo\\n\" >&2'"
     [ "$output" = $'one\r\ntwo\r' ]
     run at_terminal "bide run --hint stderr --attempts 2 --base 1ms --json -- sh -c 'echo retry-after-ms: 30 >&2; exit 1'"
     [[ $output == *'"reason":"server_hint"'* ]]
 }
 
-@test "a countdown is shown at a terminal only, and wiped" {
+@test "a countdown is shown only on a terminal, and cleared" {
     run at_terminal "bide run --attempts 2 --base 300ms --jitter none -- false"
     [[ $output == *'attempt 1 of 2 failed: exit 1; next in 300ms'* ]]
     [[ $output == *$'\r''bide: next attempt in 200ms'* ]]
@@ -58,13 +58,13 @@ at_terminal() { timeout 20 script -qec "$1" /dev/null < /dev/null 3>&-; }
     [ -z "$output" ]
 }
 
-@test "in the background nothing counts down over what somebody types" {
+@test "in the background there is no countdown" {
     run at_terminal "bash --norc -ic 'bide run --attempts 2 --base 300ms --jitter none -- false & wait'"
     [[ $output == *'gave up after 2 attempts'* ]]
     [[ $output != *'next attempt in'* ]]
 }
 
-@test "where no shell could go on with it, the stop key does nothing" {
+@test "without a shell that could continue it, the stop key has no effect" {
     run at_terminal "bide run -- sh -c 'kill -TSTP \$\$; echo went on'"
     [ "$status" -eq 0 ]
     [[ $output == *'went on'* ]]
@@ -73,7 +73,7 @@ at_terminal() { timeout 20 script -qec "$1" /dev/null < /dev/null 3>&-; }
     [[ $output == *'gave up after 2 attempts'* ]]
 }
 
-@test "a command can ask the person" {
+@test "a command can read from the terminal" {
     shell
     types "bide run -- sh -c 'echo na''me?; read x; echo \"hel''lo \$x\"'" Enter
     shows '^name\?'
@@ -82,24 +82,24 @@ at_terminal() { timeout 20 script -qec "$1" /dev/null < /dev/null 3>&-; }
     shows '^ready> *$'
 }
 
-@test "Ctrl-Z stops it, fg goes on with it, and it still has the terminal" {
+@test "Ctrl-Z stops the command, fg continues it with the terminal" {
     shell
     types "bide run -- sh -c 'echo a''sk; read x; echo he''ard; read y; echo \"got \$x-\$y\"'" Enter
     shows '^ask'
     types one Enter
-    shows '^heard' # Ctrl-Z throws away what nobody has read
+    shows '^heard' # Ctrl-Z discards unread input
     types C-z
     shows '^\[1\]\+ +Stopped'
     types "echo sh''ell" Enter
     shows '^shell'
     types fg Enter
-    shows '^bide run -- sh' # before that, the shell still reads
+    shows '^bide run -- sh' # before that, the shell still reads the input
     eventually in_front sh
     types two Enter
     shows '^got one-two'
 }
 
-@test "Ctrl-C ends the command and bide, and is seen by the shell" {
+@test "Ctrl-C ends command and bide, and the shell sees it" {
     shell
     types "bide run -- sh -c 'echo sta''rted; exec sleep 60'" Enter
     shows '^started'
@@ -109,7 +109,7 @@ at_terminal() { timeout 20 script -qec "$1" /dev/null < /dev/null 3>&-; }
     shows '^status 130'
 }
 
-@test "Ctrl-C ends a script that uses bide, as it would without" {
+@test "Ctrl-C ends a script that uses bide" {
     shell
     printf '%s\n' "bide run -- sh -c 'echo sta''rted; exec sleep 60'" "echo aft''erwards" > script
     types "bash script; echo" Enter
@@ -121,7 +121,7 @@ at_terminal() { timeout 20 script -qec "$1" /dev/null < /dev/null 3>&-; }
     run ! on_screen '^afterwards'
 }
 
-@test "Ctrl-C and Ctrl-Z in a wait" {
+@test "Ctrl-C and Ctrl-Z work during a wait" {
     shell
     types "bide run --base 30s --jitter none -- false" Enter
     shows 'next in 30s'
@@ -135,7 +135,7 @@ at_terminal() { timeout 20 script -qec "$1" /dev/null < /dev/null 3>&-; }
     shows '^status 130'
 }
 
-@test "SIGINT to bide alone is not for its neighbours" {
+@test "SIGINT to bide alone is not passed on to the pipeline" {
     shell
     types "bide run --base 30s --jitter none -- sh -c 'echo \$PPID > pid; exit 1' |" \
         " sh -c 'trap \"echo h''it\" INT; cat; echo neigh''bour'" Enter
@@ -145,7 +145,7 @@ at_terminal() { timeout 20 script -qec "$1" /dev/null < /dev/null 3>&-; }
     run ! on_screen '^hit'
 }
 
-@test "a shell that took the terminal keeps it" {
+@test "bide does not reclaim a terminal that a shell has taken" {
     shell
     types "bide run -- sh -c 'echo \$PPID > pid; echo u''p; until [ -e go ]; do sleep 0.01; done; echo fin''ished'" Enter
     shows '^up'
@@ -160,7 +160,7 @@ at_terminal() { timeout 20 script -qec "$1" /dev/null < /dev/null 3>&-; }
     shows '^alive'
 }
 
-@test "in a pipeline a neighbour keeps the terminal" {
+@test "in a pipeline another process keeps the terminal" {
     shell
     types "bide run -- sh -c 'until [ -e go ]; do sleep 0.01; done' |" \
         " sh -c 'echo key''?; read x < /dev/tty; echo \"k''ey \$x\"; : > go'" Enter
@@ -169,7 +169,7 @@ at_terminal() { timeout 20 script -qec "$1" /dev/null < /dev/null 3>&-; }
     shows '^key pressed'
 }
 
-@test "in a pipeline the command gets the terminal when it wants it" {
+@test "in a pipeline the command gets the terminal when it reads from it" {
     shell
     types "echo x | bide run -- sh -c 'echo as''k; read a < /dev/tty; echo \"g''ot \$a\"'" Enter
     shows '^ask'
@@ -178,7 +178,7 @@ at_terminal() { timeout 20 script -qec "$1" /dev/null < /dev/null 3>&-; }
     shows '^ready> *$'
 }
 
-@test "in the background it stops when it wants the terminal, and gets it in the foreground" {
+@test "in the background a read from the terminal stops the command until fg" {
     shell
     types "bide run -- sh -c 'read a; echo \"g''ot \$a\"' &" Enter
     types '' Enter
@@ -192,13 +192,13 @@ at_terminal() { timeout 20 script -qec "$1" /dev/null < /dev/null 3>&-; }
 
 is_gone() { [ ! -e "/proc/$1" ]; }
 
-# The shell tells of it when it is asked.
+# The shell reports a stopped job only at its next prompt.
 stopped() {
     types '' Enter
     on_screen '^\[1\]\+ +Stopped'
 }
 
-@test "a command that dies in raw mode leaves a terminal that works" {
+@test "terminal modes are restored after a command dies in raw mode" {
     shell
     types "bide run --attempts 1 -- sh -c 'stty raw -echo; kill -KILL \$\$'" Enter
     shows 'killed by SIGKILL'
@@ -207,7 +207,7 @@ stopped() {
     shows ' icanon'
 }
 
-@test "a resized terminal is seen by the command" {
+@test "the command sees a resized terminal" {
     shell
     types "bide run --hint both -- sh -c 'trap : WINCH; echo up; while [ \"\$(stty size <&2)\" != \"20 90\" ]; do echo . >&2; sleep 0.1; done; echo \"re''sized\"'" Enter
     shows '^up'

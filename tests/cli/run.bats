@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bide run: what is retried, what it exits with, what it says. Waits are announced, not measured.
+# bide run: classification, exit status, messages. Tests read announced waits and do not measure them.
 
 load helpers
 
@@ -10,12 +10,12 @@ setup() {
 
 teardown() { bide_teardown; }
 
-# bide run with descriptor 3 closed, as in a shell: bats itself has it open.
+# bide run with descriptor 3 closed, as in a shell: bats keeps it open.
 quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
 
 # ---- attempts ----
 
-@test "a command that succeeds is run once, and nothing is said" {
+@test "a command that succeeds is run once, without a message" {
     failing 0
     apart quick -- ./failing
     [ "$status" -eq 0 ]
@@ -35,7 +35,7 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
     [[ ${stderr_lines[2]} =~ ^'bide: attempt 3 of 4 succeeded, after ' ]]
 }
 
-@test "after four attempts it gives up with the command's own status, and says why" {
+@test "after four attempts bide gives up with the command's exit status and prints the reason" {
     failing 9 42
     apart quick -- ./failing
     [ "$status" -eq 42 ]
@@ -66,7 +66,7 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
 
 # ---- what is retried ----
 
-@test "sysexits that will not go away, and what the shell cannot run, are not retried" {
+@test "permanent sysexits and the shell's 126 and 127 are not retried" {
     for code in 64 65 66 67 68 70 72 73 76 77 78 126 127; do
         failing 9 $code
         run -$code quick -- ./failing
@@ -74,7 +74,7 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
     done
 }
 
-@test "every other failure is" {
+@test "every other exit status is retried" {
     for code in 1 2 63 69 71 74 75 79 125 128 129 255; do
         failing 9 $code
         run quick --attempts 2 -- ./failing
@@ -83,7 +83,7 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
     done
 }
 
-@test "--retry-on retries these statuses and no other" {
+@test "--retry-on retries the listed statuses and no others" {
     failing 9 102
     run quick --attempts 2 --retry-on 1,75,100-110 -- ./failing
     [ "$(ran)" -eq 2 ]
@@ -93,7 +93,7 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
     [ "$(ran)" -eq 1 ]
 }
 
-@test "--stop-on ends it, and leaves the rest as it is" {
+@test "--stop-on makes the listed statuses permanent and does not affect others" {
     failing 9 3
     run quick --stop-on 3-4 -- ./failing
     [ "$status" -eq 3 ]
@@ -103,7 +103,7 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
     [ "$(ran)" -eq 2 ]
 }
 
-@test "lists of exits may stand in the policy file, and the command line has the last word" {
+@test "exit lists of the policy file apply, and the command line takes precedence" {
     printf '[job]\nextends = command\nretry_exit = 3\nbase = 1ms\ncap = 2ms\n' > bide.conf
     failing 9 5
     run quick --policy job -- ./failing
@@ -119,13 +119,13 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
     [ "$(ran)" -eq 1 ]
 }
 
-@test "a bad list is told with what would be right" {
+@test "an invalid list is reported with the valid form" {
     run quick --retry-on 1,x -- true
     [ "$status" -eq 125 ]
     [[ $output == *'--retry-on 1,x: must be '* ]]
 }
 
-@test "a pattern on stderr makes a failure worth another attempt, and without a match it is none" {
+@test "a stderr pattern makes a failure transient, and without a match it is permanent" {
     failing 9
     run quick --attempts 2 --retry-if-stderr 'reset by (peer|host)' -- sh -c './failing; echo "connection reset by peer" >&2; exit 65'
     [ "$status" -eq 65 ]
@@ -136,26 +136,26 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
     [ "$(ran)" -eq 1 ]
 }
 
-@test "with a pattern and a list, either is enough" {
+@test "with a pattern and a list, either makes a failure transient" {
     failing 9 7
     run quick --attempts 2 --retry-if-stderr nothing --retry-on 7 -- ./failing
     [ "$(ran)" -eq 2 ]
 }
 
-@test "a pattern on stdout makes even exit 0 a failure: the last one exits 1 and says why" {
+@test "a stdout pattern makes exit 0 a failure, and the last attempt exits 1" {
     apart quick --attempts 2 --retry-if-stdout '^state: pending$' -- echo 'state: pending'
     [ "$status" -eq 1 ]
     [ "$output" = $'state: pending\nstate: pending' ]
     [[ ${stderr_lines[-1]} == *'last: exit 0, and stdout matches ^state: pending$' ]]
 }
 
-@test "a bad pattern is told with what is wrong" {
+@test "an invalid pattern is reported with the regex error" {
     run quick --retry-if-stderr 'a(b' -- true
     [ "$status" -eq 125 ]
     [[ $output == *'regular expression'*'Unmatched'* ]]
 }
 
-@test "a pattern that could take for ever is refused" {
+@test "a pattern with back-references is rejected" {
     run quick --retry-if-stderr '(a*)\1b' -- true
     [ "$status" -eq 125 ]
     [[ $output == *'without back-references'* ]]
@@ -163,7 +163,7 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
     [ "$status" -eq 0 ]
 }
 
-@test "--until makes a success wait for a condition, whose output is talk" {
+@test "--until retries until its condition holds, and the condition prints to stderr" {
     apart quick --until 'echo asked; test $(wc -l < '"$WORK"'/ran) -ge 3' -- sh -c 'echo . >> '"$WORK"'/ran; echo out'
     [ "$status" -eq 0 ]
     [ "$output" = $'out\nout\nout' ]
@@ -171,7 +171,7 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
     [[ $stderr == *'attempt 1 of 4 failed: exit 0, but the condition exited 1'* ]]
 }
 
-@test "a condition that never holds gives its own status, and a failure does not ask it" {
+@test "a failed condition gives its exit status, and is not run after a failure" {
     run quick --attempts 2 --until 'exit 5' -- true
     [ "$status" -eq 5 ]
     run quick --attempts 2 --until 'touch asked' -- false
@@ -179,26 +179,26 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
     [ ! -e asked ]
 }
 
-@test "what a condition prints is talk also where nobody listens to talk" {
+@test "the condition's output never goes to stdout, even if stderr is closed" {
     quick --until 'echo asked' -- echo data > got 2>&-
     [ "$(cat got)" = data ]
 }
 
-@test "a condition that somebody interrupts is not asked again" {
+@test "an interrupted condition ends the call" {
     failing 9
     run quick --until "kill -TERM \$\$" -- sh -c './failing; true'
     [ "$status" -eq 143 ]
     [ "$(ran)" -eq 1 ]
 }
 
-@test "the fallback is no retry: a bide run in it may try again" {
+@test "the fallback is not a retry: a bide run in it may retry" {
     apart quick --attempts 2 --deadline 1m --fallback 'echo "$BIDE_ATTEMPT ${BIDE_DEADLINE_MS-none} ${BIDE_HINT_FD-none}"' -- false
     [ "$output" = "1 none none" ]
     BIDE_ATTEMPT=3 apart quick --fallback 'echo "$BIDE_ATTEMPT"' -- false
     [ "$output" = 3 ]
 }
 
-@test "--fallback runs once when bide gives up, knows why, and its status is the exit status" {
+@test "--fallback runs once when bide gives up, gets the reason, and sets the exit status" {
     apart quick --attempts 2 --fallback 'echo "$BIDE_REASON $BIDE_STATUS"; exit 9' -- sh -c 'exit 3'
     [ "$status" -eq 9 ]
     [ "$output" = "attempts_spent 3" ]
@@ -212,37 +212,37 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
 
 # ---- hints ----
 
-# waits COMMAND...: what the wait of the first retry was for, and how many milliseconds it is.
+# waits COMMAND...: prints reason and milliseconds of the first wait.
 waits() {
     "$@" 2>&1 > /dev/null | sed -n 's/.*"event":"wait".*"wait_ms":\([0-9]*\),"reason":"\([a-z_]*\)".*/\2 \1/p' | head -1
 }
 
-@test "a line on stderr asks for time, and still arrives" {
+@test "a hint on stderr is read and still forwarded" {
     quick --attempts 2 --json -- sh -c 'echo "Retry-After: 0.2" >&2; echo "retry-after-ms: 20" >&2; exit 1' 2> said || true
     grep -qx 'Retry-After: 0.2' said
-    grep -q '"hint_ms":1000' said # of several the longest; a fraction is rounded up
+    grep -q '"hint_ms":1000' said # the longest hint counts; a fraction is rounded up
     grep -q '"reason":"server_hint"' said
 }
 
-@test "descriptor 3 is another way to ask, and a bare number is enough there" {
+@test "a hint on descriptor 3 is read and may be a bare number" {
     [[ $(waits quick --attempts 2 --json -- sh -c 'echo "retry-after-ms: 30" >&3; exit 1') =~ ^server_hint\ (3[0-9])$ ]]
     [[ $(waits quick --attempts 2 --json -- sh -c 'echo 1 >&$BIDE_HINT_FD; exit 1') =~ ^server_hint\ 1[01][0-9][0-9]$ ]]
 }
 
-@test "descriptor 3 is left alone if bide was given it" {
+@test "descriptor 3 is not used if bide was started with it" {
     run bash -c 'exec 3> mine; bide run --attempts 1 -- sh -c "echo 5 >&3; echo hint=\$BIDE_HINT_FD; exit 1" < /dev/null'
     [ "$status" -eq 1 ]
     [ "$(cat mine)" = 5 ]
     [[ $output == hint=$'\n'* ]]
 }
 
-@test "who asks for hints on a descriptor 3 that is taken is told" {
+@test "--hint fd is reported if descriptor 3 is in use" {
     run bash -c 'exec 3> mine; bide run --hint fd -- true < /dev/null'
     [ "$status" -eq 0 ]
     [[ $output == *'--hint fd: bide was started with descriptor 3'* ]]
 }
 
-@test "--hint chooses where, and none leaves stderr untouched" {
+@test "--hint selects the stream, and none leaves stderr inherited" {
     script='echo "retry-after-ms: 30" >&2; { echo "retry-after-ms: 60" >&3; } 2> /dev/null; exit 1'
     [[ $(waits quick --attempts 2 --json --hint stderr -- sh -c "$script") =~ ^server_hint\ 3[0-9]$ ]]
     [[ $(waits quick --attempts 2 --json --hint fd -- sh -c "$script") =~ ^server_hint\ 6[0-9]$ ]]
@@ -254,7 +254,7 @@ waits() {
     [ "$status" -eq 125 ]
 }
 
-@test "a hint that makes no sense is as none, and one that is too long ends it" {
+@test "an invalid hint is ignored, and a hint above the limit ends the call" {
     for hint in -1 +5 0x10 1e3 120s ''; do
         [[ $(waits quick --attempts 2 --json -- sh -c "echo 'retry-after: $hint' >&2; exit 1") =~ ^backoff ]]
     done
@@ -267,7 +267,7 @@ waits() {
 
 # ---- exit status ----
 
-@test "statuses by which a shell reports such a death count as one, unless a list names them" {
+@test "statuses 130, 131 and 143 count as death by signal, unless a list contains them" {
     for code in 130 131 143; do
         failing 9 $code
         run -$code quick -- ./failing
@@ -292,7 +292,7 @@ waits() {
     done
 }
 
-@test "an attempt whose time is over is cut, retried, and exits 124" {
+@test "an attempt that times out is terminated, retried, and exits 124" {
     failing 9
     run quick --attempts 2 --attempt-timeout 50ms -- sh -c './failing; exec sleep 60'
     [ "$status" -eq 124 ]
@@ -300,26 +300,26 @@ waits() {
     [[ $output == *'timed out after 50'* ]]
 }
 
-@test "the deadline cuts the attempt that runs into it" {
+@test "the deadline terminates the running attempt" {
     run quick --deadline 50ms -- sleep 60
     [ "$status" -eq 124 ]
     [[ $output == *'deadline'* ]]
 }
 
-@test "a wait that would end after the deadline is not begun, and the status is the last attempt's" {
+@test "a wait beyond the deadline is not started, and the status is the last attempt's" {
     run quick --base 10s --cap 10s --jitter none --deadline 5s -- sh -c 'exit 3'
     [ "$status" -eq 3 ]
     [[ $output == *'the wait would end after the deadline'* ]]
 }
 
-@test "a deadline that passed before it began runs nothing and exits 124" {
+@test "a deadline that has already passed runs nothing and exits 124" {
     run env BIDE_DEADLINE_MS=0 bide run -- touch made
     [ "$status" -eq 124 ]
     [ ! -e made ]
     [[ $output == *'nothing was run'* ]]
 }
 
-@test "126 and 127 are as the shell's, told as the shell tells them, and not retried" {
+@test "126 and 127 are reported as by a shell and not retried" {
     run -127 quick -- nosuchcommand
     [ "$output" = "bide: nosuchcommand: command not found" ]
     : > plain
@@ -328,7 +328,7 @@ waits() {
     [ "$output" = "bide: ./plain: Permission denied" ]
 }
 
-@test "125 is bide's own: no command, a bad option, a bad policy" {
+@test "125 is a failure of bide: no command, invalid option, invalid policy" {
     run quick
     [ "$status" -eq 125 ]
     run quick --bogus -- true
@@ -342,13 +342,13 @@ waits() {
     [ ! -e made ]
 }
 
-@test "too few descriptors are told: 125" {
+@test "too few descriptors are reported: 125" {
     run bash -c 'ulimit -n 8; exec bide run -- true < /dev/null 3>&-'
     [ "$status" -eq 125 ]
     [[ $output == *'Too many open files'* ]]
 }
 
-@test "a command's own 125 is told apart by what is said" {
+@test "the message distinguishes the command's own 125" {
     run quick --attempts 1 -- sh -c 'exit 125'
     [ "$status" -eq 125 ]
     [[ $output == *'last: exit 125' ]]
@@ -356,7 +356,7 @@ waits() {
 
 # ---- gates of the target ----
 
-@test "an empty budget stops the retries: that of the target's section in the policy file" {
+@test "an empty budget stops retries: the one of the target's section" {
     printf '[db]\nextends = service\nbudget.capacity = 1\n' > bide.conf
     failing 9
     run quick --target db -- ./failing
@@ -365,7 +365,7 @@ waits() {
     [ "$(ran)" -eq 2 ]
 }
 
-@test "a breaker that opens ends it" {
+@test "a breaker that opens ends the call" {
     failing 9
     run quick --target db --set breaker.kind=consecutive --set breaker.consecutive=2 -- ./failing
     [ "$status" -eq 1 ]
@@ -373,9 +373,9 @@ waits() {
     [ "$(ran)" -eq 2 ]
 }
 
-# ---- what the command is told ----
+# ---- environment of the command ----
 
-@test "the command knows its attempt, the target, the deadline, the status before and one key" {
+@test "the command gets attempt, target, deadline, last status and idempotency key" {
     run quick --target db --deadline 1m --attempts 2 -- sh -c '
         echo "$BIDE_ATTEMPT/$BIDE_ATTEMPTS $BIDE_TARGET <$BIDE_LAST_STATUS> $BIDE_HINT_FD $BIDE_IDEMPOTENCY_KEY" >> told
         test "$BIDE_DEADLINE_MS" -le 60000 && test "$BIDE_DEADLINE_MS" -gt 30000 || echo "$BIDE_DEADLINE_MS" >> wrong
@@ -397,16 +397,16 @@ waits() {
     [ "$(ran)" -eq 6 ]
 }
 
-@test "an inner bide keeps to the outer deadline, its key and its number" {
+@test "an inner bide keeps the outer deadline, key and attempt number" {
     run quick --deadline 1m -- bide run --deadline 1h -- sh -c 'test "$BIDE_DEADLINE_MS" -le 60000 && echo "$BIDE_IDEMPOTENCY_KEY"'
     [ "$status" -eq 0 ]
     run env BIDE_IDEMPOTENCY_KEY=order-17 bide run -- sh -c 'echo "$BIDE_IDEMPOTENCY_KEY"'
     [ "$output" = order-17 ]
-    run env BIDE_ATTEMPT=5 bide run -- sh -c 'echo "$BIDE_ATTEMPT"' # those further in must know that it is a retry
+    run env BIDE_ATTEMPT=5 bide run -- sh -c 'echo "$BIDE_ATTEMPT"' # inner layers must know that it is a retry
     [ "$output" = 5 ]
 }
 
-@test "variables that make no sense are ignored, and that is said" {
+@test "invalid variables are ignored and reported" {
     for value in '' 0 x -1 99999999999999999999; do
         run env BIDE_ATTEMPT=$value bide run -- true
         [ "$status" -eq 0 ]
@@ -414,9 +414,9 @@ waits() {
     done
 }
 
-# ---- what is said ----
+# ---- messages and events ----
 
-@test "--quiet says nothing but bide's own failures" {
+@test "--quiet prints only failures of bide itself" {
     run quick -q --attempts 2 -- false
     [ "$status" -eq 1 ]
     [ -z "$output" ]
@@ -427,7 +427,7 @@ waits() {
     [[ $output == *'not found' ]]
 }
 
-@test "--json tells each event as one object a line, and no text" {
+@test "--json writes each event as one object per line, and no text" {
     apart quick --json --attempts 2 --target 'a"b' -- sh -c 'exit 3'
     [ "$status" -eq 3 ]
     [ "$(sed 's/^{"event":"\([a-z_]*\)".*}$/\1/' <<< "$stderr" | tr '\n' ' ')" = "attempt outcome wait attempt outcome give_up " ]
@@ -443,7 +443,7 @@ waits() {
     [[ ${lines[0]} == *$'"target":"caf\xc3\xa9 \\ufffd\\ufffd\\ufffd\\ufffd \\u0001"'* ]]
 }
 
-@test "--log appends the events to a file, and the talk stays where it was" {
+@test "--log appends the events to a file, and the text stays on stderr" {
     failing 1
     apart quick --log events -- ./failing
     [ "$status" -eq 0 ]
@@ -463,13 +463,13 @@ waits() {
     run ! grep -v '^{"event":' events
 }
 
-@test "a log that cannot be written to is told, and does not stop the command" {
+@test "a log that cannot be written is reported and does not stop the command" {
     run quick --log /dev/full -- echo fine
     [ "$status" -eq 0 ]
     [[ $output == *fine*'--log /dev/full: events are missing'* ]]
 }
 
-@test "a line of bide's begins a line, also where the command's stderr did not end one" {
+@test "a message of bide starts a new line after an incomplete line of the command" {
     apart quick --attempts 2 -- sh -c 'printf half >&2; exit 3'
     [ "${#stderr_lines[@]}" -eq 4 ]
     [ "${stderr_lines[0]}" = half ]
@@ -488,7 +488,7 @@ waits() {
     [ "$(cat said)" = halfhalf ]
 }
 
-@test "stderr is passed on byte by byte" {
+@test "stderr is forwarded byte by byte" {
     quick -- sh -c 'head -c 300000 /dev/urandom | tee sent >&2' 2> got
     cmp sent got
 }
@@ -498,7 +498,7 @@ waits() {
     [ "$output" = data ]
 }
 
-@test "a process left in the background holds nothing up" {
+@test "a background process does not delay bide" {
     timeout 20 bide run -- sh -c 'sleep 60 > /dev/null & echo $! > pid; echo said >&2' < /dev/null 2> said 3>&-
     kill "$(cat pid)" # it lives
     [ "$(cat said)" = said ]
