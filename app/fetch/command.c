@@ -458,7 +458,7 @@ static const struct cli_option output_options[] = {
      .value = "N",
      .help = "maximum number of URLs at the same time; default 4",
      .read = read_parallel},
-    {.name = "summary", .help = "a table at the end: status, attempts, time, size, why", .read = read_summary},
+    {.name = "summary", .help = "print a table at the end: status, attempts, time, size, reason", .read = read_summary},
     {.name = "json",
      .help = "write events to stderr instead of text, one JSON object per line",
      .read = read_json,
