@@ -17,7 +17,7 @@ enum budget_level { BUDGET_LEVEL_UNCHANGED, BUDGET_LEVEL_FULL, BUDGET_LEVEL_EXAC
 struct budget_change {
     struct bide_target_config config; /* new configuration */
     bool has_config;                  /* a key of it was given */
-    bool leased;                      /* a fleet leases its tokens */
+    bool leased;                      /* its tokens are leased from a fleet */
     enum budget_level level;
     int64_t level_milli; /* of BUDGET_LEVEL_EXACT */
     bool has_hold;

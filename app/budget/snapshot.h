@@ -24,7 +24,7 @@ struct budget_snapshot {
     struct bide_breaker_view breaker;
     int64_t open_for_ns;                  /* OPEN: until probes are admitted; else 0 */
     int64_t hold_off_for_ns;              /* 0: no hold-off */
-    bool leased;                          /* a fleet leases its tokens */
+    bool leased;                          /* its tokens are leased from a fleet */
     int64_t funded_for_ns;                /* leased: until the lease expires; else 0 */
     int64_t disconnected_for_ns;          /* leased, but expired: since when; else 0 */
     int64_t latency_ns[BUDGET_QUANTILES]; /* 0: not measured, or too few samples; BIDE_NEVER: 3.7 s or longer */

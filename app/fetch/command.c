@@ -719,7 +719,7 @@ static bool batch_prepare(struct settings *s, char **operands)
     return true;
 }
 
-/* Creates the target if it is not shared on this host, and lets the fleet lease tokens for it. */
+/* Creates the target if it is not shared on this host, and leases its tokens from the fleet. */
 static bool fleet_open(struct settings *s)
 {
     struct cli_fleet_context fleeting = {&cli_fetch, &s->fleet, &s->policy};

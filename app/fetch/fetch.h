@@ -53,8 +53,8 @@ struct fetch_request {
 
     const struct bide_policy *policy; /* already validated */
     const struct bide_target_config *gates;
-    const char *target;         /* one target for all URLs; NULL: one per origin */
-    struct bide_target *shared; /* the target, if shared or leased by a fleet; NULL: this process creates it */
+    const char *target;                    /* one target for all URLs; NULL: one per origin */
+    struct bide_target *shared;            /* the target, if shared or with a fleet; NULL: this process creates it */
     const struct bide_rules *status_rules; /* or NULL */
     enum bide_curl_safety safety;
     bool keyed; /* send an idempotency key: `idempotency_key`, or a generated one per job if that is NULL */
