@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-static char directory[] = "/tmp/test_fetch_place-XXXXXX";
+static char directory[] = "/tmp/test_fetch_output-XXXXXX";
 static char path[sizeof directory + 300];
 
 static const char *in_directory(const char *name)
