@@ -208,10 +208,11 @@ static void man_bide(void)
     put_heading("Synopsis");
     printf("*bide* _COMMAND_ [_ARGUMENT_...]++\n*bide help* [_COMMAND_|_TOPIC_]++\n*bide \\-\\-version*\n");
     put_heading("Description");
-    printf("*bide* repeats what failed, and knows when not to: waits are spread at random, budgets and breakers keep "
-           "retries from becoming a second outage, and what must not run twice is not repeated.\n\n");
-    printf("*bide* _NAME_ runs one of the commands below, or else the program *bide\\-NAME*: beside itself, in "
-           "../libexec/bide seen from there, or in PATH.\n");
+    printf("*bide* retries operations that failed, and gives up when a retry would do harm: waits have jitter, retry "
+           "budgets and circuit breakers keep retries from becoming a second outage, and a request that must not run "
+           "twice is not repeated.\n\n");
+    printf("*bide* _NAME_ runs one of the commands below, or the program *bide\\-NAME*, searched beside the "
+           "executable, in ../libexec/bide relative to it, and in PATH.\n");
     put_heading("Commands");
     for (size_t i = 0; docs_command(i) != NULL; i++) {
         printf("*bide\\-%s*(1)\n\t", docs_command(i)->name);
@@ -229,8 +230,8 @@ static void man_bide(void)
     man_topic("Exit status", "exit-codes");
     man_topic("Environment", "environment");
     put_heading("Files");
-    printf("bide.conf, $XDG\\_CONFIG\\_HOME/bide/bide.conf, /etc/bide/bide.conf\n"
-           "\tPolicies, see *bide.conf*(5). The first that exists is read, when a policy is asked for.\n");
+    printf("bide.conf, $XDG\\_CONFIG\\_HOME/bide/bide.conf, /etc/bide/bide.conf\n\tPolicies, see *bide.conf*(5). The "
+           "first that exists is read, if a policy is requested.\n");
     man_see_also("bide");
 }
 
@@ -257,21 +258,18 @@ static void man_conf(void)
     conf_pair_init(&pair, BIDE_PRESET_SERVICE);
     printf("bide.conf(5) \"bide %s\"\n", bide_version());
     put_heading("Name");
-    printf("bide.conf - policies of bide, by name\n");
+    printf("bide.conf - named policies of bide\n");
     put_heading("Description");
     put_prose(
-        "A file in INI form with a section for each target. The first of ./bide.conf, "
-        "$XDG_CONFIG_HOME/bide/bide.conf (~/.config without that variable) and /etc/bide/bide.conf is read, or "
-        "the one that `--config` names; only when a policy is asked for, by `--policy` or `--target`. A file that "
-        "begins with { is taken as a gRPC service config.\n"
-        "\n"
-        "A section begins with everything of what it `extends`, a preset or another section of the file, and of "
-        "the preset service if it extends nothing. Everything in a file is checked when it is read, also what "
-        "nobody asked for. Comments begin with # or ;.\n",
+        "An INI file with a section for each target. The first of ./bide.conf, $XDG_CONFIG_HOME/bide/bide.conf "
+        "(~/.config without that variable) and /etc/bide/bide.conf is read, or the file given by `--config`; only if "
+        "`--policy` or `--target` requests a policy. A file that begins with { is read as a gRPC service config.\n\nA "
+        "section inherits all keys of the preset or section that it `extends`; the default is the preset service. The "
+        "whole file is checked when it is read, including sections that are not used. Comments begin with # or ;.\n",
         "");
     put_heading("Example");
-    put_prose("  [payments]\n  extends = payment\n  attempts = 3\n  deadline = 2s\n  budget.capacity = 20\n\n"
-              "  [payments-batch]\n  extends = payments\n  deadline = never    # nobody waits for it\n",
+    put_prose("  [payments]\n  extends = payment\n  attempts = 3\n  deadline = 2s\n  budget.capacity = 20\n\n  "
+              "[payments-batch]\n  extends = payments\n  deadline = never    # a background job\n",
               "");
     put_heading("Keys");
     for (size_t i = 0; conf_field(i) != NULL; i++)
@@ -279,8 +277,8 @@ static void man_conf(void)
     put_heading("Lists");
     put_prose(
         "`retry_status`, `permanent_status`, `retry_exit`, `permanent_exit`, `retry_grpc` and `permanent_grpc` are "
-        "lists of numbers and ranges, such as 408, 429, 500-504. They go before what bide itself makes of a "
-        "status, exit code or gRPC code. A retry_ list makes everything in neither list permanent.\n",
+        "lists of numbers and ranges, such as 408, 429, 500-504. They take precedence over the built-in classification "
+        "of a status, exit code or gRPC code. With a retry_ list, a number in neither list is permanent.\n",
         "");
     man_topic("Values", "units");
     man_see_also("bide.conf");

@@ -79,15 +79,15 @@ static int check_option(const struct cli_command *command, const struct cli_opti
     const struct cli_group *group;
     int wrong = 0;
     if (cli_option_find(command, option->name, strlen(option->name), &group) != option)
-        wrong |= report_mistake(command, option->name, "is there twice");
+        wrong |= report_mistake(command, option->name, "is defined twice");
     if (option->letter != 0 && group != &cli_builtin_group && docs_option_letter(command, option) == 0)
-        wrong |= report_mistake(command, option->name, "its letter is another's");
+        wrong |= report_mistake(command, option->name, "its letter belongs to another option");
     if (option->help == NULL || option->help[0] == '\0' || option->help[strlen(option->help) - 1] == '.')
-        wrong |= report_mistake(command, option->name, "what it does is a phrase without a full stop");
+        wrong |= report_mistake(command, option->name, "its help text must be a phrase without a full stop");
     if (option->read == NULL && group != &cli_builtin_group)
-        wrong |= report_mistake(command, option->name, "nobody reads it");
+        wrong |= report_mistake(command, option->name, "has no read function");
     if (option->value == NULL && (option->choices != NULL || option->completion != CLI_COMPLETE_NOTHING))
-        wrong |= report_mistake(command, option->name, "completes a value that it does not take");
+        wrong |= report_mistake(command, option->name, "completes a value, but takes none");
     return wrong;
 }
 
@@ -108,7 +108,7 @@ static int check_tables(void)
         for (size_t i = 0; i < COUNT(summaries); i += 2)
             if (strcmp(summaries[i], command->name) == 0 &&
                 (command->summary == NULL || strcmp(summaries[i + 1], command->summary) != 0))
-                wrong |= report_mistake(command, "help", "the summary is not the one of commands.h");
+                wrong |= report_mistake(command, "help", "the summary differs from that of commands.h");
         if (command->synopsis == NULL || command->about == NULL || command->run == NULL)
             wrong |= report_mistake(command, "help", "the table lacks synopsis, about or run");
     }

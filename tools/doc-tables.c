@@ -144,7 +144,7 @@ static struct bide_policy policy_of(enum bide_preset preset)
 {
     struct bide_policy p;
     if (bide_policy_init(&p, preset) != BIDE_OK || bide_policy_check(&p, NULL) != BIDE_OK)
-        fail("a preset is no policy", bide_preset_label(preset));
+        fail("a preset is not a valid policy", bide_preset_label(preset));
     return p;
 }
 
@@ -152,7 +152,7 @@ static struct bide_target_config config_of(enum bide_preset preset)
 {
     struct bide_target_config c;
     if (bide_target_config_init(&c, preset) != BIDE_OK || bide_target_config_check(&c, NULL) != BIDE_OK)
-        fail("a preset is no configuration", bide_preset_label(preset));
+        fail("a preset is not a valid configuration", bide_preset_label(preset));
     return c;
 }
 
@@ -285,7 +285,7 @@ static struct text gate_cells(enum bide_preset preset)
 
 static void preset_gates(void)
 {
-    print_line("| presets | breaker | probe lease | quiet at most | retries per key |");
+    print_line("| presets | breaker | probe timeout | longest hold-off | retries per key |");
     print_line("|---|---|---|---|---|");
     print_grouped(gate_cells);
 }
@@ -309,90 +309,90 @@ struct field {
 #define T(field) #field, offsetof(struct bide_target_config, field)
 
 static const struct field policy_table[] = {
-    {P(attempts_max), COUNT, 0, "attempts of one call, the first and hedges included", NULL},
+    {P(attempts_max), COUNT, 0, "attempts of a call, including the first and hedges", NULL},
     {P(backoff), CHOICE, 99, "how the envelope grows", backoffs},
     {P(jitter), CHOICE, 99, "how the wait is drawn from the envelope", jitters},
-    {P(base_ns), TIME, 0, "the first envelope", NULL},
-    {P(cap_ns), TIME, 0, "the largest envelope", NULL},
-    {P(floor_ns), TIME, -1, "the shortest wait", NULL},
+    {P(base_ns), TIME, 0, "first envelope", NULL},
+    {P(cap_ns), TIME, 0, "largest envelope", NULL},
+    {P(floor_ns), TIME, -1, "shortest wait", NULL},
     {P(throttled_base_ns), TIME, -1, "base after a throttled outcome", NULL},
     {P(jitter_add_ns), TIME, -1, "additive jitter: width", NULL},
     {P(multiplier_milli), COUNT, 1000, "exponential: growth per step, in thousandths", NULL},
     {P(jitter_lo_permille), COUNT, 10001, "proportional jitter: lower end, in ‰ of the envelope", NULL},
     {P(jitter_hi_permille), COUNT, 0, "proportional jitter: upper end, in ‰ of the envelope", NULL},
-    {P(hedges_max), COUNT, 4, "hedges beside one attempt", NULL},
-    {P(hedge_delay_ns), TIME, -1, "a hedge starts so long after the attempt before it", NULL},
+    {P(hedges_max), COUNT, 4, "hedges beside an attempt", NULL},
+    {P(hedge_delay_ns), TIME, -1, "a hedge starts this long after the previous attempt", NULL},
     {P(hedge_quantile_permille), COUNT, 1000, "or after this quantile of latency", NULL},
-    {P(layer), CHOICE, 99, "may this layer retry below another that does", layers},
-    {P(attempt_timeout_ns), TIME, 0, "for one attempt", NULL},
-    {P(connect_timeout_ns), TIME, 0, "for its connection", NULL},
-    {P(deadline_ns), TIME, 0, "for the whole call, from its begin", NULL},
-    {P(hint_rule), CHOICE, 99, "what a hint does to the wait", hint_rules},
-    {P(hint_long), CHOICE, 99, "what a hint beyond hint_max_ns does", hint_longs},
-    {P(hint_step), CHOICE, 99, "what a hinted wait does to the sequence", hint_steps},
-    {P(hint_jitter_permille), COUNT, 10001, "floor rule: longer by up to this share", NULL},
-    {P(hint_max_ns), TIME, 0, "the longest hint that is obeyed", NULL},
-    {P(hint_over_ns), TIME, -1, "clamp rule: at most this above the own backoff", NULL},
-    {P(observe), BITS, 0x10, "gates of the policy that only observe", NULL},
+    {P(layer), CHOICE, 99, "may this layer retry if its caller retries as well", layers},
+    {P(attempt_timeout_ns), TIME, 0, "time limit of an attempt", NULL},
+    {P(connect_timeout_ns), TIME, 0, "time limit of its connection", NULL},
+    {P(deadline_ns), TIME, 0, "time limit of the call", NULL},
+    {P(hint_rule), CHOICE, 99, "effect of a hint on the wait", hint_rules},
+    {P(hint_long), CHOICE, 99, "effect of a hint above hint_max_ns", hint_longs},
+    {P(hint_step), CHOICE, 99, "effect of a hinted wait on the backoff sequence", hint_steps},
+    {P(hint_jitter_permille), COUNT, 10001, "floor rule: up to this share longer", NULL},
+    {P(hint_max_ns), TIME, 0, "longest hint that is followed", NULL},
+    {P(hint_over_ns), TIME, -1, "clamp rule: at most this much longer than the backoff", NULL},
+    {P(observe), BITS, 0x10, "gates of the policy in observe mode", NULL},
     {P(require_key), FLAG, UNCHECKED, "a mutating request needs a key", NULL},
-    {P(conflict_at_once), FLAG, UNCHECKED, "the first conflict is tried again without a wait", NULL},
-    {P(throttled_needs_hint), FLAG, UNCHECKED, "throttled without a hint: give up", NULL},
+    {P(conflict_at_once), FLAG, UNCHECKED, "retry the first conflict without a wait", NULL},
+    {P(throttled_needs_hint), FLAG, UNCHECKED, "give up after a throttled outcome without a hint", NULL},
     {P(jitter_past_cap), FLAG, UNCHECKED, "proportional jitter may exceed the cap", NULL},
-    {P(long_poll), FLAG, UNCHECKED, "budget empty: wait the backoff, then give up", NULL},
+    {P(long_poll), FLAG, UNCHECKED, "with an empty budget wait the backoff, then give up", NULL},
 };
 
 static const struct field config_table[] = {
-    {T(observe), BITS, 1, "gates of the target that only observe", NULL},
-    {T(trust), BITS, 4, "what the server is trusted to mean", NULL},
-    {T(in_flight_max), COUNT, UNCHECKED, "attempts in flight at once; 0: no limit", NULL},
+    {T(observe), BITS, 1, "gates of the target in observe mode", NULL},
+    {T(trust), BITS, 4, "responses after which an unsafe request certainly did not run", NULL},
+    {T(in_flight_max), COUNT, UNCHECKED, "in-flight limit of attempts (bulkhead); 0: no limit", NULL},
     {T(key_retries), COUNT, 256, "retries per retry key and interval", NULL},
-    {T(key_interval_ns), TIME, 0, "that interval", NULL},
+    {T(key_interval_ns), TIME, 0, "interval of key_retries", NULL},
     {T(throttle_k_milli), COUNT, 1000, "adaptive throttling: K, in thousandths", NULL},
-    {T(throttle_max_permille), COUNT, 0, "never refuse a larger share", NULL},
-    {T(throttle_min_volume), COUNT, UNCHECKED, "never refuse below so many attempts", NULL},
-    {T(throttle_window_ns), TIME, 1, "over which attempts and accepts are counted", NULL},
-    {T(hold_off_max_ns), TIME, -1, "the longest quiet, from its asking", NULL},
-    {T(hold_off_first), FLAG, UNCHECKED, "a quiet holds back first attempts too", NULL},
-    {T(latency), FLAG, UNCHECKED, "gather latencies, for hedging by quantile", NULL},
+    {T(throttle_max_permille), COUNT, 0, "largest share that is refused", NULL},
+    {T(throttle_min_volume), COUNT, UNCHECKED, "attempts before any is refused", NULL},
+    {T(throttle_window_ns), TIME, 1, "window of the counts of attempts and accepts", NULL},
+    {T(hold_off_max_ns), TIME, -1, "longest hold-off, from its request", NULL},
+    {T(hold_off_first), FLAG, UNCHECKED, "the hold-off applies to first attempts, too", NULL},
+    {T(latency), FLAG, UNCHECKED, "record latencies, for hedging by quantile", NULL},
 };
 
 static const struct field budget_table[] = {
     {T(budget.kind), CHOICE, 99, "tokens, window, concurrency or none", budgets},
-    {T(budget.on_empty), CHOICE, 99, "refuse, or open the breaker too", on_empties},
-    {T(budget.capacity_milli), MILLI, INT64_C(1) << 28, "tokens: the most it holds; 0: no retry ever", NULL},
-    {T(budget.initial_milli), MILLI, 20000, "tokens: at the start", NULL},
-    {T(budget.cost_milli), MILLI, INT64_C(1) << 28, "of a retry after a transient failure or conflict, and of a hedge",
-     NULL},
-    {T(budget.cost_throttled_milli), MILLI, INT64_C(1) << 28, "of a retry after a throttled outcome", NULL},
-    {T(budget.cost_timeout_milli), MILLI, INT64_C(1) << 28, "of a retry after one that timed out", NULL},
-    {T(budget.cost_failure_milli), MILLI, INT64_C(1) << 28, "of each failure that could be retried", NULL},
+    {T(budget.on_empty), CHOICE, 99, "refuse, or also open the breaker", on_empties},
+    {T(budget.capacity_milli), MILLI, INT64_C(1) << 28, "tokens: capacity; 0: no retry ever", NULL},
+    {T(budget.initial_milli), MILLI, 20000, "tokens: initial number", NULL},
+    {T(budget.cost_milli), MILLI, INT64_C(1) << 28,
+     "cost of a hedge, and of a retry after a transient failure or conflict", NULL},
+    {T(budget.cost_throttled_milli), MILLI, INT64_C(1) << 28, "cost of a retry after a throttled outcome", NULL},
+    {T(budget.cost_timeout_milli), MILLI, INT64_C(1) << 28, "cost of a retry after a timeout", NULL},
+    {T(budget.cost_failure_milli), MILLI, INT64_C(1) << 28, "cost of each retryable failure", NULL},
     {T(budget.threshold_milli), MILLI, INT64_C(1) << 28, "a retry needs more than this; 0: off", NULL},
-    {T(budget.earn_success_milli), MILLI, INT64_C(1) << 28, "earned by a call that succeeds", NULL},
+    {T(budget.earn_success_milli), MILLI, INT64_C(1) << 28, "earned by a successful call", NULL},
     {T(budget.earn_first_milli), MILLI, INT64_C(1) << 28, "earned by each first attempt", NULL},
-    {T(budget.refill_per_minute_milli), MILLI, 100000001, "earned by time", NULL},
-    {T(budget.refund_permille), COUNT, 1001, "given back when a retried call succeeds", NULL},
+    {T(budget.refill_per_minute_milli), MILLI, 100000001, "refill over time", NULL},
+    {T(budget.refund_permille), COUNT, 1001, "refunded when a retried call succeeds", NULL},
     {T(budget.ratio_ppm), COUNT, 1000001, "window, concurrency: retries per request", NULL},
-    {T(budget.reserve), COUNT, UNCHECKED, "window: retries on top. concurrency: the least limit", NULL},
-    {T(budget.min_volume), COUNT, UNCHECKED, "window: with fewer requests every retry may go", NULL},
-    {T(budget.window_ns), TIME, 9, "window: its length", NULL},
-    {T(budget.cooldown_ns), TIME, -1, "window: no retry for so long after a refusal", NULL},
+    {T(budget.reserve), COUNT, UNCHECKED, "window: additional retries. concurrency: minimum limit", NULL},
+    {T(budget.min_volume), COUNT, UNCHECKED, "window: below this number of requests every retry is allowed", NULL},
+    {T(budget.window_ns), TIME, 9, "window: length", NULL},
+    {T(budget.cooldown_ns), TIME, -1, "window: no retry for this long after a refusal", NULL},
 };
 
 static const struct field breaker_table[] = {
-    {T(breaker.kind), CHOICE, 99, "what counts as evidence", breakers},
-    {T(breaker.consecutive), COUNT, 0, "consecutive: failures in a row that open it", NULL},
+    {T(breaker.kind), CHOICE, 99, "condition that opens the breaker", breakers},
+    {T(breaker.consecutive), COUNT, 0, "consecutive: number of failures that opens it", NULL},
     {T(breaker.ratio_permille), COUNT, 0, "windows: share of failures that opens it", NULL},
-    {T(breaker.min_volume), COUNT, 0, "windows: votes needed before that", NULL},
-    {T(breaker.count_window), COUNT, 257, "count window: votes remembered", NULL},
-    {T(breaker.window_ns), TIME, 9, "time window: its length", NULL},
-    {T(breaker.slow_ns), TIME, 0, "a success this slow is a failure", NULL},
-    {T(breaker.open_ns), TIME, 0, "open time, the first in a row", NULL},
-    {T(breaker.open_growth_milli), COUNT, 999, "growth of the next in a row, in thousandths", NULL},
-    {T(breaker.open_max_ns), TIME, 0, "growth ends here, before jitter", NULL},
-    {T(breaker.open_jitter_permille), COUNT, 901, "spread, plus or minus", NULL},
-    {T(breaker.probes), COUNT, 9, "let through when half open", NULL},
-    {T(breaker.probe_timeout_ns), TIME, 0, "a probe reports by then or loses its place", NULL},
-    {T(breaker.ramp_ns), TIME, -1, "after closing, until all traffic passes", NULL},
+    {T(breaker.min_volume), COUNT, 0, "windows: votes before the ratio applies", NULL},
+    {T(breaker.count_window), COUNT, 257, "count window: number of votes", NULL},
+    {T(breaker.window_ns), TIME, 9, "time window: length", NULL},
+    {T(breaker.slow_ns), TIME, 0, "a success that takes this long counts as a failure", NULL},
+    {T(breaker.open_ns), TIME, 0, "open time of the first opening", NULL},
+    {T(breaker.open_growth_milli), COUNT, 999, "growth from one opening to the next, in thousandths", NULL},
+    {T(breaker.open_max_ns), TIME, 0, "longest open time, before jitter", NULL},
+    {T(breaker.open_jitter_permille), COUNT, 901, "jitter, plus or minus", NULL},
+    {T(breaker.probes), COUNT, 9, "probes while half open", NULL},
+    {T(breaker.probe_timeout_ns), TIME, 0, "a probe without an outcome by then frees its slot", NULL},
+    {T(breaker.ramp_ns), TIME, -1, "ramp-up after closing, until all traffic passes", NULL},
 };
 
 static int64_t value_of(const void *base, const struct field *f)
@@ -463,7 +463,7 @@ static struct text format_accepted(const struct field *f, bool policy)
         return text("%s", f->type == FLAG ? "yes or no" : "any");
     set_value(&c.subject, f, f->bad);
     if (run_check(&c, &problem) == BIDE_OK || strcmp(problem.field, f->name) != 0)
-        fail("a bad value is not refused", f->name);
+        fail("an invalid value is not rejected", f->name);
     struct text w = text("%s", problem.want);
     char *limit = strstr(w.text, ", at most about 31 years"), *more = strchr(w.text, ';');
     if (limit != NULL)
@@ -695,7 +695,7 @@ static void contradiction(const struct contradiction *b, bool policy)
         text_append(&changed, "` ", format_value(f, b->set[i].value).text);
     }
     if (run_check(&c, &problem) == BIDE_OK)
-        fail("a contradiction is not refused", changed.text);
+        fail("a contradiction is not rejected", changed.text);
     bide_problem_format(message.text, sizeof message.text, &problem);
     print_line("- `%s:", changed.text);
     print_line("  *%s*", message.text);
@@ -753,7 +753,7 @@ static void make_target(struct world *w)
 {
     if (bide_policy_check(&w->policy, NULL) != BIDE_OK ||
         bide_target_init(&w->target, &w->config, w->now_ns, NULL) != BIDE_OK)
-        fail("bad scenario", "policy or target");
+        fail("invalid scenario", "policy or target");
 }
 
 static struct bide_verdict begin(struct world *w, struct bide_call *call)
@@ -932,7 +932,7 @@ static enum bide_gate gate_of(enum bide_reason reason)
         enum bide_gate gate = gate_that_refused(&w.target);
         bool one = gate != 0 && ((unsigned)gate & ((unsigned)gate - 1)) == 0;
         if (v.action != BIDE_GIVE_UP || v.reason != reason || !one)
-            fail("a scenario ends otherwise", bide_reason_label(reason));
+            fail("a scenario has another outcome", bide_reason_label(reason));
         return gate;
     }
     return (enum bide_gate)0;
@@ -940,7 +940,7 @@ static enum bide_gate gate_of(enum bide_reason reason)
 
 static void print_reasons(void)
 {
-    print_line("| why | sentence | gate |");
+    print_line("| reason | sentence | gate |");
     print_line("|---|---|---|");
     for (unsigned i = 0; i < BIDE_REASON_COUNT; i++) {
         enum bide_gate gate = gate_of((enum bide_reason)i);
@@ -951,7 +951,7 @@ static void print_reasons(void)
 
 static void print_shared_reasons(void)
 {
-    print_line("| why | what is wrong |");
+    print_line("| reason | meaning |");
     print_line("|---|---|");
     for (unsigned i = BIDE_SHARED_REASON_NOTHING + 1; i < BIDE_SHARED_REASON_COUNT; i++)
         print_line("| `%s` | %s |", bide_shared_reason_label((enum bide_shared_reason)i),
@@ -995,7 +995,7 @@ typedef struct bide_outcome classifier(int number, const struct bide_rules *rule
 /* Adjacent numbers with the same classification are one row. */
 static void print_ranges(const char *title, classifier *classify, int first, int last)
 {
-    print_line("| %s | kind | reach | flags |", title);
+    print_line("| %s | kind | evidence | flags |", title);
     print_line("|---|---|---|---|");
     for (int from = first, to; from <= last; from = to + 1) {
         struct text mine = outcome_cells(classify(from, NULL));
@@ -1038,7 +1038,7 @@ static bool same_meaning(classifier *classify, struct named *first, const struct
 static void print_names(const char *title, classifier *classify, struct named *table, size_t count)
 {
     struct text list;
-    print_line("| %s | kind | reach | flags |", title);
+    print_line("| %s | kind | evidence | flags |", title);
     print_line("|---|---|---|---|");
     for (struct named *n = table; n < table + count; n++)
         while (same_meaning(classify, n, table + count, &list))
@@ -1109,7 +1109,7 @@ static void print_dns(void)
                                      NAMED(EAI_INTR),    NAMED(EAI_CANCELED), NAMED(EAI_NONAME),  NAMED(EAI_FAIL),
                                      NAMED(EAI_FAMILY),  NAMED(EAI_SOCKTYPE), NAMED(EAI_SERVICE), NAMED(EAI_BADFLAGS),
                                      NAMED(EAI_OVERFLOW)};
-    print_names("`getaddrinfo` says", bide_classify_dns, numbers, LENGTH(numbers));
+    print_names("`getaddrinfo` result", bide_classify_dns, numbers, LENGTH(numbers));
 }
 
 /* ---- requests and sizes ---- */
@@ -1169,8 +1169,8 @@ static const struct {
     {"scenario-outage", scenario_outage},
     {"scenario-words", scenario_words},
     {"backoff-windows", backoff_windows},
-    {"whys", print_reasons},
-    {"host-whys", print_shared_reasons},
+    {"reasons", print_reasons},
+    {"shared-reasons", print_shared_reasons},
     {"gates", print_gates},
     {"http", print_http},
     {"grpc", print_grpc},

@@ -299,7 +299,7 @@ static bool change_prove_not_sent(struct explain_case *s, char *text)
 {
     bool sent = s->outcome.evidence == BIDE_EVIDENCE_UNKNOWN;
     s->outcome.evidence = BIDE_EVIDENCE_NOT_SENT;
-    snprintf(text, 64, "proof that no byte was sent (--reach not_sent)");
+    snprintf(text, 64, "proof that no byte was sent (--evidence not_sent)");
     return sent;
 }
 
