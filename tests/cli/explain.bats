@@ -175,7 +175,7 @@ fits() {
     run -0 bide explain exit 75
     [[ $output == *"exit 75 (idempotent), attempt 1 of 4"*"policy command"*"retried after"* ]]
     run -0 bide explain exit:64
-    [[ $output == *"given up: the failure will not go away"* ]]
+    [[ $output == *"given up: the failure is permanent"* ]]
     run -0 bide explain interactive exit 75
     [[ $output == *"policy interactive"* ]]
 }
