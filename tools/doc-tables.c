@@ -756,7 +756,7 @@ static void make_target(struct world *w)
         fail("invalid scenario", "policy or target");
 }
 
-static struct bide_verdict begin(struct world *w, struct bide_call *call)
+static struct bide_verdict call_begin(struct world *w, struct bide_call *call)
 {
     w->request.seed++;
     return bide_call_begin(call, &w->policy, &w->target, &w->request, w->now_ns);
@@ -767,7 +767,7 @@ static struct bide_verdict begin_and_fail(struct world *w, struct bide_call *cal
 {
     struct bide_outcome outcome = bide_classify_http(status, NULL);
     outcome.hint = hint;
-    struct bide_verdict v = begin(w, call);
+    struct bide_verdict v = call_begin(w, call);
     return v.action == BIDE_START ? bide_call_outcome(call, v.attempt, &outcome, w->now_ns) : v;
 }
 
@@ -778,7 +778,7 @@ static struct bide_verdict refuse_without_key(struct world *w)
     w->policy.require_key = true;
     w->request.safety = BIDE_UNSAFE;
     make_target(w);
-    return begin(w, &w->call);
+    return call_begin(w, &w->call);
 }
 
 static struct bide_verdict refuse_unsafe_request(struct world *w)
@@ -836,15 +836,15 @@ static struct bide_verdict refuse_in_flight_full(struct world *w)
 {
     w->config.in_flight_max = 1;
     make_target(w);
-    begin(w, &w->other);
-    return begin(w, &w->call);
+    call_begin(w, &w->other);
+    return call_begin(w, &w->call);
 }
 
 static struct bide_verdict refuse_breaker_open(struct world *w)
 {
     make_target(w);
     bide_breaker_hold(&w->target, BIDE_HOLD_OPEN);
-    return begin(w, &w->call);
+    return call_begin(w, &w->call);
 }
 
 /* Opens the breaker by a failure and lets the open time pass: the next call is the probe. */
@@ -857,13 +857,13 @@ static struct bide_verdict begin_probe(struct world *w)
     make_target(w);
     begin_and_fail(w, &w->call, 503, no_hint);
     w->now_ns += 2 * w->config.breaker.open_ns;
-    return begin(w, &w->other);
+    return call_begin(w, &w->other);
 }
 
 static struct bide_verdict refuse_breaker_probing(struct world *w)
 {
     begin_probe(w);
-    return begin(w, &w->call);
+    return call_begin(w, &w->call);
 }
 
 static struct bide_verdict refuse_breaker_ramping(struct world *w)

@@ -264,7 +264,7 @@ static int check_binds_first(const struct check_input *v)
     return EXPLAIN_NOTE;
 }
 
-static int slo(const struct check_input *v)
+static int check_slo(const struct check_input *v)
 {
     struct time_text retries_take, third, all;
     if (v->subject->slo_ns == 0)
@@ -573,7 +573,7 @@ static const struct check {
     {"no-attempt-timeout", check_no_attempt_timeout},
     {"deadline-below-timeout", check_deadline_below_timeout},
     {"deadline-below-backoff", check_deadline_below_backoff},
-    {"slo", slo},
+    {"slo", check_slo},
     {"hints-ignored", check_hints_ignored},
     {"hints-without-jitter", check_hints_without_jitter},
     {"hint-beyond-deadline", check_hint_beyond_deadline},
