@@ -79,8 +79,7 @@ static json_t *grpc_retry_policy(const struct conf_policy *policy)
 {
     const struct bide_policy *p = &policy->pair.policy;
     json_t *codes = grpc_retried_codes(policy);
-    if (json_array_size(codes) == 0 ||
-        p->attempts_max == 1) { /* gRPC requires codes; without codes or attempts nothing is retried */
+    if (json_array_size(codes) == 0 || p->attempts_max == 1) { /* nothing is retried, and gRPC requires codes */
         json_decref(codes);
         return NULL;
     }

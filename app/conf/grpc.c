@@ -211,8 +211,7 @@ static void retry_policy_read(const struct node *node, struct conf_policy *polic
     node_read_duration(node, "maxBackoff", 1, &p->cap_ns);
     multiplier_read(node, p);
     node_read_codes(node, "retryableStatusCodes", true, &policy->grpc);
-    if (json_object_get(node->object, "perAttemptRecvTimeout") !=
-        NULL) /* experimental, in some implementations of gRPC */
+    if (json_object_get(node->object, "perAttemptRecvTimeout") != NULL) /* experimental in some gRPC clients */
         node_read_duration(node, "perAttemptRecvTimeout", 1, &p->attempt_timeout_ns);
     if (p->base_ns > p->cap_ns) /* min(initial * multiplier^n, max) is then max from the start */
         p->base_ns = p->cap_ns;

@@ -427,8 +427,7 @@ void conf_ini_read(struct conf *conf, struct bide_text text, struct conf_diagnos
 {
     struct file file = {.conf = conf, .diagnostics = diagnostics, .rest = text};
     int status = ini_parse_stream(on_read_line, &file, on_key_value, &file);
-    if (status != 0 &&
-        diagnostics->count == 0) /* an error of inih itself: out of memory, or a line that it parses differently */
+    if (status != 0 && diagnostics->count == 0) /* inih is out of memory, or parses a line differently */
         conf_diagnostics_add(diagnostics, status > 0 ? (unsigned)status : 0, "cannot be parsed");
     for (size_t i = 0; i < file.sections && !file.failed; i++)
         section_resolve(&file, i);

@@ -182,8 +182,7 @@ static void gate_run_alone(struct explain_gate *gate, const struct gate_question
     q->restore(&alone, s);
     explain_dry_run(&prediction, &alone);
     bool ends = prediction.verdict.action == BIDE_GIVE_UP || prediction.verdict.action == BIDE_DONE ||
-                prediction.verdict.reason ==
-                    BIDE_REASON_BUDGET_EMPTY; /* with long_poll the engine waits once before it gives up */
+                prediction.verdict.reason == BIDE_REASON_BUDGET_EMPTY; /* long_poll waits once before giving up */
     bool refuses = ends && q->reasons >> prediction.verdict.reason & 1;
     *gate = (struct explain_gate){.name = q->name, .question = q->question};
     if (refuses) {
