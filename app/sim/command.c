@@ -343,11 +343,11 @@ static int report_unknown_scenario(const char *name, size_t from)
     struct stat found;
     for (size_t i = 0; i < COMPLETIONS_MAX && (word = completion_word(from + i)) != NULL; i++)
         all[i] = word;
-    const char *near = conf_suggest(name, strlen(name), all);
+    const char *suggestion = conf_suggest(name, strlen(name), all);
     if (stat(name, &found) == 0 && S_ISREG(found.st_mode))
         return cli_fail(&cli_sim, "%s: no such scenario; the file of that name is ./%s", name, name);
-    if (near != NULL)
-        return cli_fail(&cli_sim, "%s: no such scenario; did you mean %s?", name, near);
+    if (suggestion != NULL)
+        return cli_fail(&cli_sim, "%s: no such scenario; did you mean %s?", name, suggestion);
     return cli_fail(&cli_sim, "%s: must be a scenario of bide sim list, or a file name with a . or a / in it", name);
 }
 
@@ -477,9 +477,10 @@ static bool expectations_check_rows(const struct settings *s, const struct sim_s
             continue;
         for (size_t r = 0; r < sim_scenario_rows(scenario) && r < SIM_ROWS_MAX; r++)
             names[r] = sim_scenario_row(scenario, r)->name;
-        const char *near = conf_suggest(row, strlen(row), names);
-        cli_fail(&cli_sim, "--expect: there is no row %s; %s %s%s", row, near != NULL ? "did you mean" : "the first is",
-                 near != NULL ? near : sim_scenario_row(scenario, 0)->label, near != NULL ? "?" : "");
+        const char *suggestion = conf_suggest(row, strlen(row), names);
+        cli_fail(&cli_sim, "--expect: there is no row %s; %s %s%s", row,
+                 suggestion != NULL ? "did you mean" : "the first is",
+                 suggestion != NULL ? suggestion : sim_scenario_row(scenario, 0)->label, suggestion != NULL ? "?" : "");
         return false;
     }
     return true;

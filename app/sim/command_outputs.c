@@ -72,8 +72,8 @@ bool cli_sim_outputs_check_input(const struct cli_sim_outputs *outputs, const ch
 static bool output_is_unique(const struct cli_sim_outputs *outputs, size_t i)
 {
     for (size_t k = 0; k < i; k++)
-        if (outputs->draft[i].path != NULL && outputs->draft[k].path != NULL &&
-            strcmp(outputs->draft[i].path, outputs->draft[k].path) == 0)
+        if (outputs->atomic_file[i].path != NULL && outputs->atomic_file[k].path != NULL &&
+            strcmp(outputs->atomic_file[i].path, outputs->atomic_file[k].path) == 0)
             return report_same_file(outputs, i, k);
     return true;
 }
@@ -83,7 +83,7 @@ bool cli_sim_outputs_open(struct cli_sim_outputs *outputs)
     for (size_t i = 0; i < CLI_SIM_FILES; i++) {
         if (outputs->file[i] == NULL || is_stdout(outputs->file[i]))
             continue;
-        const char *problem = cli_atomic_file_open(&outputs->draft[i], outputs->file[i]);
+        const char *problem = cli_atomic_file_open(&outputs->atomic_file[i], outputs->file[i]);
         if (problem != NULL) {
             cli_fail(&cli_sim, "%s %s: %s", kinds[i].option, outputs->file[i], problem);
             return false;
@@ -100,10 +100,10 @@ static bool output_write(struct cli_sim_outputs *outputs, size_t i, const struct
 {
     bool to_stdout = is_stdout(outputs->file[i]);
     const char *problem = NULL;
-    if (!kinds[i].write(to_stdout ? stdout : outputs->draft[i].file, batch))
+    if (!kinds[i].write(to_stdout ? stdout : outputs->atomic_file[i].file, batch))
         problem = "no memory";
     else if (!to_stdout)
-        problem = cli_atomic_file_commit(&outputs->draft[i]);
+        problem = cli_atomic_file_commit(&outputs->atomic_file[i]);
     if (problem != NULL)
         cli_fail(&cli_sim, "%s %s: %s; it was not written", kinds[i].option, outputs->file[i], problem);
     return problem == NULL;
@@ -134,5 +134,5 @@ bool cli_sim_outputs_write(struct cli_sim_outputs *outputs, const struct sim_bat
 void cli_sim_outputs_close(struct cli_sim_outputs *outputs)
 {
     for (size_t i = 0; i < CLI_SIM_FILES; i++)
-        cli_atomic_file_discard(&outputs->draft[i]);
+        cli_atomic_file_discard(&outputs->atomic_file[i]);
 }

@@ -23,7 +23,7 @@ struct cli_sim_outputs {
     bool json, csv;
     const char *file[CLI_SIM_FILES]; /* NULL: not requested; "-": stdout */
     enum cli_sim_stdout stdout_content;
-    struct cli_atomic_file draft[CLI_SIM_FILES];
+    struct cli_atomic_file atomic_file[CLI_SIM_FILES];
 };
 
 /* The functions below return false after reporting a mistake. */

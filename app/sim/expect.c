@@ -143,14 +143,15 @@ __attribute__((format(printf, 1, 2))) static const char *want_format(const char 
 
 static const char *expect_read_metric(struct sim_expect *expect, struct bide_text name)
 {
-    const char *near = sim_metric_suggest(name.at, name.length);
+    const char *suggestion = sim_metric_suggest(name.at, name.length);
     if (name.length == 0)
         return want_format("a metric, such as 'recovers', or a comparison, such as 'amplification<1.2'");
     expect->metric = sim_metric_find(name.at, name.length);
     if (expect->metric != SIZE_MAX)
         return NULL;
-    if (near != NULL)
-        return want_format("%s: there is no metric %.*s; bide sim metrics lists all", near, (int)name.length, name.at);
+    if (suggestion != NULL)
+        return want_format("%s: there is no metric %.*s; bide sim metrics lists all", suggestion, (int)name.length,
+                           name.at);
     return want_format("a metric of bide sim metrics, such as 'recovers' or 'amplification<1.2'; there is no %.*s",
                        (int)name.length, name.at);
 }

@@ -32,7 +32,7 @@
 
 enum fleet_step { FLEET_POLL = 0, FLEET_REQUEST_ARRIVES, FLEET_REPLY_ARRIVES, FLEET_TIMEOUT };
 
-struct sim_instance {
+struct sim_fleet_member {
     struct lease_member lease;
     struct lease_reply reply; /* the reply, while it travels */
     int64_t reply_ns;         /* when the reply arrives; BIDE_NEVER: not in time */
@@ -40,7 +40,7 @@ struct sim_instance {
     uint32_t requests, failures; /* requests so far; consecutive failures */
 };
 
-static void instance_schedule(struct sim_state *state, int64_t at_ns, uint32_t id, enum fleet_step step)
+static void member_schedule(struct sim_state *state, int64_t at_ns, uint32_t id, enum fleet_step step)
 {
     state->fleet.events++;
     sim_schedule(state, at_ns, id, step);
@@ -70,106 +70,105 @@ static void bucket_count_exchange(struct sim_state *state, const struct lease_re
     result->fleet_earned_milli += request->earned_milli;
 }
 
-static void bucket_exchange(struct sim_state *state, struct sim_instance *instance, uint32_t id)
+static void bucket_exchange(struct sim_state *state, struct sim_fleet_member *member, uint32_t id)
 {
-    lease_bucket_serve(&state->fleet.bucket[instance->bucket], &instance->lease.request,
-                       EPOCH_MS + state->now_ns / BIDE_MS, &instance->reply);
-    bucket_count_exchange(state, &instance->lease.request, &instance->reply);
-    if (instance->reply_ns != BIDE_NEVER)
-        instance_schedule(state, instance->reply_ns, id, FLEET_REPLY_ARRIVES);
+    lease_bucket_serve(&state->fleet.bucket[member->bucket], &member->lease.request, EPOCH_MS + state->now_ns / BIDE_MS,
+                       &member->reply);
+    bucket_count_exchange(state, &member->lease.request, &member->reply);
+    if (member->reply_ns != BIDE_NEVER)
+        member_schedule(state, member->reply_ns, id, FLEET_REPLY_ARRIVES);
 }
 
 /* ---- an instance ---- */
 
-static struct sim_random_key instance_random_key(const struct sim_state *state, const struct sim_instance *instance,
-                                                 enum sim_stream stream)
+static struct sim_random_key member_random_key(const struct sim_state *state, const struct sim_fleet_member *member,
+                                               enum sim_stream stream)
 {
-    return (struct sim_random_key){state->options->seed, stream, (uint64_t)(instance - state->fleet.instance),
-                                   instance->requests};
+    return (struct sim_random_key){state->options->seed, stream, (uint64_t)(member - state->fleet.member),
+                                   member->requests};
 }
 
-static void instance_schedule_poll(struct sim_state *state, struct sim_instance *instance, uint32_t id)
+static void member_schedule_poll(struct sim_state *state, struct sim_fleet_member *member, uint32_t id)
 {
-    int64_t at_ns = lease_member_next_check_ns(&instance->lease, state->now_ns);
-    instance_schedule(state, at_ns > state->now_ns ? at_ns : state->now_ns + BIDE_MS, id, FLEET_POLL);
+    int64_t at_ns = lease_member_next_check_ns(&member->lease, state->now_ns);
+    member_schedule(state, at_ns > state->now_ns ? at_ns : state->now_ns + BIDE_MS, id, FLEET_POLL);
 }
 
-static void instance_send_request(struct sim_state *state, struct sim_instance *instance, uint32_t id)
+static void member_send_request(struct sim_state *state, struct sim_fleet_member *member, uint32_t id)
 {
     const struct sim_fleet *fleet = &state->world->fleet;
     int64_t timeout_ns = state->now_ns + fleet->timeout_ns;
-    instance->requests++;
+    member->requests++;
     int64_t arrival_ns =
         state->now_ns +
-        sim_distribution_draw(&fleet->delay, instance_random_key(state, instance, SIM_FOR_FLEET_REQUEST_DELAY));
-    int64_t reply_ns = arrival_ns + sim_distribution_draw(
-                                        &fleet->delay, instance_random_key(state, instance, SIM_FOR_FLEET_REPLY_DELAY));
+        sim_distribution_draw(&fleet->delay, member_random_key(state, member, SIM_FOR_FLEET_REQUEST_DELAY));
+    int64_t reply_ns =
+        arrival_ns + sim_distribution_draw(&fleet->delay, member_random_key(state, member, SIM_FOR_FLEET_REPLY_DELAY));
     bool arrives = arrival_ns <= timeout_ns && !bucket_is_down(fleet, arrival_ns);
-    instance->reply_ns = arrives && reply_ns <= timeout_ns ? reply_ns : BIDE_NEVER;
-    lease_member_make_request(&instance->lease, state->now_ns);
+    member->reply_ns = arrives && reply_ns <= timeout_ns ? reply_ns : BIDE_NEVER;
+    lease_member_make_request(&member->lease, state->now_ns);
     if (arrives)
-        instance_schedule(state, arrival_ns, id, FLEET_REQUEST_ARRIVES);
-    if (instance->reply_ns == BIDE_NEVER)
-        instance_schedule(state, timeout_ns, id, FLEET_TIMEOUT);
+        member_schedule(state, arrival_ns, id, FLEET_REQUEST_ARRIVES);
+    if (member->reply_ns == BIDE_NEVER)
+        member_schedule(state, timeout_ns, id, FLEET_TIMEOUT);
 }
 
-static void instance_poll(struct sim_state *state, struct sim_instance *instance, uint32_t id)
+static void member_poll(struct sim_state *state, struct sim_fleet_member *member, uint32_t id)
 {
-    if (lease_member_try_claim(&instance->lease, state->now_ns))
-        instance_send_request(state, instance, id);
+    if (lease_member_try_claim(&member->lease, state->now_ns))
+        member_send_request(state, member, id);
     else
-        instance_schedule_poll(state, instance, id);
+        member_schedule_poll(state, member, id);
 }
 
 /* Adds up the time since the lease ended: from then on the instance was disconnected. */
-static void instance_count_disconnected(struct sim_state *state, const struct sim_instance *instance)
+static void member_count_disconnected(struct sim_state *state, const struct sim_fleet_member *member)
 {
-    int64_t until_ns = bide_lease_until(instance->lease.target);
+    int64_t until_ns = bide_lease_until(member->lease.target);
     if (until_ns < state->now_ns)
         state->result->fleet_disconnected_ns += state->now_ns - until_ns;
 }
 
-static int64_t instance_retry_ns(const struct sim_state *state, const struct sim_instance *instance)
+static int64_t member_retry_ns(const struct sim_state *state, const struct sim_fleet_member *member)
 {
     struct bide_policy policy;
     bide_policy_init(&policy, BIDE_PRESET_SERVICE);
     policy.base_ns = RETRY_BASE;
     policy.cap_ns = RETRY_CAP;
     policy.floor_ns = RETRY_FLOOR;
-    struct bide_step step = {.step = instance->failures};
-    return state->now_ns + bide_backoff_wait(&policy, step,
-                                             sim_random_bits(instance_random_key(state, instance, SIM_FOR_FLEET_RETRY)),
-                                             0);
+    struct bide_step step = {.step = member->failures};
+    return state->now_ns +
+           bide_backoff_wait(&policy, step, sim_random_bits(member_random_key(state, member, SIM_FOR_FLEET_RETRY)), 0);
 }
 
-static void instance_on_timeout(struct sim_state *state, struct sim_instance *instance, uint32_t id)
+static void member_on_timeout(struct sim_state *state, struct sim_fleet_member *member, uint32_t id)
 {
-    lease_member_request_failed(&instance->lease, instance_retry_ns(state, instance), state->now_ns);
-    instance->failures++;
+    lease_member_request_failed(&member->lease, member_retry_ns(state, member), state->now_ns);
+    member->failures++;
     state->result->fleet_lost++;
-    instance_schedule_poll(state, instance, id);
+    member_schedule_poll(state, member, id);
 }
 
-static void instance_on_reply(struct sim_state *state, struct sim_instance *instance, uint32_t id)
+static void member_on_reply(struct sim_state *state, struct sim_fleet_member *member, uint32_t id)
 {
-    instance_count_disconnected(state, instance);
-    uint64_t seed = sim_random_bits(instance_random_key(state, instance, SIM_FOR_NEXT_FLEET_REQUEST));
-    const char *problem = lease_member_accept_reply(&instance->lease, &instance->reply, seed, state->now_ns);
+    member_count_disconnected(state, member);
+    uint64_t seed = sim_random_bits(member_random_key(state, member, SIM_FOR_NEXT_FLEET_REQUEST));
+    const char *problem = lease_member_accept_reply(&member->lease, &member->reply, seed, state->now_ns);
     assert(problem == NULL); /* the simulated bucket never sends a bad reply */
     (void)problem;
-    instance->failures = 0;
-    instance_schedule_poll(state, instance, id);
+    member->failures = 0;
+    member_schedule_poll(state, member, id);
 }
 
 void sim_fleet_event(struct sim_state *state, uint32_t id, uint32_t seq)
 {
-    struct sim_instance *instance = &state->fleet.instance[id - SIM_ID_FLEET];
+    struct sim_fleet_member *member = &state->fleet.member[id - SIM_ID_FLEET];
     state->fleet.events--;
     switch ((enum fleet_step)seq) {
-    case FLEET_POLL: instance_poll(state, instance, id); break;
-    case FLEET_REQUEST_ARRIVES: bucket_exchange(state, instance, id); break;
-    case FLEET_REPLY_ARRIVES: instance_on_reply(state, instance, id); break;
-    case FLEET_TIMEOUT: instance_on_timeout(state, instance, id); break;
+    case FLEET_POLL: member_poll(state, member, id); break;
+    case FLEET_REQUEST_ARRIVES: bucket_exchange(state, member, id); break;
+    case FLEET_REPLY_ARRIVES: member_on_reply(state, member, id); break;
+    case FLEET_TIMEOUT: member_on_timeout(state, member, id); break;
     }
 }
 
@@ -190,54 +189,54 @@ static uint32_t bucket_index(const struct sim_state *state, const struct sim_cal
     return caller->shards == 1 ? bucket : bucket + 1 + target % caller->shards;
 }
 
-static bool instance_join(struct sim_state *state, const struct sim_caller *caller, uint32_t target)
+static bool member_join(struct sim_state *state, const struct sim_caller *caller, uint32_t target)
 {
     const struct sim_fleet *fleet = &state->world->fleet;
-    uint32_t i = state->fleet.instances++;
-    struct sim_instance *instance = &state->fleet.instance[i];
+    uint32_t i = state->fleet.members++;
+    struct sim_fleet_member *member = &state->fleet.member[i];
     struct lease_terms terms = {.capacity_milli = fleet->capacity_milli,
                                 .per_minute_milli = fleet->refill_per_minute_milli,
                                 .open_permille = OPEN_PERMILLE,
                                 .timeout_ns = fleet->timeout_ns,
                                 .hold_off = true};
-    *instance = (struct sim_instance){.bucket = bucket_index(state, caller, target)};
-    if (lease_member_join(&instance->lease, &caller->target[target], &terms, i + 1, 0, NULL) != BIDE_OK)
+    *member = (struct sim_fleet_member){.bucket = bucket_index(state, caller, target)};
+    if (lease_member_join(&member->lease, &caller->target[target], &terms, i + 1, 0, NULL) != BIDE_OK)
         return false;
-    instance_schedule(state, 0, SIM_ID_FLEET + i, FLEET_POLL);
+    member_schedule(state, 0, SIM_ID_FLEET + i, FLEET_POLL);
     return true;
 }
 
 bool sim_fleet_open(struct sim_state *state)
 {
     uint32_t buckets = 0;
-    uint64_t instances = 0;
+    uint64_t members = 0;
     for (uint32_t s = 0; s < state->world->services; s++)
         buckets += 1 + state->world->service[s].shards;
     for (uint32_t g = 0; g < state->world->groups; g++)
-        instances += group_leases(state, g) ? state->caller[g].targets : 0;
-    if (instances == 0)
+        members += group_leases(state, g) ? state->caller[g].targets : 0;
+    if (members == 0)
         return true;
-    if (instances > SIM_ID_END - SIM_ID_FLEET)
+    if (members > SIM_ID_END - SIM_ID_FLEET)
         return false;
     state->fleet.bucket = os_memory(buckets, sizeof *state->fleet.bucket);
-    state->fleet.instance = os_memory(instances, sizeof *state->fleet.instance);
-    if (state->fleet.bucket == NULL || state->fleet.instance == NULL)
+    state->fleet.member = os_memory(members, sizeof *state->fleet.member);
+    if (state->fleet.bucket == NULL || state->fleet.member == NULL)
         return false;
     for (uint32_t g = 0; g < state->world->groups; g++)
         for (uint32_t i = 0; group_leases(state, g) && i < state->caller[g].targets; i++)
-            if (!instance_join(state, &state->caller[g], i))
+            if (!member_join(state, &state->caller[g], i))
                 return false;
     return true;
 }
 
 void sim_fleet_finish(struct sim_state *state)
 {
-    for (uint32_t i = 0; i < state->fleet.instances; i++)
-        instance_count_disconnected(state, &state->fleet.instance[i]);
+    for (uint32_t i = 0; i < state->fleet.members; i++)
+        member_count_disconnected(state, &state->fleet.member[i]);
 }
 
 void sim_fleet_close(struct sim_state *state)
 {
     free(state->fleet.bucket);
-    free(state->fleet.instance);
+    free(state->fleet.member);
 }

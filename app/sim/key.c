@@ -206,11 +206,11 @@ const struct sim_field *sim_field_of(enum sim_part part, const char *key)
 
 const char *sim_field_suggest(const char *section, const char *key, size_t length)
 {
-    struct conf_suggestion nearest = {key, length, NULL, 0};
+    struct conf_suggestion suggestion = {key, length, NULL, 0};
     for (size_t i = 0; i < FIELDS; i++)
         if (strcmp(fields[i].key.section, section) == 0)
-            conf_suggestion_consider(&nearest, fields[i].key.key, fields[i].key.key);
-    return nearest.found;
+            conf_suggestion_consider(&suggestion, fields[i].key.key, fields[i].key.key);
+    return suggestion.found;
 }
 
 const char *sim_key_path(char text[SIM_KEY_MAX], const struct sim_field *field, const char *name)

@@ -12,7 +12,7 @@
 
 #define ATTEMPT_FACTOR 10.0   /* an attempt without a timeout takes at most this many means */
 #define EVENT_BYTES    20.0   /* 16 and the overhead of the queue */
-#define INSTANCE_BYTES 1024.0 /* of a fleet instance: see fleet.c */
+#define MEMBER_BYTES   1024.0 /* of a fleet instance: see fleet.c */
 #define FIXED_BYTES    16e6   /* first chunks of the slabs, and the histogram of the result */
 
 struct load {
@@ -150,7 +150,7 @@ static double group_bytes(const struct sim_world *world, uint32_t g)
     double shards = c->scope == SIM_SCOPE_SHARD ? world->service[c->service].shards : 1;
     double owners = c->hosts > 0 ? c->hosts : processes;
     double bytes = target_bytes(world, policy, c->service, owners * shards);
-    bytes += c->fleet ? owners * shards * (INSTANCE_BYTES + EVENT_BYTES) : 0;
+    bytes += c->fleet ? owners * shards * (MEMBER_BYTES + EVENT_BYTES) : 0;
     bytes += c->pool > 0 ? processes * sizeof(struct sim_conn_pool) : 0;
     bool is_instant = sim_service_is_instant(world, c->service) && world->delay.shape == SIM_FIXED &&
                       world->delay.a_ns == 0 && world->loss_ppm == 0 && c->pool == 0;

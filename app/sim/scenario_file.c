@@ -202,11 +202,11 @@ static void assignment_add(struct reader *r, struct bide_text key, struct bide_t
 static void assignment_read(struct reader *r, struct bide_text text, bool indented)
 {
     const char *mark = memchr(text.at, '=', text.length);
-    struct conf_printable shown = conf_printable(text.at, text.length);
+    struct conf_printable printable = conf_printable(text.at, text.length);
     if (r->skips_section)
         return;
     if (!r->in_section) {
-        conf_diagnostics_add(r->diagnostics, r->line, "%s: must be inside a [section]", shown.text);
+        conf_diagnostics_add(r->diagnostics, r->line, "%s: must be inside a [section]", printable.text);
         return;
     }
     if (mark == NULL && indented && r->may_continue) {
@@ -217,7 +217,7 @@ static void assignment_read(struct reader *r, struct bide_text text, bool indent
     size_t before = mark == NULL ? 0 : (size_t)(mark - text.at);
     struct bide_text key = text_trimmed((struct bide_text){text.at, before});
     if (key.length == 0)
-        conf_diagnostics_add(r->diagnostics, r->line, "%s: must be key = value", shown.text);
+        conf_diagnostics_add(r->diagnostics, r->line, "%s: must be key = value", printable.text);
     else
         assignment_add(r, key, text_trimmed((struct bide_text){mark + 1, text.length - before - 1}));
 }

@@ -51,10 +51,10 @@ static void section_report(struct sim_builder *b, const struct sim_section *s, c
 static void section_report_unknown(struct sim_builder *b, const struct sim_section *s)
 {
     char problem[160];
-    const char *near =
+    const char *suggestion =
         conf_diagnostics_have_room(b->diagnostics) ? conf_suggest(s->kind, strlen(s->kind), sections) : NULL;
-    if (near != NULL)
-        snprintf(problem, sizeof problem, "no such section; did you mean %s?", near);
+    if (suggestion != NULL)
+        snprintf(problem, sizeof problem, "no such section; did you mean %s?", suggestion);
     else
         snprintf(problem, sizeof problem,
                  "no such section: must be scenario, clients, network, fleet, service, "

@@ -27,20 +27,21 @@ static struct sim_scenario *scenario_read_file(const char *path, const struct si
 
 static void report_unknown_scenario(const char *name, char errors[CONF_ERROR_MAX])
 {
-    struct conf_suggestion near = {name, strlen(name), NULL, 0};
+    struct conf_suggestion suggestion = {name, strlen(name), NULL, 0};
     struct stat file;
-    struct conf_printable shown = conf_printable(name, strlen(name));
+    struct conf_printable printable = conf_printable(name, strlen(name));
     const struct sim_entry *entry;
     for (size_t i = 0; (entry = sim_catalogue(i)) != NULL; i++)
-        conf_suggestion_consider(&near, entry->name, entry->name);
+        conf_suggestion_consider(&suggestion, entry->name, entry->name);
     if (stat(name, &file) == 0)
-        snprintf(errors, CONF_ERROR_MAX, "no scenario named %s; for the file write ./%s", shown.text, shown.text);
-    else if (near.found != NULL)
-        snprintf(errors, CONF_ERROR_MAX, "no scenario named %s; did you mean %s?", shown.text, near.found);
+        snprintf(errors, CONF_ERROR_MAX, "no scenario named %s; for the file write ./%s", printable.text,
+                 printable.text);
+    else if (suggestion.found != NULL)
+        snprintf(errors, CONF_ERROR_MAX, "no scenario named %s; did you mean %s?", printable.text, suggestion.found);
     else
         snprintf(errors, CONF_ERROR_MAX,
                  "no scenario named %s: must be one of `bide sim list`, or a file name with a / or a . in it",
-                 shown.text);
+                 printable.text);
 }
 
 struct sim_scenario *sim_scenario_read(const char *name, const struct sim_overrides *overrides,

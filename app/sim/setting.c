@@ -37,10 +37,10 @@ void sim_setting_report(const struct sim_setting *setting, struct conf_diagnosti
 }
 
 static bool report_unknown_key(const struct sim_setting *setting, struct conf_diagnostics *diagnostics,
-                               const char *near)
+                               const char *suggestion)
 {
-    sim_setting_report(setting, diagnostics, "no such key%s%s%s", near != NULL ? "; did you mean " : "",
-                       near != NULL ? near : "", near != NULL ? "?" : "");
+    sim_setting_report(setting, diagnostics, "no such key%s%s%s", suggestion != NULL ? "; did you mean " : "",
+                       suggestion != NULL ? suggestion : "", suggestion != NULL ? "?" : "");
     return false;
 }
 
@@ -55,20 +55,20 @@ bool sim_setting_find_in_section(struct sim_setting *setting, const struct sim_s
     setting->end = element + 1;
     if (setting->field != NULL)
         return true;
-    const char *near =
+    const char *suggestion =
         conf_diagnostics_have_room(context->diagnostics) ? sim_field_suggest(section, key, strlen(key)) : NULL;
-    return report_unknown_key(setting, context->diagnostics, near);
+    return report_unknown_key(setting, context->diagnostics, suggestion);
 }
 
 static bool find_policy_key(struct sim_setting *setting, const struct sim_setting_context *context, const char *key)
 {
-    char near[SIM_KEY_MAX];
+    char suggestion[SIM_KEY_MAX];
     if (conf_key_find(&setting->policy_key, key, strlen(key)))
         return true;
     const char *found = conf_diagnostics_have_room(context->diagnostics) ? conf_key_suggest(key, strlen(key)) : NULL;
-    snprintf(near, sizeof near, "policy.%s", found != NULL ? found : "");
+    snprintf(suggestion, sizeof suggestion, "policy.%s", found != NULL ? found : "");
     if (strcmp(key, "extends") != 0)
-        return report_unknown_key(setting, context->diagnostics, found != NULL ? near : NULL);
+        return report_unknown_key(setting, context->diagnostics, found != NULL ? suggestion : NULL);
     sim_setting_report(setting, context->diagnostics, "extends is only valid in the policy's own section");
     return false;
 }
@@ -87,17 +87,17 @@ static uint32_t find_element(const struct sim_world *world, enum sim_part part, 
  * client.rate. */
 static const char *nearest_path(char text[SIM_KEY_MAX], const char *path)
 {
-    struct conf_suggestion near = {path, strlen(path), NULL, 0};
+    struct conf_suggestion suggestion = {path, strlen(path), NULL, 0};
     const struct sim_field *best = NULL, *field;
     unsigned distance = 0;
     for (size_t pass = 0; pass < 2; pass++)
         for (size_t i = 0; (field = sim_field(i)) != NULL; i++) {
             char path_text[SIM_KEY_MAX];
-            conf_suggestion_consider(&near, pass == 0 ? sim_key_path(path_text, field, "") : field->key.key,
+            conf_suggestion_consider(&suggestion, pass == 0 ? sim_key_path(path_text, field, "") : field->key.key,
                                      field->key.key);
-            if (near.found != NULL && (best == NULL || near.distance < distance)) {
+            if (suggestion.found != NULL && (best == NULL || suggestion.distance < distance)) {
                 best = field;
-                distance = near.distance;
+                distance = suggestion.distance;
             }
         }
     return best == NULL ? NULL : sim_key_path(text, best, "");
@@ -120,13 +120,14 @@ static bool report_unknown_path(const struct sim_setting *setting, const struct 
 static bool report_unknown_element(const struct sim_setting *setting, const struct sim_setting_context *context,
                                    enum sim_part part, const char *name, size_t length)
 {
-    struct conf_suggestion near = {name, length, NULL, 0};
+    struct conf_suggestion suggestion = {name, length, NULL, 0};
     const char *section = setting->field->key.section;
     for (uint32_t i = 0; i < sim_part_count(context->world, part); i++)
-        conf_suggestion_consider(&near, sim_part_name(context->world, part, i), sim_part_name(context->world, part, i));
+        conf_suggestion_consider(&suggestion, sim_part_name(context->world, part, i),
+                                 sim_part_name(context->world, part, i));
     sim_setting_report(setting, context->diagnostics, "there is no [%s %s]%s%s%s", section,
-                       conf_printable(name, length).text, near.found != NULL ? "; did you mean " : "",
-                       near.found != NULL ? near.found : "", near.found != NULL ? "?" : "");
+                       conf_printable(name, length).text, suggestion.found != NULL ? "; did you mean " : "",
+                       suggestion.found != NULL ? suggestion.found : "", suggestion.found != NULL ? "?" : "");
     return false;
 }
 
@@ -182,10 +183,10 @@ static void report_unknown_metric(const struct sim_setting *setting, struct conf
         while (length > 0 && (at[length - 1] == ' ' || at[length - 1] == '\t'))
             length--;
         if (sim_metric_find(at, length) == SIZE_MAX) {
-            const char *near = sim_metric_suggest(at, length);
+            const char *suggestion = sim_metric_suggest(at, length);
             sim_setting_report(setting, diagnostics, "no metric named \"%s\"%s%s%s", conf_printable(at, length).text,
-                               near != NULL ? "; did you mean " : "", near != NULL ? near : "",
-                               near != NULL ? "?" : "");
+                               suggestion != NULL ? "; did you mean " : "", suggestion != NULL ? suggestion : "",
+                               suggestion != NULL ? "?" : "");
             return;
         }
         if (at[end] == '\0')
@@ -197,13 +198,13 @@ static void report_unknown_metric(const struct sim_setting *setting, struct conf
 
 static void report_unknown_service(const struct sim_setting *setting, const struct sim_setting_context *context)
 {
-    struct conf_suggestion near = {setting->value, strlen(setting->value), NULL, 0};
+    struct conf_suggestion suggestion = {setting->value, strlen(setting->value), NULL, 0};
     for (uint32_t i = 0; i < context->world->services; i++)
-        conf_suggestion_consider(&near, context->world->service[i].name, context->world->service[i].name);
+        conf_suggestion_consider(&suggestion, context->world->service[i].name, context->world->service[i].name);
     sim_setting_report(setting, context->diagnostics, "there is no [service %s]%s%s%s",
                        conf_printable(setting->value, strlen(setting->value)).text,
-                       near.found != NULL ? "; did you mean " : "", near.found != NULL ? near.found : "",
-                       near.found != NULL ? "?" : "");
+                       suggestion.found != NULL ? "; did you mean " : "",
+                       suggestion.found != NULL ? suggestion.found : "", suggestion.found != NULL ? "?" : "");
 }
 
 static bool check_policy_exists(const struct sim_setting *setting, const struct sim_setting_context *context)

@@ -183,8 +183,8 @@ struct sim_stats {
 /* Leased budgets: see fleet.c. */
 struct sim_fleet_state {
     struct lease_bucket *bucket;
-    struct sim_instance *instance;
-    uint32_t instances;
+    struct sim_fleet_member *member;
+    uint32_t members;
     uint32_t events; /* pending in the queue */
     int64_t second;  /* the current second, and the exchanges in it */
     uint64_t second_exchanges;
