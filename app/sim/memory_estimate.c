@@ -12,7 +12,7 @@
 
 #define ATTEMPT_FACTOR 10.0   /* an attempt without a timeout takes at most this many means */
 #define EVENT_BYTES    20.0   /* 16 and the overhead of the queue */
-#define MEMBER_BYTES   1024.0 /* of a fleet instance: see fleet.c */
+#define MEMBER_BYTES   1024.0 /* of a fleet member: see fleet.c */
 #define FIXED_BYTES    16e6   /* first chunks of the slabs, and the histogram of the result */
 
 struct load {

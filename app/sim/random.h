@@ -35,7 +35,7 @@ enum sim_stream {
     SIM_FOR_SHARD,
     SIM_FOR_READ_LOSS,
     SIM_FOR_READ_REPLY_LOSS,
-    SIM_FOR_FLEET_REQUEST_DELAY, /* fleet, by instance: the two messages of an exchange, */
+    SIM_FOR_FLEET_REQUEST_DELAY, /* fleet, by member: the two messages of an exchange, */
     SIM_FOR_FLEET_REPLY_DELAY,
     SIM_FOR_NEXT_FLEET_REQUEST, /* when the next request is sent, */
     SIM_FOR_FLEET_RETRY,        /* when a failed request is retried */

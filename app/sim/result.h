@@ -61,8 +61,8 @@ struct sim_result {
     uint64_t fleet_exchanges, fleet_lost; /* exchanges with the bucket; exchanges without a reply in time */
     uint64_t fleet_peak;                  /* most exchanges in a second */
     int64_t fleet_leased_milli;           /* granted minus returned */
-    int64_t fleet_earned_milli;           /* reported by instances as earned */
-    int64_t fleet_disconnected_ns;        /* time without a lease, summed over instances */
+    int64_t fleet_earned_milli;           /* reported by members as earned */
+    int64_t fleet_disconnected_ns;        /* time without a lease, summed over members */
     /* recovery: in a window of 10 s, the share of successful calls is at least 90 % of that in the 10 s before the
      * disturbance */
     bool disturbed; /* there was a disturbance */

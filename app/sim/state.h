@@ -28,7 +28,7 @@
 #define SIM_ID_REQUEST UINT32_C(0x40000000) /* ids below this are calls */
 #define SIM_ID_CLIENT  UINT32_C(0x80000000) /* clients of closed groups */
 #define SIM_ID_GROUP   UINT32_C(0xc0000000)
-#define SIM_ID_FLEET   UINT32_C(0xd0000000) /* fleet instances */
+#define SIM_ID_FLEET   UINT32_C(0xd0000000) /* fleet members */
 #define SIM_ID_END     UINT32_C(0xe0000000)
 
 #define SIM_NONE UINT32_MAX

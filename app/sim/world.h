@@ -153,12 +153,12 @@ struct sim_outage {
 /* ---- fleet ---- */
 
 /* One token bucket for all groups of clients that lease from it and call the same service (and shard). Each of their
- * targets is an instance; both sides run the production code of lib/fleet/protocol, with a message in each direction
+ * targets is a member; both sides run the production code of lib/fleet/protocol, with a message in each direction
  * for an exchange. */
 struct sim_fleet {
     uint32_t capacity_milli, refill_per_minute_milli; /* of the bucket, which starts empty */
     struct sim_distribution delay;                    /* one way, drawn for each message */
-    int64_t timeout_ns;                  /* an instance gives a request up after this long; tokens granted by a later
+    int64_t timeout_ns;                  /* a member gives a request up after this long; tokens granted by a later
                                           * reply are spent */
     int64_t down_from_ns, down_until_ns; /* the bucket does not reply in this time; BIDE_NEVER: it always does */
 };

@@ -74,7 +74,7 @@ static void each_process_or_host_retries_eleven_or_twelve_times(void **state)
     assert_between("hosts", retries("host"), 50 * 11, 50 * 12);
 }
 
-/* The bucket, its refill, the tokens that instances may hold (half of the bucket among them, in whole tokens), and the
+/* The bucket, its refill, the tokens that members may hold (half of the bucket among them, in whole tokens), and the
  * tokens earned but not yet reported when the outage began: those of less than two seconds. */
 static void fleet_retries_are_limited_by_bucket_refill_and_leases(void **state)
 {
@@ -91,8 +91,8 @@ static void fleet_retries_are_limited_by_bucket_refill_and_leases(void **state)
     }
 }
 
-/* One per minute, starting at a random instant of the first minute for each instance, so not all at once. */
-static void disconnected_fleet_has_the_local_floor_of_each_instance(void **state)
+/* One per minute, starting at a random instant of the first minute for each member, so not all at once. */
+static void disconnected_fleet_has_the_local_floor_of_each_member(void **state)
 {
     (void)state;
     assert_between("processes alone", retries("fleet-lost"), 0.9 * 1000, 1000 * MINUTES);
@@ -139,7 +139,7 @@ static double lost(const char *name)
 
 /* A retry that would succeed needs a token at hand. A process out of a thousand needs one every 100 s and cannot hold
  * one of a hundred tokens; a host out of fifty, or a process out of a thousand with two thousand tokens, holds one. */
-static void instances_without_tokens_lose_calls_when_few_fail(void **state)
+static void members_without_tokens_lose_calls_when_few_fail(void **state)
 {
     (void)state;
     assert_int_equal(row_result("process", FEW)->gave_up, 0);
@@ -151,7 +151,7 @@ static void instances_without_tokens_lose_calls_when_few_fail(void **state)
 
 /* ---- load on Redis ---- */
 
-/* At most a thousand exchanges a second, except for instances that have just joined or are short of tokens. */
+/* At most a thousand exchanges a second, except for members that have just joined or are short of tokens. */
 static void exchange_rate_stays_within_its_limits(void **state)
 {
     (void)state;
@@ -180,10 +180,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_process_or_host_retries_eleven_or_twelve_times),
         cmocka_unit_test(fleet_retries_are_limited_by_bucket_refill_and_leases),
-        cmocka_unit_test(disconnected_fleet_has_the_local_floor_of_each_instance),
+        cmocka_unit_test(disconnected_fleet_has_the_local_floor_of_each_member),
         cmocka_unit_test(sharing_a_budget_reduces_retries),
         cmocka_unit_test(retries_never_exceed_the_promise),
-        cmocka_unit_test(instances_without_tokens_lose_calls_when_few_fail),
+        cmocka_unit_test(members_without_tokens_lose_calls_when_few_fail),
         cmocka_unit_test(exchange_rate_stays_within_its_limits),
         cmocka_unit_test(tenfold_processes_have_tenfold_budget_unless_shared),
     };

@@ -669,7 +669,7 @@ static void fleet_retries_follow_the_earned_tokens(void **state)
     assert_true(result.fleet_leased_milli >= (int64_t)result.retries * 1000);
 }
 
-static void disconnected_instances_have_their_local_floor(void **state)
+static void disconnected_members_have_their_local_floor(void **state)
 {
     (void)state;
     set_fleet(10);
@@ -679,7 +679,7 @@ static void disconnected_instances_have_their_local_floor(void **state)
     assert_int_equal(result.fleet_exchanges, 0);
     assert_int_equal(result.fleet_leased_milli, 0);
     assert_in_range(result.fleet_disconnected_ns, 10 * (result.ended_ns - 1), 10 * result.ended_ns);
-    assert_in_range(result.retries, 9, 10); /* one per minute for each instance */
+    assert_in_range(result.retries, 9, 10); /* one per minute for each member */
     assert_in_range(result.fleet_lost, 10 * 2, 10 * 60);
 }
 
@@ -696,7 +696,7 @@ static void reply_after_the_timeout_is_lost_with_its_grant(void **state)
     assert_in_range(result.retries, 9, 10);
 }
 
-static void each_host_leases_as_one_instance(void **state)
+static void each_host_leases_as_one_member(void **state)
 {
     (void)state;
     set_fleet(50);
@@ -1069,7 +1069,7 @@ static bool refuse(void)
     return ++asked >= refused_from;
 }
 
-/* Lets each allocation fail once: slabs, queue, targets, connection pools, users, closed clients, instances, the
+/* Lets each allocation fail once: slabs, queue, targets, connection pools, users, closed clients, members, the
  * series. */
 static void run_without_memory_fails_and_leaks_nothing(void **state)
 {
@@ -1164,9 +1164,9 @@ int main(void)
         T(fleet_bucket_starts_empty),
         T(fleet_retries_follow_the_refill),
         T(fleet_retries_follow_the_earned_tokens),
-        T(disconnected_instances_have_their_local_floor),
+        T(disconnected_members_have_their_local_floor),
         T(reply_after_the_timeout_is_lost_with_its_grant),
-        T(each_host_leases_as_one_instance),
+        T(each_host_leases_as_one_member),
         T(fleet_does_not_prolong_the_run),
         T(fleet_does_not_wait_for_hanging_calls),
         T(budget_level_is_sampled_at_the_end_of_each_bin),
