@@ -245,7 +245,7 @@ static const struct metric_row fixed_rows[] = {
     {{"fleet_earned", "", "tokens earned by calls and reported to the bucket", false},
      result_tokens,
      FIELD(fleet_earned_milli)},
-    OTHER(fleet_disconnected_s, "s", "time without a lease, summed over instances"),
+    OTHER(fleet_disconnected_s, "s", "time without a lease, summed over members"),
     COUNT(events, "events of the simulation"),
     COUNT(unfinished, "calls still in progress when the run stopped"),
     COUNT(gave_up, "calls that gave up, for any reason"),
