@@ -331,7 +331,7 @@ static void a_world(uint64_t number)
     sim_result_free(&result);
 }
 
-static void the_laws_hold_in_every_world(void **state)
+static void invariants_hold_in_every_world(void **state)
 {
     (void)state;
     for (uint64_t number = only > 0 ? only : 1; number <= (only > 0 ? only : WORLDS); number++)
@@ -342,6 +342,6 @@ int main(int argc, char **argv)
 {
     if (argc > 1)
         only = strtoull(argv[1], NULL, 10);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_laws_hold_in_every_world)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(invariants_hold_in_every_world)};
     return cmocka_run_group_tests_name("sim_worlds", tests, NULL, NULL);
 }
