@@ -12,10 +12,20 @@
  * attempt that is answered in the instant it is made (no network delay, no service time) needs no event and no struct
  * sim_request, so a herd of 25 million callers has a call and an event for each.
  *
- * Which file writes which field: sim_call and the connection pools call.c; sim_request call.c (creation, ended,
- * connection, refs) and service.c (outcome, row_version, downstream_calls, refs); sim_caller, sim_group,
- * sim_closed_client and sim_user client.c; sim_service_state service.c; sim_stats stats.c; sim_fleet_state fleet.c (and
- * run.c, which discards its stale events); now_ns run.c; no_memory any of them: the loop stops after the event. */
+ * Which file writes which field:
+ *
+ *     sim_call, sim_conn_pool             call.c (client.c allocates the pools)
+ *     sim_request                         call.c: creation, ended, connection, refs; service.c: outcome, row_version,
+ *                                         downstream_calls, links
+ *     sim_caller, sim_group, sim_user,    client.c
+ *     sim_closed_client, arrivals
+ *     sim_service_state                   service.c
+ *     sim_stats                           stats.c
+ *     sim_fleet_state                     fleet.c; run.c counts its discarded events
+ *     now_ns                              run.c
+ *     no_memory                           any of them; the loop stops after the event
+ *     result                              stats.c; lost, refused, failed, dropped, wasted service.c; lost, reopenings
+ *                                         call.c; users client.c; fleet_ fields fleet.c; seed, events run.c */
 #ifndef SIM_STATE_H
 #define SIM_STATE_H
 

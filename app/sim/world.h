@@ -147,7 +147,7 @@ struct sim_outage {
     uint32_t capacity_permille; /* kind = slow */
     uint32_t fail_ppm;          /* kind = slow: replaces the service's fail; fail, throttle: share of requests affected,
                                  * default 1000000 */
-    char name[SIM_NAME_MAX];    /* empty: the only group */
+    char name[SIM_NAME_MAX];    /* empty: the only outage */
 };
 
 /* ---- fleet ---- */
