@@ -337,7 +337,7 @@ static bool name_is_file(const char *name)
 }
 
 /* Reports an unknown scenario with a suggestion. `from`: 0 suggests subcommands too, SUBCOMMANDS only scenarios. */
-static int report_unknown_scenario(const char *name, size_t from)
+static int command_unknown_scenario(const char *name, size_t from)
 {
     const char *all[COMPLETIONS_MAX + 1] = {NULL}, *word;
     struct stat found;
@@ -358,7 +358,7 @@ static int run_show(const struct settings *s, char **operands)
     if (entry == NULL && name_is_file(operands[0]))
         return cli_fail(&cli_sim, "show %s: must be a scenario of bide sim list; a file is shown by cat", operands[0]);
     if (entry == NULL)
-        return report_unknown_scenario(operands[0], SUBCOMMANDS);
+        return command_unknown_scenario(operands[0], SUBCOMMANDS);
     fwrite(entry->text, 1, entry->length, stdout);
     return flush_and_return(EXIT_SUCCESS);
 }
@@ -513,7 +513,7 @@ static bool print_expectations(const struct settings *s, const struct sim_batch 
 
 /* ---- running a scenario ---- */
 
-static int report_failed_run(enum sim_end end, const char *row)
+static int command_failed_run(enum sim_end end, const char *row)
 {
     if (end == SIM_END_ENDLESS)
         return cli_fail(&cli_sim,
@@ -550,7 +550,7 @@ static struct sim_scenario *read_scenario(const struct settings *s, const char *
         return NULL;
     }
     if (catalogue_find(name) == NULL && !name_is_file(name)) {
-        report_unknown_scenario(name, 0);
+        command_unknown_scenario(name, 0);
         return NULL;
     }
     struct sim_scenario *scenario = sim_scenario_read(name, &choice, errors);
@@ -636,7 +636,7 @@ static int run_scenario(const struct settings *s, const char *name, bool asserts
     enum sim_end end = sim_batch_run(&batch, scenario, &plan, &at);
     clear_progress(&bar);
     if (end != SIM_END_DONE) {
-        report_failed_run(end, at);
+        command_failed_run(end, at);
         goto out;
     }
     bool written = cli_sim_outputs_write(&outputs, &batch);

@@ -14,18 +14,18 @@
 #define KEY_COLUMN 26u
 #define TEXT_MAX   512u
 
-static int flush_and_return(void)
+static int list_flush(void)
 {
     return cli_flush(&cli_sim) ? EXIT_SUCCESS : CLI_EXIT_BIDE_FAILED;
 }
 
-static int print_json(bool (*list_json)(FILE *out))
+static int list_print_json(bool (*list_json)(FILE *out))
 {
-    return list_json(stdout) || ferror(stdout) ? flush_and_return() : cli_fail(&cli_sim, "no memory");
+    return list_json(stdout) || ferror(stdout) ? list_flush() : cli_fail(&cli_sim, "no memory");
 }
 
 /* Prints a name and its description in two columns. */
-static void print_row(const char *name, const char *text)
+static void list_print_row(const char *name, const char *text)
 {
     unsigned width = cli_term_detect(stdout).width;
     int used = printf("  %s", name);
@@ -37,10 +37,10 @@ int cli_sim_list(bool json)
 {
     char title[SIM_TITLE_MAX];
     if (json)
-        return print_json(sim_catalogue_json);
+        return list_print_json(sim_catalogue_json);
     for (size_t i = 0; sim_catalogue(i) != NULL; i++)
-        print_row(sim_catalogue(i)->name, sim_catalogue_title(i, title));
-    return flush_and_return();
+        list_print_row(sim_catalogue(i)->name, sim_catalogue_title(i, title));
+    return list_flush();
 }
 
 static void key_description(char text[TEXT_MAX], const struct sim_key *key)
@@ -56,16 +56,16 @@ int cli_sim_keys(bool json)
     const char *section = "";
     char text[TEXT_MAX];
     if (json)
-        return print_json(sim_keys_json);
+        return list_print_json(sim_keys_json);
     for (size_t i = 0; (key = sim_key(i)) != NULL; i++) {
         if (strcmp(section, key->section) != 0)
             printf("%s[%s]\n", i > 0 ? "\n" : "", section = key->section);
         key_description(text, key);
-        print_row(key->key, text);
+        list_print_row(key->key, text);
     }
     printf("\n[policy NAME]\n");
-    print_row("...", "the keys of bide.conf: see bide help policy-file");
-    return flush_and_return();
+    list_print_row("...", "the keys of bide.conf: see bide help policy-file");
+    return list_flush();
 }
 
 int cli_sim_metrics(bool json)
@@ -73,11 +73,11 @@ int cli_sim_metrics(bool json)
     const struct sim_metric *metric;
     char text[TEXT_MAX];
     if (json)
-        return print_json(sim_metrics_json);
+        return list_print_json(sim_metrics_json);
     for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++) {
         bool has_unit = metric->unit[0] != '\0';
         snprintf(text, sizeof text, "%s%s%s%s", metric->about, has_unit ? " [" : "", metric->unit, has_unit ? "]" : "");
-        print_row(metric->name, text);
+        list_print_row(metric->name, text);
     }
-    return flush_and_return();
+    return list_flush();
 }

@@ -20,7 +20,7 @@
 
 /* ---- reading ---- */
 
-static struct bide_text text_trimmed(const char *at, size_t length)
+static struct bide_text expect_trimmed(const char *at, size_t length)
 {
     while (length > 0 && (*at == ' ' || *at == '\t')) {
         at++;
@@ -31,7 +31,7 @@ static struct bide_text text_trimmed(const char *at, size_t length)
     return (struct bide_text){at, length};
 }
 
-static bool text_is(struct bide_text text, const char *word)
+static bool expect_text_is(struct bide_text text, const char *word)
 {
     return text.length == strlen(word) && memcmp(text.at, word, text.length) == 0;
 }
@@ -160,8 +160,8 @@ static const char *expect_read_metric(struct sim_expect *expect, struct bide_tex
 static const char *expect_read_flag(struct sim_expect *expect, const struct sign *sign, struct bide_text value)
 {
     const char *name = sim_metric(expect->metric)->name;
-    bool yes = text_is(value, "yes") || text_is(value, "true") || text_is(value, "1");
-    bool no = text_is(value, "no") || text_is(value, "false") || text_is(value, "0");
+    bool yes = expect_text_is(value, "yes") || expect_text_is(value, "true") || expect_text_is(value, "1");
+    bool no = expect_text_is(value, "no") || expect_text_is(value, "false") || expect_text_is(value, "0");
     if (sign == NULL)
         return NULL;
     if ((sign->op != SIM_OP_EQUAL && sign->op != SIM_OP_UNEQUAL) || (!yes && !no))
@@ -195,7 +195,7 @@ static const char *expect_read_row(struct sim_expect *expect, const char **text)
     const char *colon = strrchr(*text, ':');
     if (colon == NULL)
         return NULL;
-    struct bide_text row = text_trimmed(*text, (size_t)(colon - *text));
+    struct bide_text row = expect_trimmed(*text, (size_t)(colon - *text));
     if (row.length == 0)
         return want_format("an expectation with the name of a row before the colon");
     if (row.length >= sizeof expect->row)
@@ -211,16 +211,16 @@ const char *sim_expect_read(struct sim_expect *expect, const char *text)
     const char *problem = expect_read_row(expect, &text);
     if (problem != NULL)
         return problem;
-    struct bide_text all = text_trimmed(text, strlen(text));
+    struct bide_text all = expect_trimmed(text, strlen(text));
     bool negated = all.length > 0 && all.at[0] == '!';
-    all = text_trimmed(all.at + negated, all.length - negated);
+    all = expect_trimmed(all.at + negated, all.length - negated);
     size_t length = 0;
     while (length < all.length && sign_at(all.at + length) == NULL)
         length++;
     const struct sign *sign = length < all.length ? sign_at(all.at + length) : NULL;
     size_t behind = sign != NULL ? length + strlen(sign->text) : length;
-    struct bide_text value = text_trimmed(all.at + behind, all.length - behind);
-    problem = expect_read_metric(expect, text_trimmed(all.at, length));
+    struct bide_text value = expect_trimmed(all.at + behind, all.length - behind);
+    problem = expect_read_metric(expect, expect_trimmed(all.at, length));
     if (problem != NULL)
         return problem;
     bool flag = sim_metric(expect->metric)->flag;

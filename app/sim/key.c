@@ -262,26 +262,26 @@ const char *sim_part_name(const struct sim_world *world, enum sim_part part, uin
 /* ---- reading ---- */
 
 /* Reads a number with an optional k or M: 25M, 10k, 3. */
-static bool read_scaled(const char *text, size_t length, int64_t scale, int64_t *value)
+static bool field_read_scaled(const char *text, size_t length, int64_t scale, int64_t *value)
 {
     bool thousands = length > 0 && text[length - 1] == 'k', millions = length > 0 && text[length - 1] == 'M';
     int64_t times = thousands ? 1000 : millions ? 1000000 : 1;
     return conf_decimal_parse(text, times > 1 ? length - 1 : length, scale * times, value);
 }
 
-static const char *read_count_64(const char *text, void *into)
+static const char *field_read_count_64(const char *text, void *into)
 {
     int64_t value;
-    if (!read_scaled(text, strlen(text), 1, &value))
+    if (!field_read_scaled(text, strlen(text), 1, &value))
         return WANT_COUNT " or 25M";
     memcpy(into, &(uint64_t){(uint64_t)value}, sizeof(uint64_t));
     return NULL;
 }
 
-static const char *read_count(const char *text, void *into)
+static const char *field_read_count(const char *text, void *into)
 {
     int64_t value;
-    if (!read_scaled(text, strlen(text), 1, &value))
+    if (!field_read_scaled(text, strlen(text), 1, &value))
         return WANT_COUNT;
     if (value >= UINT32_MAX)
         return "4294967294 at most";
@@ -289,16 +289,16 @@ static const char *read_count(const char *text, void *into)
     return NULL;
 }
 
-static const char *read_count_never(const char *text, void *into)
+static const char *field_read_count_never(const char *text, void *into)
 {
     if (strcmp(text, "never") != 0)
-        return read_count(text, into) == NULL ? NULL : WANT_UNBOUND;
+        return field_read_count(text, into) == NULL ? NULL : WANT_UNBOUND;
     memcpy(into, &(uint32_t){UINT32_MAX}, sizeof(uint32_t));
     return NULL;
 }
 
 /* Reads a rate, in millionths a second. */
-static const char *read_rate(const char *text, void *into)
+static const char *field_read_rate(const char *text, void *into)
 {
     static const struct {
         const char *per;
@@ -311,7 +311,7 @@ static const char *read_rate(const char *text, void *into)
     for (size_t i = 0; i < sizeof units / sizeof *units && !ok; i++) {
         if (strcmp(text + length, units[i].per) != 0)
             continue;
-        if (!read_scaled(text, length, 1000000, &value) || value % units[i].divided != 0)
+        if (!field_read_scaled(text, length, 1000000, &value) || value % units[i].divided != 0)
             return want;
         value /= units[i].divided;
         ok = true;
@@ -324,7 +324,7 @@ static const char *read_rate(const char *text, void *into)
 }
 
 /* Reads a share in units of which `whole` make 100 %. */
-static const char *read_share(const char *text, int64_t whole, void *into)
+static const char *field_read_share(const char *text, int64_t whole, void *into)
 {
     size_t length = strlen(text);
     int64_t value;
@@ -337,15 +337,15 @@ static const char *read_share(const char *text, int64_t whole, void *into)
     return NULL;
 }
 
-static const char *read_share_usual(const char *text, void *into)
+static const char *field_read_share_usual(const char *text, void *into)
 {
     if (strcmp(text, "usual") != 0)
-        return read_share(text, 1000000, into);
+        return field_read_share(text, 1000000, into);
     memcpy(into, &(uint32_t){SIM_USUAL}, sizeof(uint32_t));
     return NULL;
 }
 
-static const char *read_milli(const char *text, void *into)
+static const char *field_read_milli(const char *text, void *into)
 {
     int64_t value;
     if (!conf_decimal_parse(text, strlen(text), 1000, &value) || value > UINT32_MAX)
@@ -354,7 +354,7 @@ static const char *read_milli(const char *text, void *into)
     return NULL;
 }
 
-static const char *read_duration(const struct sim_field *field, const char *text, void *into)
+static const char *field_read_duration(const struct sim_field *field, const char *text, void *into)
 {
     int64_t ns;
     bool may_be_never = strcmp(field->key.standard, "never") == 0;
@@ -383,7 +383,7 @@ static int find_word(const char *const *words, const char *text)
     return -1;
 }
 
-static const char *read_word(const struct sim_field *field, const char *text, void *into)
+static const char *field_read_word(const struct sim_field *field, const char *text, void *into)
 {
     int number = find_word(field->words, text);
     _Static_assert(sizeof(enum sim_arrival) == sizeof number, "an enum is as wide as an int");
@@ -393,7 +393,7 @@ static const char *read_word(const struct sim_field *field, const char *text, vo
     return NULL;
 }
 
-static const char *read_flag(const char *text, void *into)
+static const char *field_read_flag(const char *text, void *into)
 {
     static const char *const words[] = {"no", "yes", "false", "true", "off", "on", NULL};
     int number = find_word(words, text);
@@ -402,8 +402,8 @@ static const char *read_flag(const char *text, void *into)
     return number >= 0 ? NULL : WANT_FLAG;
 }
 
-static const char *read_service(const struct sim_field *field, const struct sim_world *world, const char *text,
-                                void *into)
+static const char *field_read_service(const struct sim_field *field, const struct sim_world *world, const char *text,
+                                      void *into)
 {
     bool none = field->form == SIM_FORM_CALLS && strcmp(text, "none") == 0;
     int32_t found = -1;
@@ -417,7 +417,7 @@ static const char *read_service(const struct sim_field *field, const struct sim_
 }
 
 /* Copies a text; rejects a text that does not fit instead of truncating it. */
-static const char *read_text(const struct sim_field *field, const char *text, void *into)
+static const char *field_read_text(const struct sim_field *field, const char *text, void *into)
 {
     if (strlen(text) >= field->size)
         return field->form == SIM_FORM_POLICY ? "255 bytes at most" : "a shorter text";
@@ -430,7 +430,7 @@ static const char *read_text(const struct sim_field *field, const char *text, vo
 
 /* Checks that every name is a metric ("amplification, goodput"), and that there is a single name where the form wants
  * that. */
-static const char *read_metrics(const struct sim_field *field, const char *text, void *into)
+static const char *field_read_metrics(const struct sim_field *field, const char *text, void *into)
 {
     const char *at = text;
     bool several = field->form == SIM_FORM_METRICS;
@@ -446,31 +446,31 @@ static const char *read_metrics(const struct sim_field *field, const char *text,
             return field->key.want;
         at += more;
     }
-    return read_text(field, text, into);
+    return field_read_text(field, text, into);
 }
 
-static const char *read_value(const struct sim_field *field, void *into, const struct sim_world *world,
-                              const char *value)
+static const char *field_read_value(const struct sim_field *field, void *into, const struct sim_world *world,
+                                    const char *value)
 {
     switch (field->form) {
-    case SIM_FORM_TIME: return read_duration(field, value, into);
+    case SIM_FORM_TIME: return field_read_duration(field, value, into);
     case SIM_FORM_SHAPE: return sim_shape_read(into, value);
-    case SIM_FORM_RATE: return read_rate(value, into);
-    case SIM_FORM_COUNT: return read_count(value, into);
-    case SIM_FORM_COUNT_64: return read_count_64(value, into);
-    case SIM_FORM_COUNT_NEVER: return read_count_never(value, into);
-    case SIM_FORM_MILLI: return read_milli(value, into);
-    case SIM_FORM_PERMILLE: return read_share(value, 1000, into);
-    case SIM_FORM_PPM: return read_share(value, 1000000, into);
-    case SIM_FORM_PPM_USUAL: return read_share_usual(value, into);
-    case SIM_FORM_WORD: return read_word(field, value, into);
-    case SIM_FORM_FLAG: return read_flag(value, into);
+    case SIM_FORM_RATE: return field_read_rate(value, into);
+    case SIM_FORM_COUNT: return field_read_count(value, into);
+    case SIM_FORM_COUNT_64: return field_read_count_64(value, into);
+    case SIM_FORM_COUNT_NEVER: return field_read_count_never(value, into);
+    case SIM_FORM_MILLI: return field_read_milli(value, into);
+    case SIM_FORM_PERMILLE: return field_read_share(value, 1000, into);
+    case SIM_FORM_PPM: return field_read_share(value, 1000000, into);
+    case SIM_FORM_PPM_USUAL: return field_read_share_usual(value, into);
+    case SIM_FORM_WORD: return field_read_word(field, value, into);
+    case SIM_FORM_FLAG: return field_read_flag(value, into);
     case SIM_FORM_SERVICE:
-    case SIM_FORM_CALLS: return read_service(field, world, value, into);
+    case SIM_FORM_CALLS: return field_read_service(field, world, value, into);
     case SIM_FORM_POLICY:
-    case SIM_FORM_TEXT: return read_text(field, value, into);
+    case SIM_FORM_TEXT: return field_read_text(field, value, into);
     case SIM_FORM_METRIC:
-    case SIM_FORM_METRICS: return read_metrics(field, value, into);
+    case SIM_FORM_METRICS: return field_read_metrics(field, value, into);
     }
     return field->key.want;
 }
@@ -478,7 +478,7 @@ static const char *read_value(const struct sim_field *field, void *into, const s
 const char *sim_field_read(const struct sim_field *field, void *element, const struct sim_world *world,
                            const char *value)
 {
-    return read_value(field, (char *)element + field->offset, world, value);
+    return field_read_value(field, (char *)element + field->offset, world, value);
 }
 
 /* ---- defaults ---- */
@@ -521,7 +521,7 @@ static int64_t load_i64(const void *member)
 }
 
 /* Writes value / scale with a unit, as whole millions (M) where possible. */
-static void write_number(char text[SIM_VALUE_MAX], int64_t value, int64_t scale, const char *unit)
+static void field_write_number(char text[SIM_VALUE_MAX], int64_t value, int64_t scale, const char *unit)
 {
     char digits[CONF_VALUE_SIZE];
     bool millions = value > 0 && scale <= 1000000 && value % (scale * 1000000) == 0;
@@ -529,7 +529,7 @@ static void write_number(char text[SIM_VALUE_MAX], int64_t value, int64_t scale,
     snprintf(text, SIM_VALUE_MAX, "%s%s%s", digits, millions ? "M" : "", unit);
 }
 
-static const char *service_name(const struct sim_world *world, uint32_t index)
+static const char *field_service_name(const struct sim_world *world, uint32_t index)
 {
     if (index == UINT32_MAX)
         return "none";
@@ -545,18 +545,18 @@ const char *sim_field_text(char text[SIM_VALUE_MAX], const struct sim_field *fie
     switch (field->form) {
     case SIM_FORM_TIME: conf_duration_format(text, load_i64(member)); break;
     case SIM_FORM_SHAPE: sim_shape_text(text, member); break;
-    case SIM_FORM_RATE: write_number(text, load_i64(member), 1000000, "/s"); break;
-    case SIM_FORM_COUNT_64: write_number(text, load_i64(member), 1, ""); break;
+    case SIM_FORM_RATE: field_write_number(text, load_i64(member), 1000000, "/s"); break;
+    case SIM_FORM_COUNT_64: field_write_number(text, load_i64(member), 1, ""); break;
     case SIM_FORM_COUNT:
-    case SIM_FORM_COUNT_NEVER: write_number(text, load_u32(member), 1, ""); break;
+    case SIM_FORM_COUNT_NEVER: field_write_number(text, load_u32(member), 1, ""); break;
     case SIM_FORM_MILLI: conf_decimal_format(text, load_u32(member), 1000); break;
-    case SIM_FORM_PERMILLE: write_number(text, load_u32(member), 10, "%"); break;
+    case SIM_FORM_PERMILLE: field_write_number(text, load_u32(member), 10, "%"); break;
     case SIM_FORM_PPM:
-    case SIM_FORM_PPM_USUAL: write_number(text, load_u32(member), 10000, "%"); break;
+    case SIM_FORM_PPM_USUAL: field_write_number(text, load_u32(member), 10000, "%"); break;
     case SIM_FORM_WORD: word = field->words[load_u32(member)]; break;
     case SIM_FORM_FLAG: word = *(const bool *)member ? "yes" : "no"; break;
     case SIM_FORM_SERVICE:
-    case SIM_FORM_CALLS: word = service_name(world, load_u32(member)); break;
+    case SIM_FORM_CALLS: word = field_service_name(world, load_u32(member)); break;
     case SIM_FORM_POLICY: word = member; break;
     case SIM_FORM_TEXT:
     case SIM_FORM_METRIC:

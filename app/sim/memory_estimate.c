@@ -30,7 +30,7 @@ static double min_double(double a, double b)
     return a < b ? a : b;
 }
 
-static double seconds(int64_t ns)
+static double ns_to_seconds(int64_t ns)
 {
     return ns == BIDE_NEVER ? 1e18 : (double)ns / 1e9;
 }
@@ -43,7 +43,8 @@ static double attempt_mean_s(const struct sim_world *world, uint32_t s)
     double mean = 0;
     for (uint32_t depth = 0; depth < world->services; depth++) {
         const struct sim_service *service = &world->service[s];
-        mean += (2 * seconds(sim_distribution_mean(&world->delay)) + seconds(sim_distribution_mean(&service->time))) *
+        mean += (2 * ns_to_seconds(sim_distribution_mean(&world->delay)) +
+                 ns_to_seconds(sim_distribution_mean(&service->time))) *
                 service->fan;
         if (service->calls < 0)
             break;
@@ -56,15 +57,15 @@ static struct load policy_load(const struct sim_world *world, uint32_t s, const 
 {
     struct load load = {.attempts = policy->attempts_max};
     load.has_limit = policy->attempt_timeout_ns != BIDE_NEVER || policy->deadline_ns != BIDE_NEVER;
-    load.attempt_s = min_double(seconds(policy->attempt_timeout_ns), ATTEMPT_FACTOR * attempt_mean_s(world, s));
-    double waits_s = (load.attempts - 1) * (seconds(policy->cap_ns) + load.attempt_s);
-    load.seconds = min_double(seconds(policy->deadline_ns), load.attempt_s + waits_s);
+    load.attempt_s = min_double(ns_to_seconds(policy->attempt_timeout_ns), ATTEMPT_FACTOR * attempt_mean_s(world, s));
+    double waits_s = (load.attempts - 1) * (ns_to_seconds(policy->cap_ns) + load.attempt_s);
+    load.seconds = min_double(ns_to_seconds(policy->deadline_ns), load.attempt_s + waits_s);
     return load;
 }
 
 /* ---- clients ---- */
 
-static double clients_rate_max(const struct sim_clients *c)
+static double group_rate_max(const struct sim_clients *c)
 {
     double rate = (double)c->rate_micro;
     if (c->arrival == SIM_RAMP || c->arrival == SIM_SPIKE)
@@ -81,12 +82,13 @@ static struct load group_load(const struct sim_world *world, uint32_t g)
     struct load load = policy_load(world, c->service, &world->policy_of_clients[g]->pair.policy);
     if (c->arrival == SIM_HERD || c->arrival == SIM_CLOSED) {
         load.in_progress = load.total = (double)c->count * c->fanout;
-        load.rate = c->arrival == SIM_HERD ? 0 : load.in_progress / (seconds(sim_distribution_mean(&c->think)) + 1e-9);
+        load.rate =
+            c->arrival == SIM_HERD ? 0 : load.in_progress / (ns_to_seconds(sim_distribution_mean(&c->think)) + 1e-9);
         load.rate = min_double(load.rate, load.in_progress / (load.attempt_s + 1e-9));
         return load;
     }
-    load.rate = clients_rate_max(c);
-    load.total = end_ns > c->from_ns ? load.rate * seconds(end_ns - c->from_ns) : 0;
+    load.rate = group_rate_max(c);
+    load.total = end_ns > c->from_ns ? load.rate * ns_to_seconds(end_ns - c->from_ns) : 0;
     if (c->calls > 0)
         load.total = min_double(load.total, (double)c->calls * c->fanout);
     load.in_progress = min_double(load.total, load.rate * load.seconds + 16.0 * c->fanout);
@@ -100,16 +102,16 @@ static struct load group_load(const struct sim_world *world, uint32_t g)
 static double service_backlog(const struct sim_world *world, uint32_t s, double rate)
 {
     const struct sim_service *service = &world->service[s];
-    double capacity = 1e18, max = 1e18, more = 0, mean = seconds(sim_distribution_mean(&service->time));
+    double capacity = 1e18, max = 1e18, more = 0, mean = ns_to_seconds(sim_distribution_mean(&service->time));
     for (uint32_t i = 0; i < world->outages; i++)
         if (world->outage[i].service == s && world->outage[i].kind >= SIM_OUTAGE_SILENCE)
-            more += rate * min_double(seconds(world->outage[i].until_ns), seconds(world->duration_ns));
+            more += rate * min_double(ns_to_seconds(world->outage[i].until_ns), ns_to_seconds(world->duration_ns));
     if (service->kind == SIM_QUEUEING && mean > 0)
         capacity = service->servers / mean;
     if (service->kind == SIM_QUEUEING && service->queue_max != UINT32_MAX)
         max = service->queue_max;
     if (rate > capacity)
-        more += min_double(max, (rate - capacity) * seconds(world->duration_ns));
+        more += min_double(max, (rate - capacity) * ns_to_seconds(world->duration_ns));
     return more;
 }
 
@@ -168,9 +170,9 @@ static double group_bytes(const struct sim_world *world, uint32_t g)
 
 uint64_t sim_world_bytes(const struct sim_world *world)
 {
-    double span_s = seconds(world->duration_ns) * (world->drain ? 2 : 1); /* allow as much again for the drain */
+    double span_s = ns_to_seconds(world->duration_ns) * (world->drain ? 2 : 1); /* allow as much again for the drain */
     double bytes = FIXED_BYTES + sizeof(struct sim_result);
-    bytes += (span_s / seconds(world->bin_ns) + 2) * sizeof(struct sim_point);
+    bytes += (span_s / ns_to_seconds(world->bin_ns) + 2) * sizeof(struct sim_point);
     bytes += (span_s + 2) * sizeof(struct sim_second);
     for (uint32_t i = 0; i < world->groups; i++)
         bytes += group_bytes(world, i);

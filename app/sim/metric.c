@@ -24,12 +24,12 @@ static double ratio(uint64_t part, uint64_t whole)
     return whole > 0 ? (double)part / (double)whole : NAN;
 }
 
-static double seconds(int64_t ns)
+static double ns_to_s(int64_t ns)
 {
     return (double)ns / (double)BIDE_S;
 }
 
-static double milliseconds(int64_t ns)
+static double ns_to_ms(int64_t ns)
 {
     return (double)ns / (double)BIDE_MS;
 }
@@ -84,24 +84,24 @@ static double recovers(const struct sim_result *r, size_t argument)
 static double recover_s(const struct sim_result *r, size_t argument)
 {
     (void)argument;
-    return r->disturbed && r->recovers ? seconds(r->recover_ns) : NAN;
+    return r->disturbed && r->recovers ? ns_to_s(r->recover_ns) : NAN;
 }
 
 static double duration_s(const struct sim_result *r, size_t argument)
 {
     (void)argument;
-    return seconds(r->ended_ns);
+    return ns_to_s(r->ended_ns);
 }
 
 static double result_latency_mean(const struct sim_result *r, size_t argument)
 {
     (void)argument;
-    return r->latency.total > 0 ? milliseconds(sim_histogram_mean(&r->latency)) : NAN;
+    return r->latency.total > 0 ? ns_to_ms(sim_histogram_mean(&r->latency)) : NAN;
 }
 
 static double result_latency(const struct sim_result *r, size_t ppm)
 {
-    return r->latency.total > 0 ? milliseconds(sim_histogram_quantile(&r->latency, (uint32_t)ppm)) : NAN;
+    return r->latency.total > 0 ? ns_to_ms(sim_histogram_quantile(&r->latency, (uint32_t)ppm)) : NAN;
 }
 
 static const struct sim_peak *result_peak(const struct sim_result *r, size_t offset)
@@ -116,7 +116,7 @@ static double result_peak_count(const struct sim_result *r, size_t offset)
 
 static double result_peak_ms(const struct sim_result *r, size_t offset)
 {
-    return result_peak(r, offset)->max > 0 ? milliseconds(result_peak(r, offset)->at_ns) : NAN;
+    return result_peak(r, offset)->max > 0 ? ns_to_ms(result_peak(r, offset)->at_ns) : NAN;
 }
 
 static double result_budget(const struct sim_result *r, size_t offset)
@@ -133,7 +133,7 @@ static double result_tokens(const struct sim_result *r, size_t offset)
 static double fleet_disconnected_s(const struct sim_result *r, size_t argument)
 {
     (void)argument;
-    return seconds(r->fleet_disconnected_ns);
+    return ns_to_s(r->fleet_disconnected_ns);
 }
 
 static double gave_up_for(const struct sim_result *r, size_t reason)

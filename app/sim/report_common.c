@@ -62,7 +62,7 @@ unsigned sim_batch_digits(const struct sim_batch *batch, size_t metric)
     return all_integers ? 0 : digits > needed ? digits : needed;
 }
 
-static bool metric_is_share(const char *name)
+static bool metric_ends_at_one(const char *name)
 {
     static const char *const shares[] = {"success", "error", "users_success", "recovers"};
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
@@ -78,7 +78,7 @@ double sim_batch_bar_max(const struct sim_batch *batch, size_t metric)
         double mean = sim_batch_figure(batch, i, metric)->mean;
         max = mean > max ? mean : max;
     }
-    return max <= 0 || metric_is_share(sim_metric(metric)->name) ? 1 : max;
+    return max <= 0 || metric_ends_at_one(sim_metric(metric)->name) ? 1 : max;
 }
 
 void sim_flag_text(char *text, size_t size, const struct sim_batch *batch, const struct sim_figure *figure)

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-static void put_text(FILE *out, const char *value)
+static void csv_put_text(FILE *out, const char *value)
 {
     if (strpbrk(value, ",\"\r\n") == NULL) {
         fputs(value, out);
@@ -26,7 +26,7 @@ static void put_text(FILE *out, const char *value)
 
 /* Prints a comma and the mean; with several seeds also the half-width of the interval, empty where there is no
  * value. */
-static void put_figure(FILE *out, const struct sim_figure *figure, bool half)
+static void csv_put_figure(FILE *out, const struct sim_figure *figure, bool half)
 {
     char number[SIM_NUMBER_SIZE];
     fprintf(out, ",%s", sim_number(number, figure->mean));
@@ -49,19 +49,19 @@ void sim_report_csv(FILE *out, const struct sim_batch *batch)
         const struct sim_row *row = sim_scenario_row(batch->scenario, i);
         const char *const columns[] = {sim_scenario_name(batch->scenario), row->name, row->label, row->swept};
         for (size_t j = 0; j < sizeof columns / sizeof *columns; j++) {
-            put_text(out, columns[j]);
+            csv_put_text(out, columns[j]);
             fputc(',', out);
         }
         fprintf(out, "%" PRIu64 ",%" PRIu32, batch->plan.seed, batch->plan.seeds);
         for (size_t j = 0; sim_metric(j) != NULL; j++)
-            put_figure(out, sim_batch_figure(batch, i, j), half);
+            csv_put_figure(out, sim_batch_figure(batch, i, j), half);
         fputc('\n', out);
     }
 }
 
 /* ---- series ---- */
 
-static void put_point(FILE *out, const struct sim_point *p)
+static void csv_put_point(FILE *out, const struct sim_point *p)
 {
     char budget[CONF_VALUE_SIZE] = "";
     if (p->budget_milli >= 0)
@@ -81,9 +81,9 @@ void sim_report_csv_series(FILE *out, const struct sim_batch *batch)
         char from[CONF_VALUE_SIZE], width[CONF_VALUE_SIZE];
         conf_decimal_format(width, r->bin_ns, BIDE_S);
         for (size_t j = 0; j < r->points; j++) {
-            put_text(out, sim_scenario_row(batch->scenario, i)->label);
+            csv_put_text(out, sim_scenario_row(batch->scenario, i)->label);
             fprintf(out, ",%s,%s", conf_decimal_format(from, (int64_t)j * r->bin_ns, BIDE_S), width);
-            put_point(out, &r->point[j]);
+            csv_put_point(out, &r->point[j]);
         }
     }
 }

@@ -18,7 +18,7 @@
 /* ---- values ---- */
 
 /* Prints a string. Invalid UTF-8 becomes the replacement character: the output is valid JSON for every input. */
-static void put_text(FILE *out, const char *value)
+static void json_put_text(FILE *out, const char *value)
 {
     const unsigned char *at = (const unsigned char *)value;
     fputc('"', out);
@@ -37,12 +37,12 @@ static void put_text(FILE *out, const char *value)
     fputc('"', out);
 }
 
-static void put_member(FILE *out, const char *indent, const char *name)
+static void json_put_member(FILE *out, const char *indent, const char *name)
 {
     fprintf(out, "%s\"%s\": ", indent, name);
 }
 
-static void put_number(FILE *out, double value)
+static void json_put_number(FILE *out, double value)
 {
     char digits[SIM_NUMBER_SIZE];
     fputs(isnan(value) ? "null" : sim_number(digits, value), out);
@@ -50,29 +50,29 @@ static void put_number(FILE *out, double value)
 
 /* ---- row ---- */
 
-static void put_metrics(FILE *out, const struct sim_batch *batch, size_t row)
+static void json_put_metrics(FILE *out, const struct sim_batch *batch, size_t row)
 {
     const struct sim_metric *metric;
     for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++) {
         double mean = sim_batch_figure(batch, row, i)->mean;
-        put_member(out, ",\n      ", metric->name);
+        json_put_member(out, ",\n      ", metric->name);
         if (!metric->flag) {
-            put_number(out, mean);
+            json_put_number(out, mean);
             continue;
         }
         fprintf(out, "%s,\n      \"%s_share\": ", isnan(mean) ? "null" : mean >= 1 ? "true" : "false", metric->name);
-        put_number(out, mean);
+        json_put_number(out, mean);
     }
 }
 
-static void put_halves(FILE *out, const struct sim_batch *batch, size_t row)
+static void json_put_halves(FILE *out, const struct sim_batch *batch, size_t row)
 {
     const struct sim_metric *metric;
-    put_member(out, ",\n      ", "half");
+    json_put_member(out, ",\n      ", "half");
     for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++) {
         const struct sim_figure *figure = sim_batch_figure(batch, row, i);
-        put_member(out, i > 0 ? ", " : "{", metric->name);
-        put_number(out, isnan(figure->mean) ? NAN : figure->half);
+        json_put_member(out, i > 0 ? ", " : "{", metric->name);
+        json_put_number(out, isnan(figure->mean) ? NAN : figure->half);
     }
     fputc('}', out);
 }
@@ -92,10 +92,10 @@ static const struct {
 } counts[] = {U64(calls),     U64(attempts), U64(arrivals), U64(retries), U64(served),
               U64(succeeded), U64(gave_up),  U32(queue),    U32(open)};
 
-static void put_budget(FILE *out, const struct sim_result *r)
+static void json_put_budget(FILE *out, const struct sim_result *r)
 {
     char digits[CONF_VALUE_SIZE];
-    put_member(out, ",\n        ", "budget");
+    json_put_member(out, ",\n        ", "budget");
     fputc('[', out);
     for (size_t i = 0; i < r->points; i++) {
         int64_t milli = r->point[i].budget_milli;
@@ -104,11 +104,11 @@ static void put_budget(FILE *out, const struct sim_result *r)
     fputc(']', out);
 }
 
-static void put_series(FILE *out, const struct sim_result *r)
+static void json_put_series(FILE *out, const struct sim_result *r)
 {
-    put_member(out, ",\n      ", "series");
+    json_put_member(out, ",\n      ", "series");
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        put_member(out, i > 0 ? ",\n        " : "{\n        ", counts[i].name);
+        json_put_member(out, i > 0 ? ",\n        " : "{\n        ", counts[i].name);
         fputc('[', out);
         for (size_t j = 0; j < r->points; j++) {
             const void *at = (const char *)&r->point[j] + counts[i].offset;
@@ -117,43 +117,43 @@ static void put_series(FILE *out, const struct sim_result *r)
         }
         fputc(']', out);
     }
-    put_budget(out, r);
+    json_put_budget(out, r);
     fputs("\n      }", out);
 }
 
 /* Prints the settings common to all rows, or those in which one row differs. */
-static void put_settings(FILE *out, const struct sim_scenario *scenario, size_t row, const char *indent)
+static void json_put_settings(FILE *out, const struct sim_scenario *scenario, size_t row, const char *indent)
 {
     const char *key, *between = "";
     char value[256];
     fprintf(out, ",\n%s\"settings\": {", indent);
     for (size_t i = 0; sim_scenario_setting(scenario, row, i, &key, value); i++) {
         fprintf(out, "%s\n%s  ", between, indent);
-        put_text(out, key);
+        json_put_text(out, key);
         fputs(": ", out);
-        put_text(out, value);
+        json_put_text(out, value);
         between = ",";
     }
     fprintf(out, "\n%s}", indent);
 }
 
-static void put_row(FILE *out, const struct sim_batch *batch, size_t i)
+static void json_put_row(FILE *out, const struct sim_batch *batch, size_t i)
 {
     const struct sim_row *row = sim_scenario_row(batch->scenario, i);
     char digits[CONF_VALUE_SIZE];
-    put_member(out, "    {\n      ", "name");
-    put_text(out, row->name);
-    put_member(out, ",\n      ", "label");
-    put_text(out, row->label);
-    put_member(out, ",\n      ", "swept");
-    put_text(out, row->swept);
-    put_settings(out, batch->scenario, i, "      ");
-    put_member(out, ",\n      ", "bin_s");
+    json_put_member(out, "    {\n      ", "name");
+    json_put_text(out, row->name);
+    json_put_member(out, ",\n      ", "label");
+    json_put_text(out, row->label);
+    json_put_member(out, ",\n      ", "swept");
+    json_put_text(out, row->swept);
+    json_put_settings(out, batch->scenario, i, "      ");
+    json_put_member(out, ",\n      ", "bin_s");
     fputs(conf_decimal_format(digits, batch->row[i].result.bin_ns, BIDE_S), out);
-    put_metrics(out, batch, i);
+    json_put_metrics(out, batch, i);
     if (batch->plan.seeds > 1)
-        put_halves(out, batch, i);
-    put_series(out, &batch->row[i].result);
+        json_put_halves(out, batch, i);
+    json_put_series(out, &batch->row[i].result);
     fputs("\n    }", out);
 }
 
@@ -162,18 +162,18 @@ static void put_row(FILE *out, const struct sim_batch *batch, size_t i)
 void sim_report_json(FILE *out, const struct sim_batch *batch)
 {
     char digits[CONF_VALUE_SIZE];
-    put_member(out, "{\n  ", "scenario");
-    put_text(out, sim_scenario_name(batch->scenario));
-    put_member(out, ",\n  ", "title");
-    put_text(out, sim_scenario_title(batch->scenario));
+    json_put_member(out, "{\n  ", "scenario");
+    json_put_text(out, sim_scenario_name(batch->scenario));
+    json_put_member(out, ",\n  ", "title");
+    json_put_text(out, sim_scenario_title(batch->scenario));
     fprintf(out, ",\n  \"seed\": %" PRIu64 ",\n  \"seeds\": %" PRIu32, batch->plan.seed, batch->plan.seeds);
-    put_member(out, ",\n  ", "bin_s");
+    json_put_member(out, ",\n  ", "bin_s");
     fputs(batch->rows > 0 ? conf_decimal_format(digits, batch->row[0].result.bin_ns, BIDE_S) : "null", out);
-    put_settings(out, batch->scenario, SIM_ALL_ROWS, "  ");
+    json_put_settings(out, batch->scenario, SIM_ALL_ROWS, "  ");
     fputs(",\n  \"rows\": [", out);
     for (size_t i = 0; i < batch->rows; i++) {
         fputs(i > 0 ? ",\n" : "\n", out);
-        put_row(out, batch, i);
+        json_put_row(out, batch, i);
     }
     fputs("\n  ]\n}\n", out);
 }

@@ -14,7 +14,7 @@
 /* ---- lines of text ---- */
 
 /* Returns the length in bytes of the next line; `rest` becomes the beginning of the line after it. */
-static size_t next_line(const char *text, const char **rest)
+static size_t svg_next_line(const char *text, const char **rest)
 {
     size_t end = 0, space = 0, letters = 0;
     for (; text[end] != '\0' && letters < LINE_LETTERS; end++) {
@@ -27,20 +27,20 @@ static size_t next_line(const char *text, const char **rest)
     return end;
 }
 
-static unsigned count_lines(const char *text)
+static unsigned svg_count_lines(const char *text)
 {
     unsigned lines = 0;
     for (; *text != '\0'; lines++)
-        next_line(text, &text);
+        svg_next_line(text, &text);
     return lines;
 }
 
-static unsigned put_lines(FILE *out, const char *text, unsigned y)
+static unsigned svg_put_lines(FILE *out, const char *text, unsigned y)
 {
     while (*text != '\0') {
         const char *rest;
         char line[LINE_LETTERS * 4 + 1];
-        snprintf(line, sizeof line, "%.*s", (int)next_line(text, &rest), text);
+        snprintf(line, sizeof line, "%.*s", (int)svg_next_line(text, &rest), text);
         fprintf(out, "<text x=\"%u\" y=\"%u\">", MARGIN, y);
         chart_escape(out, line);
         fputs("</text>\n", out);
@@ -53,7 +53,7 @@ static unsigned put_lines(FILE *out, const char *text, unsigned y)
 /* ---- file ---- */
 
 /* Writes the footer: scenario, loop, seeds, bin width. Returns text. */
-static const char *footer_text(char text[FOOTER_SIZE], const struct sim_batch *batch)
+static const char *svg_footer_text(char text[FOOTER_SIZE], const struct sim_batch *batch)
 {
     char loop[SIM_REPORT_TEXT_MAX] = "open and closed loops", seeds[SIM_REPORT_TEXT_MAX], bucket[SIM_REPORT_TEXT_MAX];
     size_t left_out = sim_picture_omitted(batch);
@@ -73,8 +73,8 @@ bool sim_report_svg(FILE *out, const struct sim_batch *batch)
     char last[FOOTER_SIZE];
     size_t panels = sim_picture_panels(batch);
     unsigned width = SIM_PICTURE_WIDTH + 2 * MARGIN, each = sim_picture_height(batch) + LINE;
-    unsigned top = MARGIN + TITLE + count_lines(question) * LINE;
-    unsigned height = top + (unsigned)panels * each + LINE * count_lines(footer_text(last, batch)) + MARGIN;
+    unsigned top = MARGIN + TITLE + svg_count_lines(question) * LINE;
+    unsigned height = top + (unsigned)panels * each + LINE * svg_count_lines(svg_footer_text(last, batch)) + MARGIN;
     bool complete = true;
     fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\">\n<title>",
             width, height, width, height);
@@ -84,12 +84,12 @@ bool sim_report_svg(FILE *out, const struct sim_batch *batch)
     fprintf(out, "<text class=\"title\" x=\"%u\" y=\"%u\">", MARGIN, MARGIN + LINE);
     chart_escape(out, sim_scenario_title(batch->scenario));
     fputs("</text>\n", out);
-    put_lines(out, question, MARGIN + TITLE + LINE / 2);
+    svg_put_lines(out, question, MARGIN + TITLE + LINE / 2);
     for (size_t i = 0; i < panels; i++)
         complete =
             sim_picture_draw(out, batch, i, &(struct chart_place){MARGIN, top + LINE / 2 + (unsigned)i * each}) &&
             complete;
-    put_lines(out, last, top + (unsigned)panels * each + LINE);
+    svg_put_lines(out, last, top + (unsigned)panels * each + LINE);
     fputs("</svg>\n", out);
     return complete;
 }

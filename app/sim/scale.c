@@ -15,12 +15,12 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double point_arrivals(const struct sim_point *p)
+static double scale_arrivals(const struct sim_point *p)
 {
     return (double)p->arrivals;
 }
 
-static double point_higher(const struct sim_point *p)
+static double scale_higher(const struct sim_point *p)
 {
     return (double)(p->arrivals > p->served ? p->arrivals : p->served);
 }
@@ -91,12 +91,12 @@ static struct sim_scale scale_of(const struct sim_batch *batch, double (*at)(con
 
 struct sim_scale sim_scale_of_arrivals(const struct sim_batch *batch)
 {
-    return scale_of(batch, point_arrivals);
+    return scale_of(batch, scale_arrivals);
 }
 
 struct sim_scale sim_scale_of_series(const struct sim_batch *batch)
 {
-    return scale_of(batch, point_higher);
+    return scale_of(batch, scale_higher);
 }
 
 double sim_scale_fraction(const struct sim_scale *scale, double value)

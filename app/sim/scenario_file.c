@@ -33,7 +33,7 @@ static bool is_blank_char(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-static struct bide_text text_trimmed(struct bide_text text)
+static struct bide_text file_text_trimmed(struct bide_text text)
 {
     while (text.length > 0 && is_blank_char(text.at[text.length - 1]))
         text.length--;
@@ -49,7 +49,7 @@ static struct bide_text line_content(struct bide_text line)
     while (end < line.length &&
            !((line.at[end] == '#' || line.at[end] == ';') && (end == 0 || is_blank_char(line.at[end - 1]))))
         end++;
-    return text_trimmed((struct bide_text){line.at, end});
+    return file_text_trimmed((struct bide_text){line.at, end});
 }
 
 static struct bide_text next_line(struct reader *r)
@@ -62,7 +62,7 @@ static struct bide_text next_line(struct reader *r)
     return line;
 }
 
-static char *text_copy(struct reader *r, struct bide_text text)
+static char *file_text_copy(struct reader *r, struct bide_text text)
 {
     char *bytes = malloc(text.length + 1);
     if (bytes == NULL) {
@@ -75,7 +75,7 @@ static char *text_copy(struct reader *r, struct bide_text text)
 }
 
 /* Makes room for one more item. Returns NULL without memory; the old array stays valid. */
-static void *array_reserve(struct reader *r, void *items, size_t count, size_t *room, size_t size)
+static void *file_reserve(struct reader *r, void *items, size_t count, size_t *room, size_t size)
 {
     if (count < *room)
         return items;
@@ -117,18 +117,18 @@ static void policy_copy_head(struct reader *r, struct bide_text name)
 static void section_add(struct reader *r, struct bide_text inside, struct bide_text kind, struct bide_text name)
 {
     struct sim_file *file = r->file;
-    struct sim_section *more = array_reserve(r, file->section, file->sections, &r->section_room, sizeof *more);
+    struct sim_section *more = file_reserve(r, file->section, file->sections, &r->section_room, sizeof *more);
     if (more == NULL)
         return;
     file->section = more;
     more[file->sections++] = (struct sim_section){.line = r->line,
-                                                  .head = text_copy(r, inside),
-                                                  .kind = text_copy(r, kind),
-                                                  .name = text_copy(r, name),
+                                                  .head = file_text_copy(r, inside),
+                                                  .kind = file_text_copy(r, kind),
+                                                  .name = file_text_copy(r, name),
                                                   .first = file->assignments};
 }
 
-static bool text_is(struct bide_text text, const char *word)
+static bool file_text_is(struct bide_text text, const char *word)
 {
     return text.length == strlen(word) && memcmp(text.at, word, text.length) == 0;
 }
@@ -143,13 +143,13 @@ static void section_read_head(struct reader *r, struct bide_text text)
         r->skips_section = true;
         return;
     }
-    struct bide_text inside = text_trimmed((struct bide_text){text.at + 1, text.length - 2});
+    struct bide_text inside = file_text_trimmed((struct bide_text){text.at + 1, text.length - 2});
     size_t length = 0;
     while (length < inside.length && !is_blank_char(inside.at[length]))
         length++;
     struct bide_text kind = {inside.at, length};
-    struct bide_text name = text_trimmed((struct bide_text){inside.at + length, inside.length - length});
-    r->in_policy = text_is(kind, "policy");
+    struct bide_text name = file_text_trimmed((struct bide_text){inside.at + length, inside.length - length});
+    r->in_policy = file_text_is(kind, "policy");
     if (r->in_policy && name.length == 0) {
         conf_diagnostics_add(r->diagnostics, r->line, "[policy]: needs a name, as in [policy careful]");
         r->in_policy = false;
@@ -188,12 +188,12 @@ static void assignment_add(struct reader *r, struct bide_text key, struct bide_t
 {
     struct sim_file *file = r->file;
     struct sim_assignment *more =
-        array_reserve(r, file->assignment, file->assignments, &r->assignment_room, sizeof *more);
+        file_reserve(r, file->assignment, file->assignments, &r->assignment_room, sizeof *more);
     if (more == NULL)
         return;
     file->assignment = more;
     more[file->assignments++] =
-        (struct sim_assignment){.line = r->line, .key = text_copy(r, key), .value = text_copy(r, value)};
+        (struct sim_assignment){.line = r->line, .key = file_text_copy(r, key), .value = file_text_copy(r, value)};
     file->section[file->sections - 1].count++;
     r->may_continue = true;
     r->value_length = value.length;
@@ -215,11 +215,11 @@ static void assignment_read(struct reader *r, struct bide_text text, bool indent
     }
     r->may_continue = false;
     size_t before = mark == NULL ? 0 : (size_t)(mark - text.at);
-    struct bide_text key = text_trimmed((struct bide_text){text.at, before});
+    struct bide_text key = file_text_trimmed((struct bide_text){text.at, before});
     if (key.length == 0)
         conf_diagnostics_add(r->diagnostics, r->line, "%s: must be key = value", printable.text);
     else
-        assignment_add(r, key, text_trimmed((struct bide_text){mark + 1, text.length - before - 1}));
+        assignment_add(r, key, file_text_trimmed((struct bide_text){mark + 1, text.length - before - 1}));
 }
 
 /* ---- file ---- */

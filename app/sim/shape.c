@@ -24,51 +24,52 @@ struct word {
 
 /* ---- reading ---- */
 
-static bool read_duration(struct word word, int64_t *ns)
+static bool shape_read_duration(struct word word, int64_t *ns)
 {
     return conf_duration_parse(word.at, word.length, ns) && *ns <= BIDE_DURATION_MAX;
 }
 
-static const char *read_fixed(struct sim_distribution *dist, const struct word *words)
+static const char *shape_read_fixed(struct sim_distribution *dist, const struct word *words)
 {
-    return read_duration(words[0], &dist->a_ns) ? NULL : want_any;
+    return shape_read_duration(words[0], &dist->a_ns) ? NULL : want_any;
 }
 
-static const char *read_exponential(struct sim_distribution *dist, const struct word *words)
+static const char *shape_read_exponential(struct sim_distribution *dist, const struct word *words)
 {
-    return read_duration(words[0], &dist->a_ns) && dist->a_ns > 0 ? NULL : "exponential and its mean, such as 10ms";
+    return shape_read_duration(words[0], &dist->a_ns) && dist->a_ns > 0 ? NULL
+                                                                        : "exponential and its mean, such as 10ms";
 }
 
-static const char *read_uniform(struct sim_distribution *dist, const struct word *words)
+static const char *shape_read_uniform(struct sim_distribution *dist, const struct word *words)
 {
-    bool valid =
-        read_duration(words[0], &dist->a_ns) && read_duration(words[1], &dist->b_ns) && dist->a_ns <= dist->b_ns;
+    bool valid = shape_read_duration(words[0], &dist->a_ns) && shape_read_duration(words[1], &dist->b_ns) &&
+                 dist->a_ns <= dist->b_ns;
     return valid ? NULL : "uniform and its two ends, the shorter one first, such as 5ms 15ms";
 }
 
-static const char *read_normal(struct sim_distribution *dist, const struct word *words)
+static const char *shape_read_normal(struct sim_distribution *dist, const struct word *words)
 {
-    bool valid = read_duration(words[0], &dist->a_ns) && read_duration(words[1], &dist->b_ns);
+    bool valid = shape_read_duration(words[0], &dist->a_ns) && shape_read_duration(words[1], &dist->b_ns);
     return valid ? NULL : "normal, its mean and its standard deviation, such as 10ms 2ms";
 }
 
-static const char *read_mixture(struct sim_distribution *dist, const struct word *words)
+static const char *shape_read_mixture(struct sim_distribution *dist, const struct word *words)
 {
     int64_t ppm = 0;
     size_t last = words[0].length - 1;
     bool valid = words[0].at[last] == '%' && conf_decimal_parse(words[0].at, last, 10000, &ppm) && ppm <= 1000000 &&
-                 read_duration(words[1], &dist->a_ns) && read_duration(words[2], &dist->b_ns) && dist->a_ns > 0 &&
-                 dist->b_ns > 0;
+                 shape_read_duration(words[1], &dist->a_ns) && shape_read_duration(words[2], &dist->b_ns) &&
+                 dist->a_ns > 0 && dist->b_ns > 0;
     dist->ppm = (uint32_t)ppm;
     return valid ? NULL : "mixture, the share of the first mean, and two means, such as 99.9% 0.1ms 10ms";
 }
 
-static bool read_tail_point(struct sim_distribution *dist, struct word word)
+static bool shape_read_tail_point(struct sim_distribution *dist, struct word word)
 {
     const char *mark = memchr(word.at, ':', word.length);
     size_t before = mark == NULL ? 0 : (size_t)(mark - word.at);
     int64_t ns, share;
-    if (mark == NULL || !read_duration((struct word){word.at, before}, &ns) ||
+    if (mark == NULL || !shape_read_duration((struct word){word.at, before}, &ns) ||
         !conf_decimal_parse(mark + 1, word.length - before - 1, SHARE_SCALE, &share) || ns <= 0 || share <= 0)
         return false;
     uint32_t i = dist->points++;
@@ -79,17 +80,17 @@ static bool read_tail_point(struct sim_distribution *dist, struct word word)
     return ns > dist->point[i - 1].ns && dist->point[i].share < dist->point[i - 1].share;
 }
 
-static const char *read_tail(struct sim_distribution *dist, const struct word *words, size_t count)
+static const char *shape_read_tail(struct sim_distribution *dist, const struct word *words, size_t count)
 {
     bool valid = count >= 2 && count <= SIM_TAIL_MAX;
     for (size_t i = 0; i < count && valid; i++)
-        valid = read_tail_point(dist, words[i]);
+        valid = shape_read_tail_point(dist, words[i]);
     return valid ? NULL
                  : "tail and 2 to 8 points DURATION:SHARE, durations rising and shares of 12 decimals at most falling "
                    "from 1, such as 1ms:1 10ms:0.02";
 }
 
-static size_t split_words(const char *text, struct word words[WORDS_MAX])
+static size_t shape_split_words(const char *text, struct word words[WORDS_MAX])
 {
     size_t count = 0;
     for (text += strspn(text, " \t"); *text != '\0' && count < WORDS_MAX; text += strspn(text, " \t")) {
@@ -104,11 +105,12 @@ static const struct {
     const char *name;
     size_t words; /* after its name */
     const char *(*read)(struct sim_distribution *dist, const struct word *words);
-} shapes[] = {{"", 1, read_fixed},        {"exponential", 1, read_exponential}, {"uniform", 2, read_uniform},
-              {"normal", 2, read_normal}, {"mixture", 3, read_mixture},         {"tail", 0, NULL}};
+} shapes[] = {{"", 1, shape_read_fixed},          {"exponential", 1, shape_read_exponential},
+              {"uniform", 2, shape_read_uniform}, {"normal", 2, shape_read_normal},
+              {"mixture", 3, shape_read_mixture}, {"tail", 0, NULL}};
 #define SHAPES (sizeof shapes / sizeof *shapes)
 
-static enum sim_shape shape_of(struct word word)
+static enum sim_shape shape_by_name(struct word word)
 {
     for (size_t i = 1; i < SHAPES; i++)
         if (strlen(shapes[i].name) == word.length && memcmp(shapes[i].name, word.at, word.length) == 0)
@@ -116,14 +118,14 @@ static enum sim_shape shape_of(struct word word)
     return SIM_FIXED;
 }
 
-static const char *read_words(struct sim_distribution *dist, const struct word *words, size_t count)
+static const char *shape_read_words(struct sim_distribution *dist, const struct word *words, size_t count)
 {
     if (count == 0)
         return want_any;
-    dist->shape = shape_of(words[0]);
+    dist->shape = shape_by_name(words[0]);
     size_t named = dist->shape != SIM_FIXED;
     if (dist->shape == SIM_TAIL)
-        return read_tail(dist, words + 1, count - 1);
+        return shape_read_tail(dist, words + 1, count - 1);
     if (count - named == shapes[dist->shape].words)
         return shapes[dist->shape].read(dist, words + named);
     /* Wrong number of words: the reader rejects these placeholders and describes the valid form. */
@@ -136,7 +138,7 @@ const char *sim_shape_read(struct sim_distribution *dist, const char *text)
     struct word words[WORDS_MAX];
     struct sim_distribution read = {.shape = SIM_FIXED};
     char again[SIM_SHAPE_MAX];
-    const char *want = read_words(&read, words, split_words(text, words));
+    const char *want = shape_read_words(&read, words, shape_split_words(text, words));
     if (want != NULL)
         return want;
     if (strlen(sim_shape_text(again, &read)) + 1 >= sizeof again)
@@ -148,24 +150,24 @@ const char *sim_shape_read(struct sim_distribution *dist, const char *text)
 
 /* ---- writing ---- */
 
-static void append_text(char text[SIM_SHAPE_MAX], const char *before, const char *more)
+static void shape_append(char text[SIM_SHAPE_MAX], const char *before, const char *more)
 {
     size_t used = strlen(text);
     snprintf(text + used, SIM_SHAPE_MAX - used, "%s%s", used > 0 ? before : "", more);
 }
 
-static void append_duration(char text[SIM_SHAPE_MAX], int64_t ns)
+static void shape_append_duration(char text[SIM_SHAPE_MAX], int64_t ns)
 {
     char part[CONF_VALUE_SIZE];
-    append_text(text, " ", conf_duration_format(part, ns));
+    shape_append(text, " ", conf_duration_format(part, ns));
 }
 
-static void append_points(char text[SIM_SHAPE_MAX], const struct sim_distribution *dist)
+static void shape_append_points(char text[SIM_SHAPE_MAX], const struct sim_distribution *dist)
 {
     for (uint32_t i = 0; i < dist->points; i++) {
         char part[CONF_VALUE_SIZE];
-        append_duration(text, dist->point[i].ns);
-        append_text(
+        shape_append_duration(text, dist->point[i].ns);
+        shape_append(
             text, ":",
             conf_decimal_format(part, (int64_t)(dist->point[i].share * (double)SHARE_SCALE + 0.5), SHARE_SCALE));
     }
@@ -176,15 +178,15 @@ const char *sim_shape_text(char text[SIM_SHAPE_MAX], const struct sim_distributi
     char part[CONF_VALUE_SIZE];
     snprintf(text, SIM_SHAPE_MAX, "%s", shapes[dist->shape].name);
     if (dist->shape == SIM_TAIL) {
-        append_points(text, dist);
+        shape_append_points(text, dist);
         return text;
     }
     if (dist->shape == SIM_MIXTURE) {
-        append_text(text, " ", conf_decimal_format(part, dist->ppm, 10000));
-        append_text(text, "", "%");
+        shape_append(text, " ", conf_decimal_format(part, dist->ppm, 10000));
+        shape_append(text, "", "%");
     }
-    append_duration(text, dist->a_ns);
+    shape_append_duration(text, dist->a_ns);
     if (shapes[dist->shape].words > 1)
-        append_duration(text, dist->b_ns);
+        shape_append_duration(text, dist->b_ns);
     return text;
 }

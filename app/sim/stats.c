@@ -19,7 +19,7 @@ static const int64_t bin_widths_ns[SIM_BIN_WIDTHS] = {BIDE_MS, 10 * BIDE_MS, 50 
 /* ---- the series ---- */
 
 /* Makes room for one more element. Returns false without memory. */
-static bool array_reserve(void **array, size_t *room, size_t count, size_t size)
+static bool stats_reserve(void **array, size_t *room, size_t count, size_t size)
 {
     if (count < *room)
         return true;
@@ -61,7 +61,7 @@ static bool series_add_point(struct sim_state *state)
     void *points = result->point;
     if (result->points == POINTS_MAX)
         series_widen(result);
-    if (!array_reserve(&points, &state->stats.point_room, result->points, sizeof *result->point)) {
+    if (!stats_reserve(&points, &state->stats.point_room, result->points, sizeof *result->point)) {
         state->no_memory = true;
         return false;
     }
@@ -103,7 +103,7 @@ static void point_sample_state(struct sim_state *state, struct sim_point *point,
 static bool stats_add_second(struct sim_stats *stats)
 {
     void *seconds = stats->second;
-    if (!array_reserve(&seconds, &stats->second_room, stats->seconds, sizeof *stats->second))
+    if (!stats_reserve(&seconds, &stats->second_room, stats->seconds, sizeof *stats->second))
         return false;
     stats->second = seconds;
     stats->second[stats->seconds++] = (struct sim_second){0};

@@ -283,7 +283,7 @@ static void check_ignored_keys(struct faults *f)
 
 /* ---- clients ---- */
 
-static int64_t clients_end_ns(const struct sim_world *world, const struct sim_clients *c)
+static int64_t world_clients_end_ns(const struct sim_world *world, const struct sim_clients *c)
 {
     return c->until_ns < world->duration_ns ? c->until_ns : world->duration_ns;
 }
@@ -291,7 +291,7 @@ static int64_t clients_end_ns(const struct sim_world *world, const struct sim_cl
 static void check_span(struct faults *f, uint32_t i)
 {
     const struct sim_clients *c = &f->world->clients[i];
-    int64_t end_ns = clients_end_ns(f->world, c);
+    int64_t end_ns = world_clients_end_ns(f->world, c);
     if (c->until_ns != BIDE_NEVER && c->until_ns > f->world->duration_ns)
         fault_add(f, SIM_PART_CLIENTS, i, "until", "must be the duration (%s) at most, or never",
                   duration_text(f->world->duration_ns).text);
@@ -390,7 +390,7 @@ static void check_gauss(struct faults *f, uint32_t i)
  * depends on the run. */
 static double clients_calls_max(const struct sim_world *world, const struct sim_clients *c)
 {
-    int64_t end_ns = clients_end_ns(world, c), span_ns = end_ns > c->from_ns ? end_ns - c->from_ns : 0;
+    int64_t end_ns = world_clients_end_ns(world, c), span_ns = end_ns > c->from_ns ? end_ns - c->from_ns : 0;
     double seconds = (double)span_ns / 1e9, rate = (double)c->rate_micro, calls;
     if (c->arrival == SIM_HERD)
         return (double)c->count * c->fanout;
