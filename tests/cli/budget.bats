@@ -160,12 +160,12 @@ json() { bide budget show payments --json | jq -r "$1"; }
 @test "in-flight limits cannot be shared" {
     apart bide run --target payments --must-share --set in_flight_max=3 -- echo fine 3>&-
     [ "$status" -eq 125 ]
-    [[ $stderr == *"a killed process never counts down"* ]]
+    [[ $stderr == *"a killed process never releases them"* ]]
     make_target
     for key in in_flight_max=3 budget.kind=concurrency; do
         apart bide budget set payments "$key"
         [ "$status" -eq 125 ]
-        [[ $stderr == *"a killed process never counts down"* ]]
+        [[ $stderr == *"a killed process never releases them"* ]]
     done
 }
 
