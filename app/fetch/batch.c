@@ -49,7 +49,7 @@ void fetch_install_signals(void)
     struct sigaction stop = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, ignore = {.sa_handler = SIG_IGN};
     struct sigaction before;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* keep what nohup ignores */
+        if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup stays in effect */
             sigaction(ends[i], &stop, NULL);
     sigaction(SIGPIPE, &ignore, NULL);
     sigaction(SIGXFSZ, &ignore, NULL);

@@ -39,7 +39,7 @@ struct fetch_call {
     struct bide_verdict held_verdict;
     struct bide_outcome held_outcome;
     bool held_ended;   /* an attempt ended */
-    uint32_t reported; /* attempts whose end was reported, one bit each */
+    uint32_t reported; /* a bit per attempt: its end was reported */
     char error[CURL_ERROR_SIZE];
 };
 
@@ -54,7 +54,7 @@ struct fetch_call_params {
  * the call. Returns false if the call could not be started; the job has the reason. */
 bool fetch_call_start(struct fetch_call *call, const struct fetch_call_params *params);
 
-/* Reports the held back event, if there is one. */
+/* Reports the held back event, if any. */
 void fetch_call_report(struct fetch_call *call);
 
 /* Resumes a paused upload if its input is readable. */

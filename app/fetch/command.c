@@ -1,6 +1,6 @@
 /* command.c - the subcommand `bide fetch`: its options, progress bar and error texts.
  *
- * Option letters are curl's where curl has one. Parsing fills the settings; then the policy is resolved, URLs become
+ * Option letters are those of curl. Parsing fills the settings; then the policy is resolved, URLs become
  * jobs (plan.h), and the batch runs them. Messages go to stderr; stdout is for responses. */
 #include "common/commands.h"
 #include "common/fleet.h"
@@ -573,7 +573,7 @@ static bool policy_has_option(const struct cli_policy *policy, const char *key)
     return false;
 }
 
-/* A named policy applies unchanged. Without one, the duration of a download is not limited, only its stalls. */
+/* A named policy applies unchanged. Without a policy, the duration of a download is not limited, only its stalls. */
 static bool policy_resolve(struct settings *s)
 {
     struct conf_policy *policy = &s->resolved;

@@ -1,11 +1,11 @@
-/* exit.c - exit status of a job: curl's codes where curl has one, otherwise those of timeout(1) and bide. */
+/* exit.c - exit status of a job: codes of curl where they exist, otherwise those of timeout(1) and bide. */
 #include "fetch.h"
 
 #define EXIT_REFUSED  75 /* a gate refused before anything was sent */
 #define EXIT_DEADLINE 124
 #define EXIT_INTERNAL 125
 
-/* The deadline ended the attempt, or passed before another one was possible. If there is a response, its status is
+/* The deadline ended the attempt, or passed before another attempt. If there is a response, its status is
  * reported even though the next wait would have exceeded the deadline. */
 static bool job_hit_deadline(const struct fetch_job *job)
 {

@@ -6,7 +6,7 @@
  *     call       a running job (call.h): libcurl handle, output, pending event
  *     batch      all jobs, at most `parallel` running, over one bide_multi
  *
- * libbide-curl decides about retries. This layer guarantees that a response which is not the final one leaves no trace,
+ * libbide-curl decides about retries. This layer guarantees that only the final response leaves a trace,
  * that responses on standard output are complete and in the order of the jobs, and that the listener gets every event.
  * Single-threaded. */
 #ifndef FETCH_FETCH_H

@@ -104,7 +104,7 @@ static bool device_open(struct fetch_output *output, const char *path)
 }
 
 /* True for a descriptor opened by another program, such as /dev/stdout. It may refer to a regular file, which must not
- * be replaced: its owner expects the response in that open file, after what it already contains. */
+ * be replaced: its owner expects the response in that open file, behind its present contents. */
 static bool path_is_descriptor(const char *path)
 {
     static const char *const names[] = {"/dev/std", "/dev/fd/", "/proc/"};
@@ -131,7 +131,7 @@ bool fetch_output_open(struct fetch_output *output, const char *path, bool is_ne
                                                             : device_open(output, path);
 }
 
-/* The rename destroys the old file, so the new one must be on disk before (fsync). */
+/* The rename destroys the old file, so the new file must be on disk before (fsync). */
 static bool file_commit(struct fetch_output *output)
 {
     if (output->replaces && fsync(output->fd) != 0)

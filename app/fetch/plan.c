@@ -119,7 +119,7 @@ static int compare_paths(const void *one, const void *other)
     return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-/* Two responses for one file: the last one would win. Returns an error text, or NULL. */
+/* Two responses for the same file: the last would win. Returns an error text, or NULL. */
 static char *plan_find_duplicate(const struct fetch_plan *plan)
 {
     char **files = calloc(plan->count + 1, sizeof(char *)), *wrong = NULL;

@@ -62,7 +62,7 @@ static struct bide_curl_body body_from_request(const struct fetch_request *r)
 
 /* ---- options of a handle ---- */
 
-/* Sets options until one fails, and records the code. */
+/* Sets options until the first failure, and records its code. */
 struct setter {
     CURL *easy;
     CURLcode code;

@@ -1,4 +1,4 @@
-/* url.c - URLs, parsed by libcurl: the displayed URL is the one that libcurl will request. */
+/* url.c - URLs, parsed by libcurl: libcurl will request exactly the displayed URL. */
 #include "url.h"
 
 #include <curl/curl.h>

@@ -50,8 +50,7 @@ int64_t run_child_next_ns(const struct run_child *child, int64_t now_ns);
 /* Sends the signals that are due: SIGTERM at the deadline, SIGKILL after the grace period. */
 void run_child_on_timer(struct run_child *child, int64_t now_ns);
 
-/* Sends the signal to the group, and SIGKILL at kill_ns. A second call can only move that instant forward to an earlier
- * one. */
+/* Sends the signal to the group, and SIGKILL at kill_ns. A second call can only make that instant earlier. */
 void run_child_terminate(struct run_child *child, int signo, int64_t kill_ns);
 
 /* Sends a signal to the group. */

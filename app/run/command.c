@@ -272,7 +272,7 @@ static const char *result_text(char text[TEXT_SIZE], const struct run_result *e)
     return text;
 }
 
-/* Text of a verdict's reason: that of the engine, or a more specific one for commands. */
+/* Text of a verdict's reason: that of the engine, or a more specific text for commands. */
 static const char *reason_text(const struct run_event *event, char name[32])
 {
     static const char *const command_reasons[BIDE_REASON_COUNT] = {

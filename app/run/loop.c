@@ -553,7 +553,7 @@ static void execute_wait(struct run *r)
         poll_once(r, next_ns);
         now_ns = bide_now();
         if (tick_ns > 0 && r->signal == 0 && now_ns < until_ns && run_terminal_is_foreground(&r->terminal))
-            event_report(r, RUN_TICK, 0); /* in the background it would overwrite what the user types */
+            event_report(r, RUN_TICK, 0); /* in the background it would overwrite typed text */
     }
     if (r->signal != 0) {
         call_cancel(r);

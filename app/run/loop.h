@@ -44,7 +44,7 @@ struct run_event {
     const struct run_result *result; /* of the last attempt; NULL: no attempt was made */
     const char *text;
     int64_t call_start_ns; /* start of the call */
-    int64_t now_ns;        /* of RUN_WAITING: the instant of the verdict, so that the reported wait is the drawn one */
+    int64_t now_ns;        /* of RUN_WAITING: the instant of the verdict, so that the drawn wait is reported */
     int status;
     int signal; /* that bide received; 0: none */
 };

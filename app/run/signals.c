@@ -28,7 +28,7 @@ bool run_signals_open(struct run_signals *signals)
 }
 
 /* Only the kernel knows whether the process group is orphaned; it discards SIGTSTP then. After a real stop a SIGCONT is
- * pending. It cannot be an older one, because the generation of SIGTSTP discards pending SIGCONT. */
+ * pending. It is never an older SIGCONT, because the generation of SIGTSTP discards pending SIGCONT. */
 bool run_signals_stop_self(bool with_group)
 {
     static const struct timespec no_wait = {0};

@@ -23,7 +23,7 @@ struct run_spool_directory run_spool_directory(void)
     return (struct run_spool_directory){from_tmpdir ? chosen : "/tmp", from_tmpdir};
 }
 
-/* Creates an unnamed file. Without O_TMPFILE support: creates a named one and unlinks it. */
+/* Creates an unnamed file. Without O_TMPFILE support: creates a named file and unlinks it. */
 static int open_unnamed(void)
 {
     const char *directory = run_spool_directory().path;
