@@ -119,7 +119,7 @@ static struct text format_ppm(uint32_t ppm)
     return text("%s %%", format_thousandths((int64_t)ppm / 10).text);
 }
 
-/* ---- names of what has no label in the API ---- */
+/* ---- names without a label in the API ---- */
 
 static const char *const backoffs[] = {"exponential", "linear", "fixed", "none"};
 static const char *const jitters[] = {"full",         "equal",    "decorrelated", "decorrelated-aws",

@@ -14,7 +14,7 @@
 static const char *volatile temp_paths[CLI_ATOMIC_FILES_MAX]; /* NULL: free slot */
 
 /* Replaces the slot that holds `current` by `replacement`. NULL as `current` claims a free slot, NULL as `replacement`
- * releases one. Returns false if no slot holds `current`: the table is full. */
+ * releases the slot. Returns false if no slot holds `current`: the table is full. */
 static bool slot_replace(const char *current, const char *replacement)
 {
     for (size_t i = 0; i < CLI_ATOMIC_FILES_MAX; i++)

@@ -106,7 +106,7 @@ struct cli_margins {
 };
 void cli_print_prose(FILE *out, const char *text, struct cli_margins margins);
 
-/* Prints one paragraph as the right of two columns. The cursor is at column `at` of the left one. */
+/* Prints one paragraph as the right of two columns. The cursor is at column `at` of the left column. */
 void cli_print_column(FILE *out, const char *text, unsigned at, struct cli_margins margins);
 
 #endif

@@ -5,7 +5,7 @@
  * --target; the policy named by $BIDE_POLICY; the section [default] of the file given by --config or $BIDE_CONFIG; the
  * command's preset. A --config file without an applicable section is an error, because the user would expect its values
  * to apply. No file is searched for unless an option or variable requires a policy, so that a bide.conf in the working
- * directory has no effect on, and costs no time in, commands that do not ask for one. */
+ * directory has no effect on, and costs no time in, commands that need no policy. */
 #include "policy.h"
 
 #include "conf/suggest.h"
@@ -229,7 +229,7 @@ static bool report_errors(const struct cli_command *command, const char *errors)
     return false;
 }
 
-/* Returns the file whose sections apply: the one that was named, or the first bide.conf that exists. NULL: none. */
+/* Returns the file whose sections apply: the named file, or the first bide.conf that exists. NULL: none. */
 static const char *config_file(const struct cli_policy *options, char path[CONF_PATH_MAX])
 {
     const char *file = options->config != NULL ? options->config : getenv("BIDE_CONFIG");

@@ -86,7 +86,7 @@ const char *conf_key_name(const struct conf_key *key);
  * change. */
 const char *conf_key_assign(const struct conf_key *key, struct conf_policy *policy, const char *value);
 
-/* Returns the key nearest to a misspelt one, `extends` included, or NULL. */
+/* Returns the key nearest to a misspelt key, `extends` included, or NULL. */
 const char *conf_key_suggest(const char *name, size_t length);
 
 /* The policies of a file. */

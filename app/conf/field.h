@@ -48,7 +48,7 @@ const struct conf_field *conf_field(size_t i);
 
 const struct conf_field *conf_field_find(const char *key, size_t length);
 
-/* Returns the key nearest to a misspelt one, or NULL if none is near. */
+/* Returns the key nearest to a misspelt key, or NULL if none is near. */
 const char *conf_field_suggest(const char *key, size_t length);
 
 /* Parses and assigns a value. Returns NULL, or the valid form, a static string ("a duration such as 200ms, or never"),

@@ -72,7 +72,7 @@ static bool rules_contain(const struct conf_rules *rules, int32_t number)
     return false;
 }
 
-/* Adds one number, by extending the last rule if possible. Returns false if there is no room. */
+/* Adds a number, by extending the last rule if possible. Returns false if there is no room. */
 static bool rules_add(struct conf_rules *rules, struct bide_rule rule)
 {
     struct bide_rule *last = rules->count > 0 ? &rules->rule[rules->count - 1] : NULL;
@@ -113,7 +113,7 @@ static bool parse_span(const struct conf_list *list, const char *text, size_t le
 
 static const char *const too_many = "fewer numbers (at most 64 rules)";
 
-/* Parses one trimmed item of a list and adds its rules. */
+/* Parses a trimmed item of a list and adds its rules. */
 static const char *rules_read_item(struct conf_rules *rules, const struct conf_list *list, struct conf_span allowed,
                                    enum bide_kind kind, struct bide_text item)
 {

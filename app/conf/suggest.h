@@ -11,7 +11,7 @@ struct conf_suggestion {
     unsigned distance;
 };
 
-/* Compares one more candidate; `meaning` is the text to suggest if it is the nearest. The first of equally near
+/* Compares a further candidate; `meaning` is the text to suggest if it is the nearest. The first of equally near
  * candidates wins. */
 void conf_suggestion_consider(struct conf_suggestion *suggestion, const char *candidate, const char *meaning);
 

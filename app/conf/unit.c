@@ -118,7 +118,7 @@ const char *conf_duration_format(char text[CONF_VALUE_SIZE], int64_t ns)
     return text;
 }
 
-/* Formats two units, the smaller one rounded: "1m 40s". */
+/* Formats two units, the smaller unit rounded: "1m 40s". */
 static void format_two_units(char *text, int64_t ns, int64_t large_ns, int64_t small_ns)
 {
     const char *const names = large_ns == DAY ? "dh" : large_ns == HOUR ? "hm" : "ms";

@@ -93,7 +93,7 @@ void explain_dry_run(struct explain_prediction *a, const struct explain_case *s)
 
 /* ---- gates ---- */
 
-/* Returns a copy of the case in which no gate refuses; the caller restores one. */
+/* Returns a copy of the case in which no gate refuses; the caller restores a gate. */
 static struct explain_case case_loosened(const struct explain_case *s)
 {
     struct explain_case loose = *s;

@@ -186,7 +186,7 @@ bool explain_json_report(FILE *out, const struct explain_report *r)
                                      findings_of(&r->findings), "advice", advice_of(r)));
 }
 
-/* ---- one outcome ---- */
+/* ---- prediction ---- */
 
 static json_t *gates_of(const struct explain_verdict *v)
 {

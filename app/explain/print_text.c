@@ -450,7 +450,7 @@ void explain_print_report(const struct explain_screen *s, const struct explain_r
         print_advice(s, r);
 }
 
-/* ---- one outcome ---- */
+/* ---- prediction ---- */
 
 static const char *const safeties[] = {
     [BIDE_UNSAFE] = "unsafe", [BIDE_IDEMPOTENT] = "idempotent", [BIDE_SAFE] = "safe", [BIDE_KEYED] = "keyed"};
