@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-static char directory[] = "/tmp/test_cli_draft.XXXXXX";
+static char directory[] = "/tmp/test_atomic_file.XXXXXX";
 
 static int setup_directory(void **state)
 {
