@@ -23,6 +23,7 @@
 
 #include "policy.h"
 
+/* common/fleet.c writes all fields except session, which belongs to app/bide/fleet_linked.c. */
 struct cli_fleet {
     const char *url;                   /* of --fleet; after cli_fleet_ensure_linked the URL in force; NULL: no fleet */
     char *argument;                    /* the URL in argv, masked since it was parsed; NULL: --fleet was not given */
