@@ -59,8 +59,8 @@ struct bide_problem {
     int64_t value;
 };
 
-/* Writes "attempts_max is 0; must be 1 or more (1 means no retry)" and a NUL, cut at size. Returns the length of the whole
- * sentence without the NUL, as snprintf does. */
+/* Writes "attempts_max is 0; must be 1 or more (1 means no retry)" and a NUL, cut at size. Returns the length of the
+ * whole sentence without the NUL, as snprintf does. */
 BIDE_API size_t bide_problem_format(char *text, size_t size, const struct bide_problem *problem);
 
 /* Returns the version of the linked library, as "0.1.0". */
