@@ -1,5 +1,5 @@
 /* consumer_curl.c - a stranger's program, C and C++ alike, against an installed libbide-curl: libcurl, libbide and
- * libbide-curl are all called. Nothing is sent: nobody listens on port 1. */
+ * libbide-curl are all called. Nothing is sent: no server listens on port 1. */
 #include <bide/bide.h>
 #include <bide/curl.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ int main(void)
     curl_easy_setopt(easy, CURLOPT_URL, "http://127.0.0.1:1/");
     curl_easy_setopt(easy, CURLOPT_PROXY, "");
     if (bide_curl_perform(easy, NULL, &options, &result) == CURLE_OK || result.attempts != 1)
-        return fail("somebody answers on port 1, or no attempt was made");
+        return fail("a server answers on port 1, or no attempt was made");
     curl_easy_cleanup(easy);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* consumer_fleet.c - a stranger's program, C and C++ alike, against an installed libbide-fleet: libbide and
- * libbide-fleet are both called. Nothing is sent: nobody listens on port 1, and nobody waits for it. */
+ * libbide-fleet are both called. Nothing is sent: no server listens on port 1, and no call waits for it. */
 #include <bide/bide.h>
 #include <bide/fleet.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ int main(void)
     if (bide_fleet_join(fleet, "payments", &target, false, &problem) != BIDE_OK)
         return fail(problem.text);
     if (!bide_fleet_get(fleet, &target, &view) || view.connected)
-        return fail("the target has not joined, or somebody answers on port 1");
+        return fail("the target has not joined, or a server answers on port 1");
     if (bide_budget_left_milli(&target, bide_now()) != 0)
         return fail("a target that has joined still has its own tokens");
     bide_fleet_close(fleet);
