@@ -108,7 +108,7 @@ static const struct bide_budget_config seed_004_ratio = {
 static const struct bide_budget_config no_budget = {.kind = BIDE_BUDGET_NONE, .window_ns = 10 * S};
 
 /* Opens for a short time, 15 s at most, and then probes: calls refused after the server has recovered are lost for no
- * benefit, and a probe is a single request. Measured: docs/decisions/0023-a-breaker-that-looks-sooner.md. */
+ * benefit, and a probe is a single request. Measured: docs/decisions/0023-a-breaker-that-probes-sooner.md. */
 static const struct bide_breaker_config default_breaker = {.kind = BIDE_BREAKER_BY_TIME,
                                                            .consecutive = 5,
                                                            .ratio_permille = 500,
