@@ -170,7 +170,7 @@ static const char *read_evidence(void *settings, const char *value)
     struct settings *s = settings_outcome(settings);
     s->has_evidence = true;
     return explain_evidence_parse(value, &s->evidence) ? NULL
-                                                       : "unknown, not_sent, refused, answered or body_delivered";
+                                                       : "unknown, not_sent, rejected, answered or body_delivered";
 }
 
 static const char *read_attempt(void *settings, const char *value)
@@ -262,7 +262,7 @@ static const struct cli_option outcome_options[] = {
      .help = "how far the request got, if more is known than the outcome tells",
      .read = read_evidence,
      .choices = explain_evidence_words,
-     .details = "unknown, not_sent, refused, answered or body_delivered."},
+     .details = "unknown, not_sent, rejected, answered or body_delivered."},
     {.name = "inbound", .value = "N", .help = "this process serves attempt N of its own caller", .read = read_inbound},
 };
 

@@ -418,3 +418,13 @@ fits() {
     bide explain --attempts 2 --base 4s --cap 4s --attempt-timeout 1s --deadline 5s | tr -s ' \n' ' ' > text
     grep -qF 'whole call at most 5s, the deadline, 4s on average, if every attempt times out' text
 }
+
+@test "the error for an unknown evidence lists only values that are accepted" {
+    run -125 --separate-stderr bide explain 503 --evidence nonsense
+    [[ $stderr == "bide explain: --evidence nonsense: must be "* ]]
+    words=$(sed 's/.*must be //; s/ or /, /; s/, / /g' <<< "$stderr")
+    [ "$(wc -w <<< "$words")" -eq 5 ]
+    for word in $words; do
+        bide explain 503 --evidence "$word" | grep -q "evidence $word"
+    done
+}
