@@ -1,4 +1,5 @@
-# A stored instant that is absurdly far away (another clock, a hostile header) counts as hold_off_max from now.
+# A hold-off that is requested until an absurdly distant instant (another clock, a hostile header) is stored as
+# hold_off_max from now.
 policy attempts=3 base=100ms jitter=none deadline=never
 target breaker.kind=off hold_off_max=1min
 at 0s  hold_off 1000h
