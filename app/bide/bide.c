@@ -59,7 +59,7 @@ static const struct cli_topic *find_topic(const char *name)
     return NULL;
 }
 
-/* Sets the directory of this executable, with a slash; empty if /proc does not tell it. */
+/* Sets the directory of this executable, with a slash; empty if /proc is not available. */
 static void own_directory(char directory[PATH_MAX])
 {
     ssize_t length = readlink("/proc/self/exe", directory, PATH_MAX - 1);
@@ -69,7 +69,7 @@ static void own_directory(char directory[PATH_MAX])
         slash[1] = '\0';
 }
 
-/* Letters, digits and hyphens only: the name cannot leave a directory. */
+/* Accepts lower-case letters, digits and hyphens: such a name cannot refer to another directory. */
 static bool is_subcommand_name(const char *name)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-";

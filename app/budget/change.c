@@ -44,7 +44,7 @@ static bool read_hold(struct budget_change *change, const char *value, char erro
     return false;
 }
 
-/* Unknown key: suggests the nearest key of a target. */
+/* Unknown key: suggests the nearest key of a policy file, which may be a key of the policy. Returns false. */
 static bool key_unknown(const char *argument, size_t length, char error[BUDGET_ERROR_SIZE])
 {
     const char *near = conf_field_suggest(argument, length);

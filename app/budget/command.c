@@ -207,7 +207,7 @@ static int name_columns(const struct budget_list *list)
     return most < NAME_COLUMNS ? most : NAME_COLUMNS;
 }
 
-/* Escapes control characters: another program chose the name. */
+/* Control characters are replaced by '?': another program chose the name. */
 static void table_put_name(FILE *out, const char *name, int columns)
 {
     cli_print_sanitized(out, name);

@@ -1,6 +1,7 @@
 /* json.c - a snapshot as JSON, with stable names; times in milliseconds, rounded up, as in `bide run --json`.
  *
- * Out of memory anywhere makes the whole tree NULL: jansson's "_new" setters and json_pack propagate it. */
+ * If an object cannot be allocated, the whole tree is NULL: json_pack propagates that. A single member of `refused`,
+ * `latency_ms` or `settings` that cannot be allocated is left out. */
 #include "list.h"
 
 #include <jansson.h>

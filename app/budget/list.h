@@ -23,7 +23,7 @@ struct budget_list {
     bool no_memory;
 };
 
-/* Opens an existing target without changing its configuration. */
+/* Opens an existing target without changing its configuration. Returns false after setting *problem. */
 bool budget_open(struct bide_shared *shared_target, const char *name, const char *directory,
                  struct bide_shared_problem *problem);
 

@@ -41,7 +41,7 @@ extern const struct cli_option cli_fleet_options[CLI_FLEET_COUNT];
         "Fleet", cli_fleet_options, CLI_FLEET_COUNT, offsetof(type, member)                                            \
     }
 
-/* Parses --fleet, for a command whose table has its own row for it. */
+/* Parses --fleet, for a command whose table has its own row for it. An empty URL means --no-fleet. */
 const char *cli_fleet_read_url(void *fleet, const char *value);
 
 /* The command that uses a fleet. */

@@ -2,8 +2,8 @@
  *
  * Words are read from left to right. An option parses its value at once; an operand moves to the front of argv, which
  * ends up as the list of operands. Option names are never abbreviated: a script that uses --att would break when
- * another option with that prefix is added. The last of several occurrences of an option wins, unless its read function
- * reports an error. */
+ * another option with that prefix is added. The last of several occurrences of an option applies, unless its read
+ * function collects values (--set). The first error ends the parsing. */
 #include "options.h"
 
 #include <errno.h>

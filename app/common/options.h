@@ -53,7 +53,7 @@ struct cli_section {
 
 struct cli_command {
     const char *name;     /* "run" */
-    const char *summary;  /* "run a command, and again if it fails": for command lists and the NAME of the man page */
+    const char *summary;  /* "run a command, and retry it if it fails": for command lists and the man page */
     const char *synopsis; /* "[options] [--] COMMAND [ARGUMENT...]"; may have several lines */
     const char *about;
     const struct cli_group *groups;

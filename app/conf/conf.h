@@ -107,7 +107,7 @@ void conf_free(struct conf *conf); /* accepts NULL and an empty struct */
 /* Looks up a policy by "name", "file#name" or the name of a preset. `config` is the file to read (--config); if NULL,
  * the first that exists of ./bide.conf, $XDG_CONFIG_HOME/bide/bide.conf (~/.config if unset) and /etc/bide/bide.conf.
  * An unknown name is reported with the nearest name and the file that was read, and policy->name becomes empty; if the
- * name is that of a file, the policies in that file are listed instead. */
+ * name is that of a file, the policies in that file are listed instead. Returns false after setting `errors`. */
 bool conf_find(struct conf_policy *policy, const char *config, const char *name, char errors[CONF_ERROR_MAX]);
 
 /* Sets the file that conf_find reads by default. Returns false if none of the three exists. */

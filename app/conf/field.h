@@ -17,7 +17,7 @@ enum conf_form {
     CONF_TIME,     /* 200ms, never */
     CONF_COUNT,    /* 3 */
     CONF_TOKENS,   /* 0.1, full */
-    CONF_RATE,     /* 5/s, 1/min, 6/h; without unit: per minute. Stored exactly, in thousandths per minute */
+    CONF_RATE,     /* 5/s, 1/min or /m, 6/h, 1440/d; without unit: per minute. Stored in thousandths per minute */
     CONF_FACTOR,   /* 2x; the x may be left out */
     CONF_PERMILLE, /* 80% */
     CONF_PPM,      /* 10% */

@@ -43,7 +43,7 @@ enum explain_gate_result {
 
 struct explain_gate {
     const char *name;     /* "repeat" */
-    const char *question; /* "may it be repeated?" */
+    const char *question; /* "is the request safe to repeat?" */
     enum explain_gate_result result;
     enum bide_reason reason; /* of a refusal */
 };
@@ -57,7 +57,7 @@ void explain_gates(struct explain_gate gates[EXPLAIN_GATES], const struct explai
 #define EXPLAIN_CHANGES_MAX 4u
 
 struct explain_change {
-    char text[160]; /* "with an idempotency key: it would be retried" */
+    char text[160]; /* "with an idempotency key it would be retried" */
 };
 
 /* Returns how many changes were found. Each of them leads to a retry, alone or, if none does alone, as a pair. For a

@@ -1,7 +1,8 @@
 /* print_json.c - prints a report as JSON.
  *
- * Times are nanoseconds, in members that end in _ns; null means never or no limit. If memory is short, a tree is NULL:
- * the "_new" setters of jansson propagate that, and print_tree reports it. */
+ * Times are nanoseconds, in members that end in _ns; null means never or no limit. If an object cannot be allocated,
+ * the whole tree is NULL: json_pack propagates that, and print_tree returns false. An element that a "_new" setter of
+ * jansson cannot add is left out. */
 #include "report.h"
 
 #include <jansson.h>

@@ -72,8 +72,9 @@ enum fetch_state {
     FETCH_JOB_ENDED,
 };
 
-/* One URL. plan.c sets the first three fields, before anything is sent; call.c writes the others while the call runs.
- * batch.c ends jobs: it sets `state` and `cancelled`, and the result of jobs that were never started. */
+/* One URL. plan.c sets the first three fields, before anything is sent (for -G, command.c replaces the URL by one with
+ * the query); call.c writes the others while the call runs. batch.c ends jobs: it sets `state` and `cancelled`, and the
+ * result of jobs that were never started. */
 struct fetch_job {
     char *url;         /* for libcurl: contains secrets */
     char *display_url; /* without user, password and query: for messages and logs */
@@ -134,12 +135,12 @@ struct fetch_batch {
 /* The signal that ended the batch; 0: none. Set by the handlers of fetch_install_signals. */
 extern volatile sig_atomic_t fetch_signal;
 
-/* SIGINT, SIGTERM and SIGHUP end the running batch; a second signal kills the process. SIGPIPE and SIGXFSZ are ignored,
- * so that write fails with an error instead. */
+/* SIGINT, SIGTERM and SIGHUP end the running batch; the same signal a second time kills the process. SIGPIPE and
+ * SIGXFSZ are ignored, so that write fails with an error instead. */
 void fetch_install_signals(void);
 
 /* Runs all jobs. Returns 0, or the exit status of the first failed job in their order; -1 after setting *problem if the
- * batch could not start. */
+ * batch could not start, or if memory ran out. */
 int fetch_batch_run(struct fetch_batch *batch, struct bide_problem *problem);
 
 /* Returns the exit status of a finished job: see docs/command-fetch.md. */

@@ -1,5 +1,5 @@
-/* input.h - reads option values from arguments, files and standard input. Each function returns NULL, or a description
- * of a valid value.
+/* input.h - reads option values from arguments, files and standard input. A function that returns a string returns
+ * NULL, or a description of a valid value.
  *
  * "@NAME" reads a file, "@-" standard input, which only one option may read. An argument that may contain a secret is
  * overwritten after it was read. */

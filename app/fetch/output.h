@@ -2,7 +2,7 @@
  *
  *     file     written as NAME.bide-XXXXXX and renamed to NAME when complete. An existing NAME stays unchanged until
  *              then, and for good if the response is not kept. Its mode is kept; a new file gets its mode from umask
- *     device   a FIFO, /dev/null, a terminal, /dev/stdout: bytes cannot be taken back
+ *     device   a FIFO, /dev/null, a terminal, /dev/stdout: written bytes cannot be removed
  *     stdout   standard output of the job that is next: likewise
  *     spool    standard output of a later job: kept in memory, then in an unnamed temporary file, until the job is next
  *

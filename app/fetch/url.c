@@ -1,4 +1,4 @@
-/* url.c - URLs, parsed by libcurl: libcurl will request exactly the displayed URL. */
+/* url.c - URLs, parsed by libcurl, so that the displayed host and path are those that libcurl requests. */
 #include "url.h"
 
 #include <curl/curl.h>

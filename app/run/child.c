@@ -2,8 +2,8 @@
  *
  * No signal reports the death of grandchildren, so the group is polled every GROUP_POLL_NS while it is being
  * terminated. During that time bide is a subreaper (PR_SET_CHILD_SUBREAPER): orphans of the leader become children of
- * bide and are reaped, so that a zombie does not count as alive. A process that survives SIGKILL for KILL_WAIT_NS
- * (uninterruptible sleep in the kernel) is abandoned.
+ * bide and are reaped, so that a zombie does not count as alive. After the leader's end, a process that survives
+ * SIGKILL for KILL_WAIT_NS (uninterruptible sleep in the kernel) is abandoned.
  *
  * Known weakness: between the death of the last process of the group and the next poll, the kernel could reuse the
  * group's ID. It assigns IDs in sequence, so all of them would have to be used up within GROUP_POLL_NS. */

@@ -7,12 +7,14 @@
  *   BIDE_DEADLINE_MS       milliseconds left until the call's deadline; unset if there is none
  *   BIDE_IDEMPOTENCY_KEY   the same in all attempts of a call; the outer bide's key is kept
  *   BIDE_HINT_FD           descriptor for hints; unset if none is offered
+ *   BIDE_REASON            only for the fallback: the reason for giving up
+ *   BIDE_STATUS            only for the fallback: the exit status without it
  *
  * BIDE_ATTEMPT and BIDE_DEADLINE_MS are also read, from an outer bide: retries of nested layers must not multiply, and
  * the earlier deadline applies.
  *
- * bide never writes its own environment, because threads of libraries (fleet, resolver) may read it at any time. The
- * changes are kept in struct run_env_vars and merged into the list that exec gets. */
+ * The functions here never write bide's own environment, because threads of libraries (fleet, resolver) may read it at
+ * any time. The changes are kept in struct run_env_vars and merged into the list that exec gets. */
 #ifndef RUN_ENV_H
 #define RUN_ENV_H
 

@@ -9,7 +9,8 @@
  *   status 0 and the condition failed                        transient (cancelled if the condition was interrupted)
  *   otherwise                                                by exit status: the user's rules, then classify.h
  *
- * If patterns are given and none matches, only a --retry-on list can make a failure transient. */
+ * If patterns are given and none matches, only a --retry-on list, or retry_exit of the policy, can make a failure
+ * transient. */
 #ifndef RUN_RESULT_H
 #define RUN_RESULT_H
 
