@@ -70,7 +70,7 @@ static void print_units(const struct cli_page *page)
                       "rejected, not rounded.\n\n");
     print_row(page, 24, "200ms 1.5s 2m 1h 1d", "durations; also us and ns. 0 needs no unit; never: no limit");
     print_row(page, 24, "3", "counts");
-    print_row(page, 24, "0.1 full", "tokens of a budget, in thousandths");
+    print_row(page, 24, "0.1 full", "tokens of a budget, at most three decimals");
     print_row(page, 24, "5/s 1/min", "rates: also /m and /h");
     print_row(page, 24, "10% 99.9%", "shares");
     print_row(page, 24, "2x", "factors; the x is optional");

@@ -45,7 +45,7 @@ static bool read_hold(struct budget_change *change, const char *value, char erro
 }
 
 /* Unknown key: suggests the nearest key of a policy file, which may be a key of the policy. Returns false. */
-static bool key_unknown(const char *argument, size_t length, char error[BUDGET_ERROR_SIZE])
+static bool report_unknown_key(const char *argument, size_t length, char error[BUDGET_ERROR_SIZE])
 {
     const char *near = conf_field_suggest(argument, length);
     if (near != NULL)
@@ -81,7 +81,7 @@ static bool read_key(struct budget_change *change, const char *argument, size_t 
     const struct conf_field *field = conf_field_find(argument, length);
     struct conf_pair pair;
     if (field == NULL)
-        return key_unknown(argument, length, error);
+        return report_unknown_key(argument, length, error);
     if (strcmp(field->key, "observe") == 0)
         return read_observe(change, field, argument + length + 1, error);
     if (!field->of_target) {

@@ -405,7 +405,9 @@ static bool config_apply(const struct settings *s, const char *name, const struc
     if (!change->has_config)
         return true;
     if (!config_is_shareable(&change->config))
-        return cli_fail(&cli_budget, "set: %s", bide_shared_reason_text(BIDE_SHARED_REASON_IN_FLIGHT)), false;
+        return cli_fail(&cli_budget, "set: in_flight_max must be 0 and budget.kind must not be concurrency: %s",
+                        bide_shared_reason_text(BIDE_SHARED_REASON_IN_FLIGHT)),
+               false;
     if (bide_shared_open(&shared_target, name, &change->config, &o, bide_now(), &problem) != BIDE_OK)
         return cli_fail(&cli_budget, "set: %s", problem.text), false;
     bide_shared_close(&shared_target);

@@ -40,7 +40,7 @@ static const char *read_preset(void *settings, const char *value)
     if (bide_preset_by_name(value, strlen(value)) == BIDE_PRESET_COUNT) {
         const char *suggestion = conf_suggest(value, strlen(value), presets);
         snprintf(want, sizeof want, "a preset such as %s (bide help presets lists them)",
-                 suggestion != NULL ? suggestion : "a preset");
+                 suggestion != NULL ? suggestion : "service");
         return want;
     }
     options->name = value;
@@ -264,8 +264,8 @@ static bool names_differ_in_digits_only(const char *one, const char *other)
 
 /* A target need not have a section, but a name close to that of a section is probably a typing error, and using the
  * default policy would hide it. Returns false after reporting that. */
-static bool target_is_not_misspelt(const struct cli_command *command, const struct conf *conf, const char *target,
-                                   const char *file)
+static bool target_check_spelling(const struct cli_command *command, const struct conf *conf, const char *target,
+                                  const char *file)
 {
     struct conf_suggestion suggestion = {target, strlen(target), NULL, 0};
     for (size_t i = 0; i < conf->count; i++)
@@ -289,7 +289,7 @@ static bool find_default_policy(const struct cli_command *command, const struct 
         return report_errors(command, errors);
     if (options->target != NULL)
         found = section_copy(&conf, options->target, policy);
-    if (!found && options->target != NULL && !target_is_not_misspelt(command, &conf, options->target, file)) {
+    if (!found && options->target != NULL && !target_check_spelling(command, &conf, options->target, file)) {
         conf_free(&conf);
         return false;
     }

@@ -91,7 +91,8 @@ bool cli_shared_open(const struct cli_shared_context *context, struct conf_polic
     if (!shared->on)
         return true;
     if (options->target == NULL)
-        return cli_fail(context->command, "--shared: needs --target NAME (a shared target is found by its name)"),
+        return cli_fail(context->command, "%s: needs --target NAME (a shared target is found by its name)",
+                        shared->must ? "--must-share" : "--shared"),
                false;
     bide_shared_guard();
     if (cli_gates_policy_unnamed(options, policy) && !cli_gates_overridden(options) &&

@@ -253,7 +253,7 @@ static void file_parse_heading(struct file *file, struct bide_text text)
 }
 
 /* Returns true if inih should parse the line. Lines that inih would misread are reported here. */
-static bool line_is_for_inih(struct file *file, struct bide_text line, struct bide_text text, size_t room)
+static bool line_prepare_for_inih(struct file *file, struct bide_text line, struct bide_text text, size_t room)
 {
     bool key = memchr(text.at, '=', text.length) != NULL || memchr(text.at, ':', text.length) != NULL;
     file->continues = false;
@@ -283,7 +283,7 @@ static char *on_read_line(char *buffer, int room, void *context)
     if (file->rest.length == 0 || file->failed)
         return NULL;
     struct bide_text line = file_next_line(file), text = line_content(line);
-    if (line_is_for_inih(file, line, text, (size_t)room))
+    if (line_prepare_for_inih(file, line, text, (size_t)room))
         snprintf(buffer, (size_t)room, "%s%.*s\n", file->continues ? " " : "", (int)text.length, text.at);
     else
         snprintf(buffer, (size_t)room, "\n");

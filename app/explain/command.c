@@ -290,14 +290,14 @@ static const struct cli_section sections[] = {
              "  bide explain payments --format grpc"},
 };
 
-static void init(void *settings)
+static void settings_init(void *settings)
 {
     struct settings *s = settings;
     s->subject.layers = 1;
     s->attempt = 1;
 }
 
-static int run(void *settings, char **operands);
+static int explain_main(void *settings, char **operands);
 
 const struct cli_command cli_explain = {
     .name = "explain",
@@ -313,8 +313,8 @@ const struct cli_command cli_explain = {
     .section_count = sizeof sections / sizeof *sections,
     .completion = CLI_COMPLETE_POLICY,
     .settings_size = sizeof(struct settings),
-    .init = init,
-    .run = run,
+    .init = settings_init,
+    .run = explain_main,
 };
 
 /* ---- output ---- */
@@ -472,7 +472,9 @@ static const char *find_conflict(const struct settings *s, const struct operands
     if (s->format != NULL && s->json)
         return "--json excludes --format: use --format json";
     if (s->has_outcome_option && !o->has_outcome)
-        return "--method, --key, --retry-after and the like need an outcome, such as 503";
+        return "--method, --key, --retry-after, --date, --attempt, --elapsed, --evidence and --inbound need an "
+               "outcome, "
+               "such as 503";
     if (o->has_outcome && (s->format != NULL || s->list))
         return "an outcome excludes --format and --list";
     if (s->has_report_option && (o->has_outcome || s->format != NULL || s->list))
@@ -486,7 +488,7 @@ static const char *find_conflict(const struct settings *s, const struct operands
     return NULL;
 }
 
-static int run(void *settings, char **words)
+static int explain_main(void *settings, char **words)
 {
     struct settings *s = settings;
     struct operands sorted = {0};

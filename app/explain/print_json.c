@@ -116,7 +116,7 @@ static json_t *load_of(const struct explain_amplification *a)
 static const char *const safeties[] = {
     [BIDE_UNSAFE] = "unsafe", [BIDE_IDEMPOTENT] = "idempotent", [BIDE_SAFE] = "safe", [BIDE_KEYED] = "keyed"};
 
-static json_t *answer_of(const struct explain_prediction *a)
+static json_t *verdict_json(const struct explain_prediction *a)
 {
     json_t *wait = a->verdict.action == BIDE_WAIT ? window_of(a->wait) : json_null();
     return json_pack("{s:s, s:s, s:s, s:o}", "action", bide_action_label(a->verdict.action), "reason",
@@ -127,12 +127,12 @@ static json_t *class_of(const struct explain_class *c)
 {
     json_t *cells = json_array();
     for (size_t i = 0; i < EXPLAIN_COLUMNS; i++) {
-        json_t *cell = answer_of(&c->cell[i]);
+        json_t *cell = verdict_json(&c->cell[i]);
         json_object_set_new(cell, "safety", json_string(safeties[explain_columns[i].safety]));
         json_object_set_new(cell, "evidence", json_string(bide_evidence_label(explain_columns[i].evidence)));
         json_array_append_new(cells, cell);
     }
-    return json_pack("{s:s, s:s, s:o}", "class", c->name, "examples", c->examples, "answers", cells);
+    return json_pack("{s:s, s:s, s:o}", "class", c->name, "examples", c->examples, "verdicts", cells);
 }
 
 static json_t *classes_of(const struct explain_report *r)
@@ -218,9 +218,9 @@ bool explain_json_verdict(FILE *out, const struct explain_verdict *v)
     json_t *call = json_pack("{s:s, s:I, s:I, s:b}", "safety", safeties[v->situation.request.safety], "attempt",
                              (json_int_t)v->situation.attempt, "elapsed_ns", (json_int_t)v->prediction.elapsed_ns,
                              "reached", v->prediction.reached);
-    return print_tree(out,
-                      json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "policy", v->policy->name, "outcome", outcome, "call",
-                                call, "verdict", answer_of(&v->prediction), "gates", gates_of(v), "changes", changes));
+    return print_tree(out, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "policy", v->policy->name, "outcome", outcome,
+                                     "call", call, "verdict", verdict_json(&v->prediction), "gates", gates_of(v),
+                                     "changes", changes));
 }
 
 /* ---- lists ---- */

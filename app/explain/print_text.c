@@ -512,10 +512,10 @@ static void print_prediction(const struct explain_screen *s, const struct explai
 
 static void print_gate(const struct explain_screen *s, const struct explain_gate *g)
 {
-    static const char *const time_text[] = {"passes", "refuses", "would refuse", "only observes"};
+    static const char *const result_texts[] = {"passes", "refuses", "would refuse", "only observes"};
     static const enum colour colours[] = {PLAIN, RED, DIM, YELLOW};
     fprintf(s->out, "  %-10s %-39s %s%s%s", g->name, g->question, screen_colour(s, colours[g->result]),
-            time_text[g->result], screen_colour(s, PLAIN));
+            result_texts[g->result], screen_colour(s, PLAIN));
     if (g->result != EXPLAIN_PASSES)
         fprintf(s->out, ": %s", bide_reason_label(g->reason));
     fputc('\n', s->out);

@@ -331,8 +331,8 @@ static bool attempt_set_environment(struct run *r)
 
 static bool stdout_has_no_reader(void)
 {
-    struct pollfd ask = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    return poll(&ask, 1, 0) > 0 && (ask.revents & POLLERR) != 0;
+    struct pollfd stdout_poll = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&stdout_poll, 1, 0) > 0 && (stdout_poll.revents & POLLERR) != 0;
 }
 
 /* Collects exit status, matches, hint and stream errors of the attempt. */

@@ -116,6 +116,9 @@ json() { bide budget show payments --json | jq -r "$1"; }
     apart bide run --shared-dir x --target y -- true
     [ "$status" -eq 125 ]
     [[ $stderr == *"needs --shared"* ]]
+    apart bide run --must-share -- true
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"--must-share: needs --target NAME"* ]]
 }
 
 @test "without a policy a new target gets the gates of service, and an existing one keeps its own" {

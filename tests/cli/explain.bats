@@ -238,7 +238,7 @@ fits() {
     [ "$(jq -r '.findings[] | select(.id == "no-budget").severity' <<< "$output")" = warning ]
     [ "$(jq '.sample.waits_ns | length' <<< "$output")" = 3 ]
     [ "$(jq '.advice.path | length' <<< "$output")" = 5 ]
-    [ "$(jq '.failures[0].answers | length' <<< "$output")" = 9 ]
+    [ "$(jq '.failures[0].verdicts | length' <<< "$output")" = 9 ]
     [ "$(jq -r .policy.fields.attempts <<< "$output")" = 4 ]
     apart -0 bide explain command --json
     [ "$(jq -r .schedule.worst_ns <<< "$output")" = null ]

@@ -155,7 +155,7 @@ static void evidence_is_parsed_from_its_label(void **state)
     assert_false(explain_evidence_parse("far", &none));
 }
 
-/* ---- answers ---- */
+/* ---- verdicts ---- */
 
 static void post_answered_503_is_not_repeated_without_key(void **state)
 {
