@@ -1,8 +1,8 @@
 /* entropy.h - seeds for calls, different in every thread and in every process.
  *
- * Each thread has its own generator, seeded by getrandom. After fork (or clone without shared memory) the kernel has
- * wiped the page with the seed, and the child seeds its generator anew, so that no two processes draw the same jitter;
- * a vfork child shares its parent's generator and advances it. Not for secrets. */
+ * Each thread has its own generator, seeded by getrandom. After fork (or clone without shared memory) the child notices
+ * that it is a new process (the kernel wipes a page in it) and seeds its generator anew, so that no two processes draw
+ * the same jitter; a vfork child shares its parent's generator and advances it. Not for secrets. */
 #ifndef BIDE_ENTROPY_H
 #define BIDE_ENTROPY_H
 
@@ -10,6 +10,7 @@
 
 BIDE_BEGIN_DECLS
 
+/* Returns a random number for request.seed; never 0. */
 BIDE_API uint64_t bide_seed(void);
 
 /* Returns a number that differs between threads, and between processes, as far as possible: for request.lane. */

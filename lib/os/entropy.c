@@ -10,7 +10,7 @@
  * inherited memory that already counts all epochs of the ancestors: no generator that was copied from an ancestor can
  * match, so the child reseeds before its first draw. The page detects every child that has its own memory, including a
  * raw clone, which pthread_atfork misses. A vfork child shares memory with its suspended parent, page and generator
- * alike: it advances the same generator, and the parent continues behind it.
+ * alike: it advances the same generator, and the parent continues from there.
  *
  * Without such a page (kernels before 4.14, some sandboxes) the process id replaces the epoch. That costs a system call
  * per draw, and a child whose process id equals its parent's (in a new PID namespace) is not detected.

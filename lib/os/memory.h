@@ -1,6 +1,7 @@
 /* memory.h - allocation functions of the OS layer, so that tests can make them fail.
  *
- * Nothing else in lib/os allocates. Memory is released with free(). */
+ * lib/os takes all its heap memory from here; the runs of app/sim use these functions as well. Memory is released with
+ * free(). */
 #ifndef OS_MEMORY_H
 #define OS_MEMORY_H
 

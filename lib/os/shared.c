@@ -212,20 +212,21 @@ static ssize_t read_file_once(const char *path, char *text, size_t size)
     return got;
 }
 
-/* Sets "1f2e3d4c5b6a-8badf00d": hashes of the boot id and of the time namespace, which has its own CLOCK_BOOTTIME. */
+/* Sets o->boot, such as "1f2e3d4c5b6a-8badf00d": hashes of the boot id and of the time namespace, which has its own
+ * CLOCK_BOOTTIME. */
 static enum bide_err op_read_boot(struct shared_op *o)
 {
     char boot[64], clock[64];
     ssize_t got = read_file_once(BOOT_ID, boot, sizeof boot);
     if (got <= 0)
         return problem_set(o->problem, BIDE_SHARED_REASON_SYSTEM, BOOT_ID, "; the boot id is needed to name the file");
-    ssize_t length = readlink(CLOCK_ID, clock, sizeof clock); /* Linux before 5.6 has only one */
+    ssize_t length = readlink(CLOCK_ID, clock, sizeof clock); /* Linux before 5.6 has no link */
     uint64_t of_boot = fnv1a(boot, (size_t)got), of_clock = fnv1a(clock, length > 0 ? (size_t)length : 0);
     snprintf(o->boot, sizeof o->boot, "%0*" PRIx64 "-%08" PRIx64, BOOT_DIGITS, of_boot >> 16, of_clock >> 32);
     return BIDE_OK;
 }
 
-/* Returns the boot id at the end of a file name; NULL if the file is not a target. */
+/* Returns the boot and the time namespace at the end of a file name; NULL if the file is not a target. */
 static const char *file_name_boot(const char *file)
 {
     const char *at = strrchr(file, '@');
@@ -274,7 +275,8 @@ const char *bide_shared_directory(char path[BIDE_SHARED_PATH_MAX])
     return path_join(path, "/dev/shm/bide-", user);
 }
 
-/* Accepts root's directory as well as our own, since root has access anyway: /dev/shm itself, with its sticky bit. */
+/* Accepts a directory of this user or of root, who has access anyway; with `group`, of any owner. Others may have write
+ * access only if the sticky bit keeps them from replacing our files, as in /dev/shm. */
 static enum bide_err directory_check(const struct shared_op *o)
 {
     struct stat st;
@@ -490,7 +492,7 @@ static enum bide_err file_create(struct shared_op *o)
 
 /* ---- opening a file ---- */
 
-/* Reports why the file could not be opened. */
+/* Reports why the file could not be opened; errno is that of the open. */
 static enum bide_err file_report_open_error(const struct shared_op *o)
 {
     int error = errno;
@@ -514,7 +516,7 @@ static int file_open_existing(const struct shared_op *o, const char *file)
     return openat(o->directory_fd, file, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 }
 
-/* Returns -1 after setting the problem. */
+/* Returns the open file; -1 after setting the problem. */
 static int file_open_or_create(struct shared_op *o)
 {
     int file = file_open_existing(o, o->file_name);
@@ -546,8 +548,8 @@ static bool config_is_shareable(const struct bide_target_config *c)
     return c->in_flight_max == 0 && c->budget.kind != BIDE_BUDGET_CONCURRENCY;
 }
 
-/* Returns the identity word of a target of this version: upper half magic, lower 16 bits layout. The owner number in
- * between is always 0, because shared targets never change owner. */
+/* Returns the identity word of a shared target of this version: upper half magic, lower 16 bits layout and CORE_SHARED.
+ * The owner number in between is always 0, because shared targets never change owner. */
 static uint64_t expected_identity(void)
 {
     struct bide_target_config config;
@@ -583,7 +585,8 @@ static bool target_has_config(const struct bide_target *target, const struct bid
     return memcmp(&now, wanted, sizeof now) == 0;
 }
 
-/* The configuration itself is valid; the target rejects it in its present state (leased, or being configured). */
+/* Sets the problem's text but no reason, because the open succeeds. The configuration itself is valid; the target
+ * rejects it in its present state (leased, or being configured). */
 static void report_config_not_applied(const struct shared_op *o, enum bide_err err, const struct bide_problem *wrong)
 {
     char text[256] = "another process is configuring it";
@@ -593,9 +596,9 @@ static void report_config_not_applied(const struct shared_op *o, enum bide_err e
              text);
 }
 
-/* Another process may be configuring the target, which takes microseconds; then retry. If it was killed while doing so,
- * the claim expires after ten seconds; until then the target keeps its configuration, and the problem's text reports
- * that. */
+/* Applies the given configuration if the target has another. While another process is configuring the target, which
+ * takes microseconds, retries. If that process was killed while doing so, its claim expires after ten seconds; until
+ * then the target keeps its configuration, and the problem's text reports that. */
 static void target_apply_config(const struct shared_op *o, struct bide_target *target)
 {
     if (o->config == NULL || target_has_config(target, o->config))
@@ -629,8 +632,8 @@ static void *map_pages(int file)
     return pages != MAP_FAILED ? pages : NULL;
 }
 
-/* Registers a spare before the first access to the mapping, so that truncation is survived at every instant. A mapping
- * beyond the guard's capacity is used without a guard. */
+/* Registers a spare before the first access to the mapping, so that the SIGBUS handler, if installed, can replace the
+ * mapping at any instant. A mapping beyond the guard's capacity is used without a guard. */
 static enum bide_err map_guard(const struct shared_op *o, struct shared_file *map, bool *guarded)
 {
     struct bide_target_config config;
@@ -643,10 +646,11 @@ static enum bide_err map_guard(const struct shared_op *o, struct shared_file *ma
     return BIDE_OK;
 }
 
-/* Replaces the spare's provisional contents by the target's configuration. Race with a truncation: the configuration is
- * read from the mapping first, and the spare is looked up afterwards. If the spare is still unused then, no SIGBUS has
- * happened, so the configuration came from the file; if it is gone, the mapping already is the spare, and the open
- * fails. No other thread uses the mapping yet. */
+/* Replaces the spare's provisional contents by the target's configuration. Race with a process that truncates the file:
+ * only this thread uses the mapping yet, so only its own accesses can raise SIGBUS. It reads the configuration from the
+ * mapping first and looks the spare up afterwards. If the spare is still unused then, no access has raised SIGBUS, so
+ * the configuration came from the file; if it is gone, the mapping already is the spare, and the open fails. A
+ * truncation after that meets a spare that is complete, because filling it does not access the mapping. */
 static enum bide_err spare_refresh(const struct shared_op *o, const struct shared_file *map)
 {
     struct bide_target_config config;
@@ -768,7 +772,7 @@ struct list_context {
     char name[FILE_MAX];
 };
 
-/* Returns true if the file belongs to that name; `o` then describes that file. */
+/* Sets the name of the operation. Returns true if its file name is `file`. */
 static bool op_name_fits_file(struct shared_op *o, const char *name, const char *file)
 {
     o->name = name;

@@ -3,8 +3,12 @@
  *
  * A signal handler can neither allocate nor lock, so the mappings are in a table of fixed size. The `start` of an entry
  * is 0 (free), START_BUSY (a thread is filling or emptying it) or the address of a guarded mapping. Threads claim an
- * entry by compare-and-swap of `start` to START_BUSY; a thread that adds a mapping writes `size` and `spare` first and
+ * entry by compare-and-swap of `start` to START_BUSY; a thread that adds a mapping then writes `size` and `spare` and
  * stores `start` last, with release, so the handler, which loads `start` with acquire, sees complete entries only.
+ *
+ * A removal cannot race with a handler for the same mapping: no thread may be accessing it any more. A handler for
+ * another mapping does not match the entry, because its address is outside. The entry is emptied before the mapping is
+ * unmapped, so a later mapping at the same address finds only its own entry.
  *
  * Several threads may raise SIGBUS on the same mapping. Each exchanges the entry's `spare` with NULL: exactly one
  * thread gets the pointer and moves the pages. The others return from the handler and repeat their access; if the pages
@@ -27,7 +31,7 @@
 struct entry {
     uintptr_t start;
     size_t size;
-    void *spare; /* NULL: in use at `start` */
+    void *spare; /* NULL: moved to `start`, or being moved */
 };
 
 static struct entry entries[MAPS_MAX];
@@ -93,6 +97,7 @@ static struct entry *find_entry(uintptr_t address)
     return NULL;
 }
 
+/* Moves the spare to the address of the mapping. Returns false if the kernel refused. */
 static bool entry_replace_map(struct entry *entry)
 {
     void *spare = __atomic_exchange_n(&entry->spare, NULL, __ATOMIC_ACQ_REL);

@@ -1,6 +1,6 @@
 /* shared_guard.h - table of mapped shared targets and their spares, for the SIGBUS handler of bide_shared_guard.
  *
- * For each mapped file the owner also allocates a spare: private memory of the same size that holds a usable target.
+ * For each file that it maps, shared.c also maps a spare: private memory of the same size that holds a usable target.
  * When an access to the mapping raises SIGBUS because the file was truncated, the handler moves the spare to the
  * address of the mapping with one mremap, so other threads see either the old pages or the new ones. */
 #ifndef OS_GUARD_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Both point to `size` bytes of whole pages. */
+/* Both were returned by mmap for `size` bytes. */
 struct os_guarded {
     void *map;
     void *spare;

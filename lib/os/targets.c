@@ -3,27 +3,30 @@
  * Three parts. SLOTS hold a target and its name; they are allocated in chunks as names arrive and never move, so a
  * target pointer stays valid. The DIRECTORY is an open-addressing hash table, at most half full, that maps a name's
  * hash to its slot by linear probing; a cell is one 64-bit word with 32 bits of the hash and the slot number. The LOCK
- * protects all changes to either.
+ * protects all changes to names and cells.
  *
  * Look-ups take no lock; the race is with a writer that holds it. The reader probes the cells and accepts a slot only
  * if the slot has the requested name and the slot's version was even and equal before and after reading the name (a
  * seqlock): the writer makes the version odd before it changes the name and even again afterwards, so a reader that
- * overlaps with the change sees an odd or a different version and rejects the slot. A reader may miss a name that is in
- * the table, because a removal shifts cells under the probe. Therefore a miss without the lock means nothing: the
+ * loads any word of the new name sees an odd or a different version and rejects the slot. A reader that loads only the
+ * old name may accept it while the slot is being evicted, as if the look-up had come before the eviction (see the first
+ * weakness). A reader may miss a name that is in the table, because a removal shifts cells under the probe, or because
+ * an eviction that fails makes the version odd for a moment. Therefore a miss without the lock means nothing: the
  * look-up is repeated under the lock, where cells and names do not change.
  *
  * A full table evicts with the clock algorithm: a hand moves round the slots. A target with state worth keeping is
  * skipped. An evictable target that was used since the hand last passed loses its reference bit and is skipped too, as
- * long as a better candidate is in reach. Each insertion earns SCAN_CREDIT_PER_INSERT slots to examine, unused credit
- * is kept up to SCAN_CREDIT_MAX, and the next insertion continues where the last insertion stopped: the cost per name
- * is constant for ten million names even when nothing can be evicted, and an evictable target is found after at most
- * capacity / SCAN_CREDIT_PER_INSERT insertions, mostly at once. Until then new names share the overflow target, which
- * never occupies a slot.
+ * long as the scan finds a better candidate. Each insertion earns SCAN_CREDIT_PER_INSERT slots to examine, unused
+ * credit is kept up to SCAN_CREDIT_MAX, and the next insertion continues where the last insertion stopped: the cost per
+ * name is constant for ten million names even when nothing can be evicted, and an evictable target is found after at
+ * most capacity / SCAN_CREDIT_PER_INSERT insertions, mostly at once. Until then new names share the overflow target,
+ * which never occupies a slot.
  *
  * Known weaknesses. Between look-up and bide_call_begin a target may be evicted and given to another name; the call
- * then runs on that name's gates. If callers look the target up for every call, the hand must come round within that
- * instant. A name that is served by the overflow target takes the lock at each look-up. The lock is not restored by
- * fork: the child of a process with several threads may find it locked for ever. */
+ * then runs on that name's gates. If callers look the target up for every call, that takes an insertion whose scan
+ * passes the slot in that instant; the look-up of a known name has set the reference bit, so such a scan must also have
+ * found no better candidate. A name that is served by the overflow target takes the lock at each look-up. The lock is
+ * not restored by fork: the child of a process with several threads may find it locked for ever. */
 #include <bide/entropy.h>
 #include <bide/request.h>
 #include <bide/targets.h>
@@ -122,9 +125,11 @@ static struct slot *slot_at(const struct bide_targets *table, uint32_t number)
     return chunk != NULL ? &chunk[number % CHUNK_SLOTS] : NULL;
 }
 
-/* Compares without the lock, against a writer that goes "version odd, name words, version even". The acquire load of
- * each word pairs with the writer's release store of it: a reader that sees a new word also sees the odd version stored
- * before it, so its second load of the version differs from the first and the comparison fails. */
+/* Compares without the lock, against a writer that goes "version odd, name words, version even". Three cases. The first
+ * load of the version returns the new even one: it is an acquire load and pairs with slot_end_change, so all words are
+ * new. It returns the old one and a word is new: the acquire load of that word pairs with the writer's release store of
+ * it, so the second load of the version returns the odd one or a later one, and the comparison fails. It returns the
+ * old one and all words are old: the result is that of a look-up before the change. */
 static bool slot_has_name(const struct slot *slot, const struct name_key *name)
 {
     uint64_t version = __atomic_load_n(&slot->version, __ATOMIC_ACQUIRE);
@@ -134,8 +139,9 @@ static bool slot_has_name(const struct slot *slot, const struct name_key *name)
     return differs == 0 && __atomic_load_n(&slot->version, __ATOMIC_RELAXED) == version;
 }
 
-/* Makes the version odd: from here to slot_end_change no reader accepts the slot. The store itself is relaxed; the
- * release stores of the name words order it before them. */
+/* Makes the version odd: a reader that loads it rejects the slot. A reader that has already loaded the even version may
+ * still accept the old name, until it loads a word of the new name. The store is relaxed; the release stores of the
+ * name words order it before them. */
 static void slot_begin_change(struct slot *slot)
 {
     __atomic_store_n(&slot->version, slot->version + 1, __ATOMIC_RELAXED);
@@ -169,8 +175,8 @@ static struct slot *table_probe(const struct bide_targets *table, const struct n
 
 static struct bide_target *slot_use(struct slot *slot)
 {
-    if (__atomic_load_n(&slot->referenced, __ATOMIC_RELAXED) ==
-        0) /* mostly set already: avoid writing to a shared cache line */
+    /* The bit is mostly set already: avoid writing to a shared cache line. */
+    if (__atomic_load_n(&slot->referenced, __ATOMIC_RELAXED) == 0)
         __atomic_store_n(&slot->referenced, 1, __ATOMIC_RELAXED);
     return &slot->target;
 }
@@ -223,8 +229,9 @@ static struct slot *table_unused_slot(struct bide_targets *table)
     return slot_at(table, table->held);
 }
 
-/* Advances the clock hand. Returns the number of an evictable slot that was not used since the hand last passed, or
- * else of the first evictable slot; `held` if there is none in reach. */
+/* Advances the clock hand, clears the reference bits that it passes, and stops when the scan credit is used up. Returns
+ * the number of an evictable slot that was not used since the hand last passed, or else of the first evictable slot;
+ * `held` if the scan found none. */
 static uint32_t clock_scan(struct bide_targets *table, int64_t now_ns)
 {
     uint32_t found = table->held;
@@ -242,9 +249,10 @@ static uint32_t clock_scan(struct bide_targets *table, int64_t now_ns)
     return found;
 }
 
-/* Takes the slot away from its name. Returns false, with the slot unchanged, if since the scan a call came to hold part
- * of the target, or another thread is configuring it. (A charge that a call in flight makes in the nanoseconds between
- * the check and the reuse is lost with the old owner.) */
+/* Evicts the name and resets the target; the caller then sets the new name and ends the change. Returns false, with
+ * name and target unchanged, if since the scan a call acquired a permit of the target or a lease began, or if another
+ * thread is configuring the target (bide_target_reuse). A charge to the budget that a call in flight makes in the
+ * nanoseconds between the check and the reuse is lost with the old owner. */
 static bool slot_evict(struct bide_targets *table, struct slot *slot, uint32_t number, int64_t now_ns)
 {
     slot_begin_change(slot);
@@ -257,6 +265,7 @@ static bool slot_evict(struct bide_targets *table, struct slot *slot, uint32_t n
     return true;
 }
 
+/* Initialises the target of a slot that was never used; the caller then sets the name and ends the change. */
 static void slot_occupy(struct bide_targets *table, struct slot *slot, int64_t now_ns)
 {
     slot_begin_change(slot);
@@ -292,7 +301,7 @@ static struct bide_target *table_insert(struct bide_targets *table, const struct
     }
     slot_set_name(slot, name);
     slot_end_change(slot);
-    cell_add(table, name->tag, number);
+    cell_add(table, name->tag, number); /* last: a reader that loads the cell sees the name and its even version */
     return &slot->target; /* reference bit not set: a name used once is evicted before a name used twice */
 }
 
@@ -396,7 +405,8 @@ struct bide_target *bide_targets_find(struct bide_targets *table, const char *na
     return slot != NULL ? slot_use(slot) : NULL;
 }
 
-/* Retries while another thread is configuring the same target, which takes microseconds. */
+/* Retries, up to CONFIGURE_TRIES_MAX times, while another thread is configuring the same target, which takes
+ * microseconds. */
 static enum bide_err target_configure(struct bide_target *target, const struct bide_target_config *config,
                                       int64_t now_ns)
 {

@@ -7,7 +7,7 @@
  * Without a cancel object the loop sleeps in an absolute clock_nanosleep; with a cancel object, it polls the cancel's
  * eventfd and an absolute timerfd. Both use CLOCK_BOOTTIME, so resuming from suspend ends the wait. If no timerfd can
  * be created (all descriptors are in use), poll's own timeout is used. That timeout stands still during suspend and is
- * therefore kept below POLL_MAX_NS, so a wait without a timerfd ends at most that late.
+ * therefore limited to POLL_MAX_NS, so a wait without a timerfd ends at most that late.
  *
  * Cancellation has priority: a wait that is cancelled before it starts, or just as it ends, returns false even though
  * the instant has been reached, because the caller that cancelled wants no more work started. */
@@ -101,7 +101,7 @@ static int timerfd_at(int64_t until_ns)
     return fd;
 }
 
-/* Sleeps until an event may have happened; at most left_ns. */
+/* Sleeps until an event may have happened: the timerfd expires after left_ns; without it, at most POLL_MAX_NS. */
 static void wait_for_event(int cancel_fd, int timer_fd, int64_t left_ns)
 {
     struct pollfd watch[2] = {{.fd = cancel_fd, .events = POLLIN}, {.fd = timer_fd, .events = POLLIN}};
