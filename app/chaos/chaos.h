@@ -38,8 +38,8 @@ struct chaos_error {
     char text[160];
 };
 
-/* Binds the port and listens. Returns BIDE_ERR_INVALID for a bad script, with *error set (it may be NULL), or
- * BIDE_ERR_SYSTEM with errno set. */
+/* Binds the port and listens. Returns BIDE_ERR_INVALID for a bad script, with *error set (error may be NULL),
+ * BIDE_ERR_SYSTEM with errno set, or BIDE_ERR_NOMEM. */
 enum bide_err chaos_new(struct chaos **server, const struct chaos_config *config, struct chaos_error *error);
 void chaos_free(struct chaos *server); /* accepts NULL */
 

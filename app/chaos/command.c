@@ -1,8 +1,8 @@
 /* command.c - bide chaos: a fault-injection HTTP server on 127.0.0.1, controlled by a script.
  *
- * A bad option or script ends the program with 125, a status that a server that ran never returns. Without a script
- * every path returns 200. The server binds to loopback only, by design: a server that lies has no place on a
- * network. */
+ * A bad option or script, a port in use or a server that cannot continue ends the program with 125; a server that was
+ * stopped returns 0, or 1 if its journal is incomplete. Without a script every path returns 200. The server binds to
+ * loopback only, by design: a server that lies has no place on a network. */
 #include "chaos.h"
 #include "script.h"
 

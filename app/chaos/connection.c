@@ -9,8 +9,9 @@
  * response is prepared. From then on each state has a handler that does all it can do now; it returns true to continue
  * with the next state and false to wait for an event or the timer.
  *
- * The timer of an open connection is always set, mostly to the idle timeout. Activity does not move it (that would cost
- * a heap operation per request): when the timer fires, the handler checks the clock and sets it again. */
+ * The timer of an open connection is always set, mostly to the idle timeout, except during delay=never. Activity does
+ * not move it (that would cost a heap operation per request): when the timer fires, the handler checks the clock and
+ * sets it again. */
 #include "server.h"
 
 #include <bide/clock.h>
@@ -118,7 +119,8 @@ static bool connection_finish(struct chaos_connection *c, enum chaos_result resu
 
 /* ---- input and output ---- */
 
-/* The client closed its side, or reset the connection. */
+/* Handles a client that closed its side or reset the connection: records a partial head, and closes. Returns false, so
+ * that handlers can return it. */
 static bool connection_client_left(struct chaos_connection *c)
 {
     struct chaos_request half;
@@ -131,7 +133,7 @@ static bool connection_client_left(struct chaos_connection *c)
     return false;
 }
 
-/* Returns true if other connections should get their turn first. */
+/* Returns true if other connections should get their turn first; the timer then continues this connection. */
 static bool connection_turn_is_used_up(struct chaos_connection *c)
 {
     if (c->wire.turn_bytes < TURN_BYTES_MAX)
@@ -201,7 +203,8 @@ static bool request_admit(struct chaos_connection *c)
     return true;
 }
 
-/* Checks in this order; a check that decides consumes no step of the line. */
+/* Decides how to treat the request: a cut after reuse=, an outage on `*`, an outage of the line, the capacity, fail=,
+ * or else the next step of the line, which only the last case consumes. */
 static const struct chaos_step *request_choose_step(struct chaos_connection *c)
 {
     const struct chaos_script *script = &c->server->script;
@@ -246,7 +249,7 @@ static bool request_wants_continue(const struct chaos_connection *c, const struc
            !step->no_continue && (!step->early || step->early_bytes > 0);
 }
 
-/* The head is complete, or malformed. */
+/* Handles a head that is complete or malformed: opens its record and chooses the step. */
 static bool request_on_head(struct chaos_connection *c, enum chaos_read read)
 {
     size_t length = c->request.head_bytes > 0 ? c->request.head_bytes : c->wire.left;
@@ -356,7 +359,8 @@ static void request_leave_line(struct chaos_connection *c)
     }
 }
 
-/* The request was read as far as the step wants. */
+/* Continues when the request was read as far as the step wants: sends interim responses, then cuts, queues, serves or
+ * delays. */
 static bool request_on_read(struct chaos_connection *c)
 {
     const struct chaos_step *step = c->response.step;
@@ -399,7 +403,7 @@ static bool handle_delay(struct chaos_connection *c)
 
 /* ---- sending a response ---- */
 
-/* The response was sent as far as the step wants. */
+/* Continues when the response was sent as far as the step wants: cuts or closes, or prepares for the next request. */
 static bool response_on_sent(struct chaos_connection *c)
 {
     const struct chaos_step *step = c->response.step;
@@ -523,7 +527,8 @@ void chaos_connection_event(struct chaos_connection *c, uint32_t events)
     connection_run(c);
 }
 
-/* Returns true if it was the client's turn and it did nothing. Time in which the server made it wait does not count. */
+/* Returns true if the client neither sent nor read anything for idle_ns. Time in which the server made the client wait
+ * does not count. */
 static bool connection_is_idle(const struct chaos_connection *c, int64_t now_ns)
 {
     int64_t since_ns = c->wake_ns > c->active_ns ? c->wake_ns : c->active_ns;
@@ -541,7 +546,7 @@ static void connection_cut_idle(struct chaos_connection *c)
         connection_client_left(c);
 }
 
-/* Continues first: if the server is late, the client is not to blame. */
+/* Runs the connection before it checks for idleness: if the server is late, the client is not to blame. */
 void chaos_connection_timer(struct bide_timer *timer)
 {
     struct chaos_connection *c = (struct chaos_connection *)(void *)timer;

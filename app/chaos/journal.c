@@ -5,7 +5,7 @@
  * written when it is closed. With neither, a record is a few numbers in the connection and nothing is allocated.
  *
  * A single memory block holds all texts of a record: the head as received, and NUL-terminated copies of the fields that
- * tests ask for.
+ * tests read most.
  *
  * A JSON line has neither the query of a path nor any header field but the three it names, because those carry secrets.
  * Lines are buffered and written when the server is about to wait. After a write error the journal is closed; while its

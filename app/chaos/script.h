@@ -108,7 +108,7 @@ struct chaos_line {
     uint32_t queue;
     int64_t service_ns;
 
-    uint64_t requests;  /* that reached this line */
+    uint64_t requests;  /* numbered so far; without those that reuse=, an outage or the capacity decides about */
     size_t step_index;  /* index of the next step */
     uint32_t step_uses; /* how often it was used */
     uint32_t admitted;  /* under the capacity: reading, queued or in service */

@@ -78,7 +78,7 @@ static bool server_is_refusing(const struct chaos *server, int64_t since_ns)
     return outage != NULL && outage->refuse;
 }
 
-/* Returns the next time at which refusing begins or ends, or BIDE_NEVER. */
+/* Returns when, since the start, the next outage of the line `*` begins or ends; BIDE_NEVER: none will. */
 static int64_t server_next_outage_change(const struct chaos *server, int64_t since_ns)
 {
     const struct chaos_line *catch_all = server->script.catch_all;

@@ -3,7 +3,7 @@
  * Both sides run in threads (side.c); the main thread samples their progress ten times a second and draws it on stderr,
  * if that is a terminal. Metrics and page come from the complete records at the end, not from these samples. The page
  * is written to a temporary file that replaces an older page when it is complete: an interrupted demo leaves the old
- * page unchanged, and a file that is not a page of bide demo is never replaced. */
+ * page unchanged, and a file that is neither empty nor a page of bide demo is never replaced. */
 #include "common/commands.h"
 #include "common/policy.h"
 #include "common/term.h"
@@ -244,7 +244,7 @@ static void on_signal(int number)
     bide_cancel_now(&interrupted);
 }
 
-/* Ctrl-Z: shows the shell's cursor; continues when the process does. */
+/* Handles Ctrl-Z: shows the cursor again, stops the process, and after fg requests a new drawing. */
 static void on_stop(int number)
 {
     int error = errno;
@@ -255,7 +255,7 @@ static void on_stop(int number)
     errno = error;
 }
 
-/* Installed when the cursor is first hidden. */
+/* Installs on_stop; called when the cursor is first hidden. */
 static void watch_stop(void)
 {
     struct sigaction action = {.sa_handler = on_stop, .sa_flags = SA_RESTART};

@@ -1,4 +1,5 @@
-/* report.h - the results of a demo, and their three forms: table, JSON object, HTML page with charts. */
+/* report.h - the results of a demo, and their three forms: table and JSON object (summary.c), HTML page with charts
+ * (report.c). */
 #ifndef DEMO_REPORT_H
 #define DEMO_REPORT_H
 

@@ -150,7 +150,7 @@ const struct demo_metric *demo_metric(size_t i)
 
 /* ---- cost of the policy ---- */
 
-/* The breaker is checked first: it explains most. */
+/* Mentions only one cost, that of the breaker if it opened: it explains most. */
 const char *demo_cost_note(char text[DEMO_NOTE_SIZE], const struct demo_result *r, const char *between)
 {
     const struct bide_breaker_config *breaker = &r->side[1].client->target.breaker;
