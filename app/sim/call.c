@@ -1,7 +1,7 @@
 /* call.c - calls of the engine: executes verdicts as a production driver would.
  *
- * START sends an attempt, WAIT sets the timer, DONE and GIVE_UP end the call. The simulator takes no decisions, with an
- * exception that the engine does not offer: Gaussian jitter moves the end of a backoff wait (call_gaussian_wake). */
+ * START sends an attempt, WAIT sets the timer, DONE and GIVE_UP end the call. The simulator decides nothing, with one
+ * exception: Gaussian jitter, which the engine does not have, moves the end of a backoff wait (call_gaussian_wake). */
 #include "state.h"
 
 /* ---- attempts ---- */
@@ -42,8 +42,9 @@ static void request_send(struct sim_state *state, uint32_t request)
         sim_service_arrive(state, request, SIM_STEP_ARRIVE);
 }
 
-/* Gives free connections to waiting requests, oldest first. Skips requests of calls that have ended. Stops at a request
- * that times out now: its timeout event is next, and serves the queue again. */
+/* Gives free connections to waiting requests, oldest first. Releases requests of calls that have ended. Stops at a
+ * request that times out at this instant: its timeout event, still pending, removes the request and then calls this
+ * function again. */
 static void conn_pool_serve(struct sim_state *state, uint32_t g, uint32_t process)
 {
     struct sim_conn_pool *conn_pool = &state->group[g].conn_pool[process];
@@ -92,7 +93,8 @@ static void request_release_conn(struct sim_state *state, uint32_t request)
 }
 
 /* Ends the attempts that are still in flight for a call that has ended (hedges, or the attempts they outran) and
- * releases their connections. */
+ * releases their connections. Without a connection pool nothing need be released: their responses no longer match the
+ * call's seed. */
 static void call_cancel_hedges(struct sim_state *state, uint32_t slot, const struct sim_call *call)
 {
     const struct sim_conn_pool *conn_pool = state->group[call->caller].conn_pool;
@@ -143,9 +145,10 @@ static void call_set_timer(struct sim_state *state, uint32_t slot, int64_t wake_
         sim_schedule(state, wake_ns, slot, 0);
 }
 
-/* Returns when to wake the call. Draws a backoff wait from a normal distribution; its envelope is the wait that the
- * policy decided; leaves a wait that a server asked for alone. This is the only place where the simulator writes into a
- * struct bide_call: the engine would treat an earlier wake as a timer that fired early. */
+/* Returns when to wake the call. With Gaussian jitter a backoff wait is drawn from a normal distribution around half of
+ * the wait that the policy decided, and cut to at most that wait; other waits, such as for Retry-After, are unchanged.
+ * The new instant is also written into the struct bide_call, because the engine would treat an earlier wake as a timer
+ * that fired early. Apart from call_end, no other code of the simulator writes into that struct. */
 static int64_t call_gaussian_wake(const struct sim_state *state, struct sim_call *call,
                                   const struct bide_verdict *verdict)
 {
@@ -278,8 +281,8 @@ static void request_end(struct sim_state *state, uint32_t request, const struct 
         int64_t timer_ns = call->call.wake_ns;
         call_execute(state, r->slot, call_outcome(state, call, r->attempt, outcome), timer_ns);
     }
-    request_release_conn(state, request); /* last: a call that has just ended must not take the connection for another
-                                           * attempt */
+    /* Last: if the call has just ended, its other attempts that wait for a connection must not get this one. */
+    request_release_conn(state, request);
 }
 
 void sim_request_on_response(struct sim_state *state, uint32_t request)

@@ -2,7 +2,7 @@
  * callers.
  *
  * An open group has a single pending event: its next arrival. When it happens, the call begins and the following
- * arrival is drawn. A closed client has either a pending event or a call. The calls of a group are numbered, and
+ * arrival is drawn. A closed client has a pending event or a call, never both. The calls of a group are numbered, and
  * everything random about a call follows from the run's seed, the group and that number. */
 #include <stdlib.h>
 
@@ -136,8 +136,8 @@ static double group_next_poisson(struct sim_state *state, uint32_t g)
     }
 }
 
-/* Returns the time of the n-th call, computed in integers: adding up a fractional distance could put the third call of
- * 3/s before the end of its second. A double holds the result exactly for a hundred days, and to 4 ns for a year. */
+/* Returns the time of call n, from 0, computed in integers: adding up a rounded distance could put call 3 of 3/s before
+ * the end of the first second. A double holds the result exactly for a hundred days, and to 4 ns for a year. */
 static double clients_nth_uniform(const struct sim_clients *c, uint64_t n)
 {
     unsigned __int128 whole_ns = (unsigned __int128)n * (UINT64_C(1000000) * BIDE_S) / c->rate_micro;

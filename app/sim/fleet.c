@@ -8,9 +8,10 @@
  * Each member has one or two pending events: its next poll; or its request on the way, then the reply; or, if no
  * reply will come in time, the timeout. Which of them is known when the request is sent, because message delays are
  * drawn by key. A request that would arrive after the timeout does not arrive: a connection that is too slow is closed.
- * A reply that would arrive after the timeout is lost, and the tokens it granted are spent.
+ * A reply that would arrive after the timeout is lost, and with it the tokens it granted.
  *
- * A weakness: a single process exchanges for all processes of a host, and it never dies.
+ * Known weakness: a single process sends the requests for all processes of a host, and it never dies; the takeover by
+ * another process is not simulated.
  *
  * Members keep exchanging while calls are left that can end, or more calls will come; a run ends with its calls. */
 #include <assert.h>
@@ -25,7 +26,7 @@
 #include "state.h"
 
 #define EPOCH_MS      INT64_C(1000000000000) /* the bucket's clock is the wall clock, far from 0 */
-#define OPEN_PERMILLE 500                    /* default: so many members with an open breaker open the others */
+#define OPEN_PERMILLE 500                    /* default: share of open votes that opens the breakers of all members */
 #define RETRY_BASE    (500 * BIDE_MS)        /* backoff after failed exchanges: as in lib/fleet */
 #define RETRY_CAP     (30 * BIDE_S)
 #define RETRY_FLOOR   (50 * BIDE_MS)
@@ -121,7 +122,7 @@ static void member_poll(struct sim_state *state, struct sim_fleet_member *member
         member_schedule_poll(state, member, id);
 }
 
-/* Adds up the time since the lease ended: from then on the member was disconnected. */
+/* Adds the time since the lease ended, during which the member was disconnected. */
 static void member_count_disconnected(struct sim_state *state, const struct sim_fleet_member *member)
 {
     int64_t until_ns = bide_lease_until(member->lease.target);

@@ -6,8 +6,8 @@
  * service that gets more than it can serve, for as long as it does; and of outages that hold or swallow requests. All
  * retries are assumed to happen.
  *
- * A weakness: without deadline and timeout, calls to a service near its capacity wait longer than the mean suggests.
- * Their number is small compared with that of an overload. */
+ * Known weakness: without deadline and timeout, calls to a service near its capacity wait longer than the mean
+ * suggests. Their number is small compared with that of an overload. */
 #include "state.h"
 
 #define ATTEMPT_FACTOR 10.0   /* an attempt without a timeout takes at most this many means */

@@ -16,7 +16,7 @@
  * Events pushed into the span of the run, up to its last key `until`, go to a binary heap beside it, which is mostly
  * empty. With `until` at the end of all keys every event goes there: that is the plain queue.
  *
- * A bucket is a list of chunks of 1024 bytes, each aligned to 1024, so that the address of the next event tells whether
+ * A bucket is a list of chunks of 1024 bytes, each aligned to 1024, so that the address of the next event shows whether
  * the chunk is full and where it begins. Chunks are cut from slabs and return to a free list. As pop cannot fail, push
  * allocates enough chunks for every possible distribution of the pending events. */
 #include <assert.h>
@@ -169,7 +169,7 @@ static bool queue_add_slab(struct sim_queue *queue)
     return true;
 }
 
-/* Never fails: push has made sure of a chunk. */
+/* Returns a free chunk. Never fails: push has allocated enough (chunks_hold_events). */
 static struct chunk *chunk_take(struct sim_queue *queue)
 {
     struct chunk *chunk = queue->spare;

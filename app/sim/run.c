@@ -9,8 +9,8 @@
 #define EVENTS_MAX     UINT64_C(4000000000)
 #define TIME_MAX_NS    (INT64_C(366) * 24 * 60 * BIDE_MINUTE) /* a year: longer than any useful scenario */
 #define PROGRESS_EVERY 65536u                                 /* events between two progress reports */
-#define PREFETCH_FROM  4u /* the calls of the next events were prefetched earlier; start here ... */
-#define PREFETCH_COUNT 8u /* ... and prefetch this many at a time */
+#define PREFETCH_FROM  4u /* first position: the previous batch covers the calls before it ... */
+#define PREFETCH_COUNT 8u /* ... calls in a batch, and events between two batches */
 
 void sim_schedule(struct sim_state *state, int64_t at_ns, uint32_t id, uint32_t seq)
 {

@@ -8,9 +8,9 @@
  *     stats.c    counters, peaks, the series over time, recovery
  *     slab.c     memory for calls, requests and users, by index
  *
- * The range of an event's id tells its owner (SIM_ID_ constants below); its seq is defined by the owner. Fast path: an
- * attempt that is answered in the instant it is made (no network delay, no service time) needs no event and no struct
- * sim_request, so a herd of 25 million callers has a call and an event for each.
+ * The range of an event's id determines its owner (SIM_ID_ constants below); its seq is defined by the owner. Fast
+ * path: an attempt that is answered in the instant it is made (no network delay, no service time) needs no event and no
+ * struct sim_request, so each caller of a herd of 25 million takes only a call and an event.
  *
  * Which file writes which field:
  *
@@ -19,7 +19,7 @@
  *                                         downstream_calls, links
  *     sim_caller, sim_group, sim_user,    client.c
  *     sim_closed_client, arrivals
- *     sim_service_state                   service.c
+ *     sim_service_state                   service.c (run.c initialises the queues)
  *     sim_stats                           stats.c
  *     sim_fleet_state                     fleet.c; run.c counts its discarded events
  *     now_ns                              run.c
@@ -195,9 +195,9 @@ struct sim_fleet_state {
     struct lease_bucket *bucket;
     struct sim_fleet_member *member;
     uint32_t members;
-    uint32_t events; /* pending in the queue */
-    int64_t second;  /* the current second, and the exchanges in it */
-    uint64_t second_exchanges;
+    uint32_t events;           /* pending in the queue */
+    int64_t second;            /* of the latest exchange */
+    uint64_t second_exchanges; /* in that second */
 };
 
 struct sim_state {

@@ -159,7 +159,7 @@ struct sim_fleet {
     uint32_t capacity_milli, refill_per_minute_milli; /* of the bucket, which starts empty */
     struct sim_distribution delay;                    /* one way, drawn for each message */
     int64_t timeout_ns;                  /* a member gives a request up after this long; tokens granted by a later
-                                          * reply are spent */
+                                          * reply are lost */
     int64_t down_from_ns, down_until_ns; /* the bucket does not reply in this time; BIDE_NEVER: it always does */
 };
 
