@@ -68,7 +68,8 @@ bool cli_sim_outputs_check_input(const struct cli_sim_outputs *outputs, const ch
     return true;
 }
 
-/* Compares resolved paths, which a draft knows; a device has no draft. */
+/* Returns false after reporting that an earlier output goes to the same file. Compares the resolved paths of the atomic
+ * files; a device has none. */
 static bool output_is_unique(const struct cli_sim_outputs *outputs, size_t i)
 {
     for (size_t k = 0; k < i; k++)

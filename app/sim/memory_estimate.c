@@ -3,8 +3,8 @@
  * Known numbers are counted in full: the callers of a herd, closed clients, targets, points of the series. For open
  * groups Little's law gives the number of calls in progress: their rate times the time a call may take. That time is
  * the policy's limit, or else a generous multiple of service and network time. Added to this is the backlog: of a
- * service that gets more than it can serve, for as long as it does; and of outages that hold or swallow requests. All
- * retries are assumed to happen.
+ * service that gets more than it can serve, for as long as it does; and of outages that hold, swallow or slow requests.
+ * All retries are assumed to happen.
  *
  * Known weakness: without deadline and timeout, calls to a service near its capacity wait longer than the mean
  * suggests. Their number is small compared with that of an overload. */
@@ -97,8 +97,8 @@ static struct load group_load(const struct sim_world *world, uint32_t g)
 
 /* ---- backlog ---- */
 
-/* Returns the requests that pile up: above the capacity of the service, and during outages that hold or swallow
- * them. */
+/* Returns the requests that pile up: above the capacity of the service, and during outages of kind silence, hold or
+ * slow. */
 static double service_backlog(const struct sim_world *world, uint32_t s, double rate)
 {
     const struct sim_service *service = &world->service[s];

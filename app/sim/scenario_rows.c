@@ -251,8 +251,9 @@ static void row_set_label(struct row_builder *m)
 
 /* ---- checks ---- */
 
-/* Returns true if the same fault was reported for the same element, or for the same setting: --set clients.count=0 is
- * wrong for all groups, and reported once. */
+/* Records the fault as reported. Returns true if the same fault was already reported for the same element, or for the
+ * same setting (--set clients.count=0 is wrong for all groups, and reported once), or if no more faults can be
+ * recorded. */
 static bool fault_was_reported(struct row_checks *row_checks, const struct row_builder *m,
                                const struct sim_fault *fault)
 {

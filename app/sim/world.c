@@ -386,8 +386,8 @@ static void check_gauss(struct faults *f, uint32_t i)
         fault_add(f, SIM_PART_CLIENTS, i, "gauss", "needs jitter = none in policy %.64s", policy->name);
 }
 
-/* Returns an upper bound on the calls that begin: the highest rate all the time. 0 for closed clients: their number
- * depends on the run. */
+/* Returns an upper bound on the expected number of calls: the highest rate all the time. 0 for closed clients: their
+ * number depends on the run. */
 static double clients_calls_max(const struct sim_world *world, const struct sim_clients *c)
 {
     int64_t end_ns = world_clients_end_ns(world, c), span_ns = end_ns > c->from_ns ? end_ns - c->from_ns : 0;

@@ -53,10 +53,10 @@ struct sim_clients {
     char name[SIM_NAME_MAX]; /* empty: the only group */
     enum sim_arrival arrival;
     uint64_t count;      /* of callers or clients */
-    uint64_t rate_micro; /* calls a second in millionths: `280/s`, `0.5/s`, `18M/s` */
+    uint64_t rate_micro; /* calls (with fan-out: users) a second in millionths: `280/s`, `0.5/s`, `18M/s` */
     uint64_t peak_rate_micro, end_rate_micro;
     int64_t peak_from_ns, peak_until_ns;
-    uint64_t calls;                /* at most this many calls; 0: no limit */
+    uint64_t calls;                /* at most this many calls (with fan-out: users); 0: no limit */
     int64_t from_ns;               /* no call begins before */
     int64_t until_ns;              /* no call begins at or after this; BIDE_NEVER: until the duration ends */
     struct sim_distribution think; /* closed clients */
