@@ -19,8 +19,9 @@
  *     NOPROGRESS, XFERINFOFUNCTION, -DATA     with `cancel` or `progress`  progress, progress_data
  *     POSTFIELDS..., READFUNCTION, SEEK...    if the options have a body   body
  *     PRIVATE                                 in a multi                   as it was
- *     FRESH_CONNECT                           if the last attempt wants a  0 afterwards
- *                                             new connection (408, 421)
+ *     FRESH_CONNECT                           if the last outcome needs a  0 afterwards
+ *                                             new connection (408, 421,
+ *                                             425, a stopped replay)
  *     FORBID_REUSE                            if a success came before     0 afterwards
  *                                             the request's body was sent
  *
@@ -63,8 +64,8 @@ enum bide_curl_safety {
 
 /* The source of the request body, which decides whether it can be sent again. */
 enum bide_curl_body_kind {
-    BIDE_CURL_BODY_UNKNOWN = 0, /* the handle's own. A GET, HEAD, OPTIONS or DELETE that uploaded nothing can be sent
-                                 * again; any other body counts as spent once the request began */
+    BIDE_CURL_BODY_UNKNOWN = 0, /* the handle's own. A GET, HEAD, OPTIONS, DELETE or TRACE that uploaded nothing can be
+                                 * sent again; any other body counts as spent once the request began */
     BIDE_CURL_BODY_REPEATABLE,  /* the handle's own, and libcurl can send it any number of times: POSTFIELDS, or none */
     BIDE_CURL_BODY_MEMORY,      /* `at`, `length`: sent as with CURLOPT_POSTFIELDS (not copied) */
     BIDE_CURL_BODY_FILE,        /* `fd` from `offset`, `length` bytes (-1: to its end), read by pread, so that the file
@@ -116,9 +117,8 @@ struct bide_curl_options {
     uint64_t seed;                    /* 0: drawn */
     uint64_t retry_key;               /* see request.h */
     const struct bide_layer *inbound; /* the layer information of the request being served, if any */
-    const struct bide_cancel
-        *cancel; /* ends waits at once, attempts within a second; NULL: cannot be cancelled. Not for a multi: use
-                  * bide_multi_cancel */
+    /* Ends waits at once, attempts within a second. NULL: cannot be cancelled. For a multi use bide_multi_cancel. */
+    const struct bide_cancel *cancel;
 
     /* The sink of the response. write NULL and write_data not: a FILE *, as with libcurl. Both NULL: no sink. */
     curl_write_callback write;
@@ -203,9 +203,11 @@ BIDE_API enum bide_err bide_curl_options_check(const struct bide_curl_options *o
  *
  * CURLE_OK: there is a final response, delivered where libcurl would have delivered it; as with libcurl it may be a
  * failure, see CURLINFO_RESPONSE_CODE or the result. CURLE_HTTP_RETURNED_ERROR: the last response was a failure whose
- * body was not kept. Otherwise the CURLcode of the last attempt or, if none was made, CURLE_ABORTED_BY_CALLBACK (a gate
- * refused, or cancelled), CURLE_OPERATION_TIMEDOUT (deadline) or CURLE_BAD_FUNCTION_ARGUMENT (invalid options: see
- * bide_curl_options_check). In all other cases the verdict of the result has the reason. */
+ * body was not kept; CURLE_PARTIAL_FILE: likewise, and the sink holds part of an earlier response.
+ * CURLE_ABORTED_BY_CALLBACK: the call was cancelled. Otherwise the CURLcode of the last attempt or, if none was made,
+ * CURLE_ABORTED_BY_CALLBACK (a gate refused) or CURLE_OPERATION_TIMEDOUT (deadline). In all these cases the verdict of
+ * the result has the reason. CURLE_BAD_FUNCTION_ARGUMENT with a zeroed result: the call has not begun, because the
+ * options are invalid (see bide_curl_options_check) or no key could be generated (see bide_key_make). */
 BIDE_API CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct bide_curl_options *options,
                                     struct bide_curl_result *result);
 

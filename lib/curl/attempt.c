@@ -1,5 +1,9 @@
 /* attempt.c - an attempt on an easy handle: libcurl's callbacks, the start of the attempt and its end.
  *
+ * An attempt is a transfer of libcurl. It has one or more legs, each a request with a response of its own: libcurl
+ * follows redirects and authentication challenges by itself. The outcome is reported to the engine once per attempt:
+ * inside a callback as soon as the response shows it (response.c), otherwise here, when the transfer has ended.
+ *
  * libcurl calls PREREQFUNCTION each time it is about to send a request. That makes it the guard against libcurl's
  * silent replay: by itself libcurl sends a request again, a POST included, when a reused connection dies before the
  * first byte of the response, or when the server refused an HTTP/2 stream. In these cases PREREQ is called a second
@@ -93,7 +97,7 @@ static bool connection_is_dead(CURL *easy)
     return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
-/* For unsafe requests: notes whether the connection is new, which evidence.c needs, and checks that it is alive.
+/* For unsafe requests: notes whether the connection is new, for attempt_note_replay, and checks that it is alive.
  * Returns false if the request must not be sent on this connection. */
 static bool attempt_check_connection(struct http_attempt *attempt)
 {
@@ -108,7 +112,7 @@ static bool attempt_check_connection(struct http_attempt *attempt)
 }
 
 /* Reads the request's own method: before this moment libcurl reports GET for everything, and after a redirect the
- * method of the new leg. */
+ * method of the new leg. Returns false if the request must not be sent. */
 static bool attempt_begin_first_leg(struct http_attempt *attempt)
 {
     const char *method = NULL;
@@ -121,10 +125,11 @@ static bool attempt_begin_first_leg(struct http_attempt *attempt)
     return attempt_learn_safety(attempt, method) && attempt_check_connection(attempt);
 }
 
-/* libcurl is about to repeat a leg that got no response. If the leg used a connection that existed before, that
- * connection died and the request may have run: evidence unknown. If libcurl made the connection for this leg, it
- * repeats a refused stream, which the server did not process. In a multi, other calls may share the connection and it
- * counts as reused, so the refusal is assumed only where the connection is unshared.
+/* libcurl is about to repeat a leg that got no response. It does so in two cases. Either a reused connection died: the
+ * request may have run, evidence unknown. Or the server refused the HTTP/2 stream: it did not process the request. If
+ * libcurl made the connection for this leg, only the second case is possible. In a multi that does not follow: another
+ * call may join the new connection, which libcurl then treats as reused for this call, too. So a refusal is inferred
+ * only where the connection is unshared.
  *
  * Known weakness: libcurl also repeats after HTTP_1_1_REQUIRED, and while it still has the flag of a stream that was
  * refused earlier on a reused connection. Neither proves that the request was not processed (RFC 9113 section 8.7). */
@@ -135,7 +140,8 @@ static void attempt_note_replay(struct http_attempt *attempt)
     attempt->state.stop = refused_stream ? HTTP_STOP_REFUSED_STREAM : HTTP_STOP_REPLAY;
 }
 
-/* A new leg begins, so libcurl consumed the response of the leg before and none of it reached the sink. */
+/* A new leg begins: libcurl has consumed the response to the previous leg. If none of it reached the sink, this attempt
+ * is not the winner any more. */
 static void attempt_reset_response(struct http_attempt *attempt)
 {
     if (attempt->call->winner == attempt && attempt->call->delivered_bytes == 0)
@@ -260,7 +266,8 @@ static bool call_rewind_sink(struct http_call *call)
     return true;
 }
 
-/* Requests a new connection if the last outcome requires it (BIDE_FLAG_FRESH), for this attempt only. */
+/* Requests a new connection if the last outcome requires it (BIDE_FLAG_FRESH), for this attempt only; and permits reuse
+ * again if the previous attempt had forbidden it. */
 static void attempt_choose_connection(struct http_attempt *attempt)
 {
     if (attempt->forbid_reuse_set)
@@ -286,6 +293,8 @@ static CURLcode attempt_prepare(struct http_attempt *attempt, int64_t now_ns)
     return http_inject_prepare_attempt(attempt, now_ns);
 }
 
+/* Reports that the attempt cannot be made. The engine refunds its charge and, unless another attempt is in flight, ends
+ * the call. Returns the code. */
 static CURLcode attempt_report_unsent(struct http_attempt *attempt, CURLcode code, int64_t now_ns)
 {
     static const struct bide_outcome unsent = {.kind = BIDE_KIND_CANCELLED, .evidence = BIDE_EVIDENCE_NOT_SENT};
@@ -327,9 +336,9 @@ CURLcode http_attempt_restart(struct http_attempt *attempt, int64_t now_ns)
 
 /* ---- end ---- */
 
-/* Returns the code for the case that this is the last attempt. A transfer that bide cut after it had reported the
- * response's outcome is no error, except under CURLOPT_FAILONERROR, where the caller wants
- * CURLE_HTTP_RETURNED_ERROR. */
+/* Returns the code that the call returns if this is the last attempt. Once a response was reported and set aside, its
+ * transfer may be cut, or break off while it is drained: that is no error. Under CURLOPT_FAILONERROR libcurl's code is
+ * CURLE_HTTP_RETURNED_ERROR, which the caller wants. */
 static CURLcode attempt_return_code(const struct http_attempt *attempt, CURLcode code)
 {
     bool set_aside =
@@ -343,7 +352,7 @@ static void attempt_conclude(struct http_attempt *attempt, CURLcode code, int64_
     struct http_response *response = &attempt->response;
     bool held = response->route == HTTP_ROUTE_HOLD &&
                 (code == CURLE_OK || attempt->state.stop == HTTP_STOP_CUT || response->status >= 400);
-    /* A failure whose body broke off is still that failure; a success is not. */
+    /* If the held body broke off, a failure is still that failure, but a success is no success. */
     if (!attempt->state.reported && held)
         (void)http_response_decide_by_body(attempt, code == CURLE_OK);
     code = http_stop_code(attempt->state.stop, code);

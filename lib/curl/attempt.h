@@ -16,7 +16,9 @@
  *     response.c       response; head and body while a response arrives; forbid_reuse_set when it is set;
  *                      state.outcome, state.from_response, state.drained_bytes
  *     attempt.c        start, fresh_connect_set, the rest of state; empties head and body and zeroes response before a
- *                      leg; clears forbid_reuse_set; counts response.head_bytes and head_lines
+ *                      leg; clears forbid_reuse_set and response.paused; counts response.head_bytes and head_lines;
+ *                      at the end zeroes response.status if it is interim (1xx)
+ *     call.c           empties head when it passes the head to the caller
  *
  * Two fields of state have several writers. state.stop is set by the file that ends a transfer: attempt.c, response.c
  * or inject.c. state.reported is set with each report to the engine: by response.c (http_report_outcome); by attempt.c
@@ -40,7 +42,7 @@ enum http_route {
 /* Why bide ended a transfer. libcurl then reports a callback's error; http_stop_code gives the real reason's code. */
 enum http_stop {
     HTTP_STOP_NONE = 0,       /* libcurl ended it */
-    HTTP_STOP_CUT,            /* the outcome is known and the rest of the response is not needed */
+    HTTP_STOP_CUT,            /* the rest of the response is not needed, or there is no memory for it */
     HTTP_STOP_STALE,          /* the connection was dead before anything was sent */
     HTTP_STOP_REPLAY,         /* libcurl was about to send the request a second time */
     HTTP_STOP_REFUSED_STREAM, /* likewise, because the server had refused the HTTP/2 stream */
@@ -77,7 +79,7 @@ struct http_attempt_state {
     bool is_head;           /* HEAD */
     bool left_origin;       /* a redirect led to another origin */
     bool reported;          /* the engine has the outcome, or ended the call without it */
-    bool from_response;     /* the outcome was reported from the response, before the end of the transfer */
+    bool from_response;     /* the outcome was reported by the response's head or body, not by libcurl's code */
     bool complete;          /* libcurl ended the transfer with CURLE_OK */
 };
 
@@ -116,7 +118,7 @@ void http_attempt_end(struct http_attempt *attempt, CURLcode code, int64_t now_n
 /* The refresh hook had no new credentials: reports the 401 that was held. */
 void http_attempt_end_with_401(struct http_attempt *attempt, int64_t now_ns);
 
-/* Reports an attempt that bide itself removed from libcurl, because another attempt won. */
+/* Reports the attempt as cancelled, because another attempt won. */
 void http_attempt_abandon(struct http_attempt *attempt, int64_t now_ns);
 
 /* Frees the buffers, not the handle. */
@@ -133,7 +135,7 @@ bool http_response_body_data(struct http_attempt *attempt, const char *at, size_
 bool http_response_decide_by_head(struct http_attempt *attempt);
 bool http_response_decide_by_body(struct http_attempt *attempt, bool whole);
 
-/* Reports the outcome of the attempt to the engine, once, and stores the verdict. */
+/* Reports the outcome of the attempt to the engine and stores the verdict. To be called once per attempt. */
 void http_report_outcome(struct http_attempt *attempt, const struct bide_outcome *outcome, int64_t now_ns);
 
 /* Returns true if the response of another attempt goes to the sink. */
@@ -147,7 +149,8 @@ struct bide_outcome http_outcome_from_head(struct http_attempt *attempt);
 /* Returns the same, refined by the body that was held. */
 struct bide_outcome http_outcome_from_body(struct http_attempt *attempt, bool whole);
 
-/* Returns the outcome of a transfer that ended without a usable response. */
+/* Returns the outcome of a transfer that ended without a usable response. If part of a body is in the sink, prepares
+ * the call to resume it. */
 struct bide_outcome http_outcome_from_failure(struct http_attempt *attempt, CURLcode code);
 
 /* Returns libcurl's code, or the code of the real reason if bide ended the transfer. */
@@ -165,9 +168,10 @@ struct bide_text http_header_field(CURL *easy, const char *name);
 CURLcode http_inject_install(struct http_attempt *attempt);
 CURLcode http_inject_prepare_attempt(struct http_attempt *attempt, int64_t now_ns);
 void http_inject_uninstall(struct http_attempt *attempt);
-/* The first leg is about to be sent: remembers its origin. A later leg is: removes the header list if the origin
- * differs. Returns false if the leg must not be sent. */
+/* Stores the origin of the first leg, which is about to be sent. */
 void http_inject_note_first_leg(struct http_attempt *attempt);
+/* Compares the origin of a later leg, which is about to be sent. If it differs, removes the header list, and with it
+ * the idempotency key: the call may become unsafe. Returns false if the leg must not be sent. */
 bool http_inject_check_leg(struct http_attempt *attempt);
 
 /* Checks that header lines contain no CR or LF and are not too long. */

@@ -5,7 +5,8 @@
  *                  attempt matters; a file that changed since it was first sent is not sent again
  *     stream       rewound by its seek function; without that it is one-shot: not sent again once a byte was read
  *     repeatable   set on the handle; the caller guarantees that libcurl can send it any number of times
- *     unknown      set on the handle, nothing else is known: treated as spent once libcurl was about to send it */
+ *     unknown      set on the handle, nothing else is known: treated as spent once libcurl was about to send it, unless
+ *                  the method normally has no body (GET, HEAD, OPTIONS, DELETE, TRACE) and nothing was uploaded */
 #include "attempt.h"
 
 #include <errno.h>
@@ -128,7 +129,8 @@ static bool body_upload_began(const struct http_attempt *attempt)
     return curl_easy_getinfo(attempt->easy, CURLINFO_SIZE_UPLOAD_T, &bytes) == CURLE_OK && bytes > 0;
 }
 
-/* libcurl reports no total length for a chunked upload, nor for a request without a body. */
+/* libcurl reports no total length for a chunked upload, nor for a request without a body. Then bide's own reader knows
+ * whether all was read; an unknown body counts as not sent. */
 bool http_body_sent(const struct http_attempt *attempt)
 {
     const struct bide_curl_body *b = &attempt->call->options->body;

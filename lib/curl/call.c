@@ -1,8 +1,12 @@
 /* call.c - a call over HTTP: how it begins, how verdicts and attempts are recorded, how it ends.
  *
- * The sink gets exactly one response, once. As long as another attempt may follow, the body of a failed attempt is not
- * written to the sink; it is kept in memory (up to BIDE_CURL_KEEP_MAX) and delivered if the engine gives up during the
- * wait. Field owners: see call.h. */
+ * The engine (bide_call_*) makes every decision. Each event that is reported to it returns a verdict: START an attempt,
+ * WAIT until wake_ns, DONE, GIVE_UP, or NONE. This file stores the newest verdict in call->verdict; a driver, easy.c or
+ * multi.c, executes it. attempt.c and response.c report the outcomes of attempts.
+ *
+ * The sink, the caller's write function, gets exactly one response, once. As long as another attempt may follow, the
+ * body of a failed attempt is not written to the sink; it is kept in memory (up to BIDE_CURL_KEEP_MAX) and delivered if
+ * the engine gives up during the wait. Field owners: see call.h. */
 #include "call.h"
 
 #include "attempt.h"
@@ -62,7 +66,7 @@ static const struct bide_policy *options_policy(const struct bide_curl_options *
 
 /* Without a given safety the call begins as BIDE_SAFE: attempt.c learns the method before the first byte is sent and
  * then calls http_call_set_safety. A failure before that point has evidence "not sent" and may be repeated with any
- * method. */
+ * method. From BIDE_CURL_UNSAFE on, both enums have the same order. */
 static enum bide_safety options_safety(const struct bide_curl_options *o)
 {
     if (o->inject & BIDE_CURL_INJECT_KEY)
@@ -184,7 +188,7 @@ void http_call_attempt_started(struct http_call *call, const struct http_attempt
     call->attempts++;
     call->last_attempt = NULL;
     call->kept_attempt = NULL;
-    call->winner = NULL; /* the engine starts no attempt while a response is being streamed to the sink */
+    call->winner = NULL; /* its body broke off: no attempt starts while a body is still being streamed to the sink */
 }
 
 void http_call_record_outcome(struct http_call *call, const struct http_attempt *attempt,
@@ -261,9 +265,9 @@ static void call_deliver_kept_response(struct http_call *call)
         call->code = CURLE_WRITE_ERROR;
 }
 
-/* Returns the code that libcurl would have returned for the final attempt. A call without an attempt, or without a
- * required key, has no such code: CURLE_OPERATION_TIMEDOUT for a deadline, CURLE_ABORTED_BY_CALLBACK for everything
- * else. */
+/* Returns the code that libcurl would have returned for the final attempt. Some calls have no such code: a cancelled
+ * call returns CURLE_ABORTED_BY_CALLBACK; a call that the engine refused before its first attempt, or for lack of a
+ * required key, CURLE_OPERATION_TIMEDOUT for a deadline and CURLE_ABORTED_BY_CALLBACK for every other reason. */
 static CURLcode call_return_code(const struct http_call *call)
 {
     if (call->verdict.action == BIDE_DONE)
@@ -276,7 +280,7 @@ static CURLcode call_return_code(const struct http_call *call)
             call->verdict.reason == BIDE_REASON_DEADLINE || call->verdict.reason == BIDE_REASON_DEADLINE_NEAR;
         return is_late ? CURLE_OPERATION_TIMEDOUT : CURLE_ABORTED_BY_CALLBACK;
     }
-    if (call->code == CURLE_OK && call->body_dropped) /* the sink holds part of another response, or nothing */
+    if (call->code == CURLE_OK && call->body_dropped) /* the sink holds part of an earlier response, or nothing */
         return call->delivered_bytes > 0 ? CURLE_PARTIAL_FILE : CURLE_HTTP_RETURNED_ERROR;
     return call->code;
 }

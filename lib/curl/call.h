@@ -10,20 +10,24 @@
  *     end of the response head   a failure is reported here, and its body is then kept, discarded or streamed to the
  *                                sink; the body of a success is streamed, unless it must be classified first
  *     first byte of the body     statuses that libcurl may follow with a request of its own (3xx, 401, 407, 417)
- *     end of the body            bodies that were held: problem details, bodies for the classify hook
+ *     end of the body            bodies that were held: problem details, bodies for the classify hook (or earlier, when
+ *                                the buffer is full)
  *     end of the transfer        everything else: successes, and failures without a response
  *
  * Owners: the files that write each field of struct http_call (every file may read all fields):
  *
- *     call.c      all fields that are not named below
+ *     call.c      all fields that are not named below; counts delivered_bytes; sets wants_fresh_connection by the
+ *                 outcome, code at the end of an attempt, body_dropped at the end of the call; clears winner and
+ *                 kept_attempt when an attempt starts; frees resume at the end of the call
  *     response.c  winner, kept_attempt, resumed, sink_gets_heads; body_dropped when a final body cannot follow part of
  *                 another; resets delivered_bytes and frees resume when a changed body starts over
- *     attempt.c   clears winner, delivered_bytes and wants_fresh_connection before an attempt; sets safety_known when
- *                 the method is seen, code when an attempt cannot be made, body_dropped after a 401
+ *     attempt.c   clears winner before a leg, delivered_bytes and wants_fresh_connection before an attempt; sets
+ *                 safety_known when the method is seen, code when an attempt cannot be made, body_dropped after a 401
  *     resume.c    resume               body.c   file_stamp
  *     easy.c      connection_unshared, credentials_refreshed
- *     multi.c     on_change, credentials_refreshed; code of an attempt that libcurl did not accept; clears winner when
- *                 the call is cancelled, and verdict.wake_ns when a planned hedge is impossible
+ *     multi.c     on_change, credentials_refreshed; code when libcurl rejects the handle or the call is cancelled late;
+ *                 clears winner when the call is cancelled; sets verdict.wake_ns to BIDE_NEVER when a planned hedge is
+ *                 impossible
  *
  * The engine is called by call.c, and with outcomes by response.c, attempt.c and multi.c; each of them passes the
  * verdict to http_call_set_verdict. */
@@ -55,9 +59,9 @@ struct http_call {
     struct bide_verdict verdict; /* the newest verdict: the driver's next action */
     const struct bide_curl_options *options;
     struct bide_curl_result *result;           /* NULL: not wanted */
-    const struct http_attempt *winner;         /* its response goes to the sink; the others are discarded */
+    const struct http_attempt *winner;         /* its response goes to the sink; NULL: no response does yet */
     const struct http_attempt *last_attempt;   /* its outcome was reported last; its code is the call's */
-    struct http_attempt *kept_attempt;         /* holds the final response in case no attempt follows */
+    struct http_attempt *kept_attempt;         /* holds the final response if no attempt follows after all */
     struct http_resume *resume;                /* NULL: the next attempt requests the whole body */
     void (*on_change)(struct http_call *call); /* a new verdict, or the method became known. NULL: no listener */
     struct bide_trace trace;
@@ -82,13 +86,14 @@ struct http_call {
     bool is_over;                /* DONE or GIVE_UP was received */
 };
 
-/* Begins the call: checks the options, finds the target, asks the engine. The first verdict is in call->verdict.
- * Returns BIDE_ERR_INVALID after filling *problem if the options are wrong; the call has not begun then. */
+/* Begins the call: checks the options, finds the target, begins the engine's call. The first verdict is in
+ * call->verdict. If the options are wrong, returns BIDE_ERR_INVALID after filling *problem (may be NULL); if no
+ * idempotency key can be generated, BIDE_ERR_SYSTEM. Then the call has not begun. */
 enum bide_err http_call_begin(struct http_call *call, CURL *easy, struct bide_target *target,
                               const struct bide_curl_options *options, struct bide_curl_result *result,
                               struct bide_problem *problem);
 
-/* The timer of the verdict expired. */
+/* Reports to the engine that the timer of the verdict (wake_ns) expired, and stores the new verdict. */
 void http_call_wake(struct http_call *call, int64_t now_ns);
 
 /* Cancels the call. Returns false if it was over already. */
@@ -99,11 +104,12 @@ bool http_call_cancel(struct http_call *call, int64_t now_ns);
 void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, const struct bide_outcome *outcome,
                            int64_t now_ns);
 
-/* Tells the engine the safety of the request, learned from its method. Returns false if the policy requires a key and
- * the call is over: the request must not be sent. */
+/* Corrects the safety in the engine: when the method becomes known, and when a redirect makes the key useless. Returns
+ * false if the policy requires a key: the call is over, and the request must not be sent. */
 bool http_call_set_safety(struct http_call *call, struct http_attempt *attempt, enum bide_safety safety);
 
-/* Keep the record of an attempt in the result: when it starts, when its outcome is known, when libcurl ended it. */
+/* Record an attempt in the call and its result: when it starts, when libcurl has ended it, when its outcome is known
+ * (often before libcurl ends it). */
 void http_call_attempt_started(struct http_call *call, const struct http_attempt *attempt, int64_t now_ns);
 void http_call_attempt_ended(struct http_call *call, const struct http_attempt *attempt, CURLcode code);
 void http_call_record_outcome(struct http_call *call, const struct http_attempt *attempt,
@@ -114,7 +120,7 @@ void http_call_record_outcome(struct http_call *call, const struct http_attempt 
 CURLcode http_call_finish(struct http_call *call);
 
 /* Passes a buffered head to the caller's header function, line by line as libcurl does, and empties the buffer. Returns
- * false if the function rejected a line. */
+ * false if the function rejected a line. The buffer is empty if the caller has no header function. */
 bool http_call_show_head(struct http_call *call, struct http_buffer *head);
 
 /* Writes body bytes to the sink. Returns the sink's result: the length if it accepted all of them. */

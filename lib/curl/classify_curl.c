@@ -9,7 +9,7 @@
 #define PERMANENT_UNSENT BIDE_KIND_PERMANENT, BIDE_EVIDENCE_NOT_SENT, 0 /* before anything was sent */
 #define TRANSIENT        BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, 0
 #define TRANSIENT_UNSENT BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0
-#define LOCAL_FAILURE    BIDE_KIND_CANCELLED, BIDE_EVIDENCE_UNKNOWN, 0 /* on this side: says nothing about the server */
+#define LOCAL_FAILURE    BIDE_KIND_CANCELLED, BIDE_EVIDENCE_UNKNOWN, 0 /* on this side: no evidence about the server */
 
 static const struct http_curl_row curl_rows[] = {
     {"CURLE_OK", 0, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0},

@@ -1,7 +1,7 @@
 /* easy.c - bide_curl_perform: a single handle, attempts one after another in the calling thread.
  *
- * A loop that executes the engine's verdicts and decides nothing. It starts no hedges: the thread runs one attempt at a
- * time. */
+ * A loop that executes the engine's verdicts (call->verdict) and decides nothing: START performs an attempt, WAIT waits
+ * until wake_ns, DONE and GIVE_UP end the call. It starts no hedges: the thread runs one attempt at a time. */
 #include <bide/curl.h>
 
 #include "attempt.h"
@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-/* now_ns: when the START verdict was received. */
+/* Performs an attempt until its outcome is reported; that stores the next verdict. After a 401 the refresh hook may
+ * provide new credentials, once per call: then the same attempt is performed again. now_ns: when START was received. */
 static void easy_perform_attempt(struct http_attempt *attempt, int64_t now_ns)
 {
     struct http_call *call = attempt->call;
@@ -30,6 +31,7 @@ static void easy_perform_attempt(struct http_attempt *attempt, int64_t now_ns)
     }
 }
 
+/* Waits as the verdict requires, then stores the next verdict. Returns the current time. */
 static int64_t easy_wait(struct http_call *call)
 {
     bool wait_completed = bide_wait_until(call->verdict.wake_ns, call->options->cancel);
@@ -41,6 +43,8 @@ static int64_t easy_wait(struct http_call *call)
     return now_ns;
 }
 
+/* The engine returns START only from begin and wake, never for an outcome, so now_ns is current when an attempt
+ * starts. */
 static CURLcode easy_run_call(struct http_attempt *attempt)
 {
     struct http_call *call = attempt->call;

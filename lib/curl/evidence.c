@@ -1,12 +1,17 @@
 /* evidence.c - turns libcurl's observations into an outcome: kind, evidence, flags and the server's hint.
  *
- * The kind comes from tables (HTTP status, CURLcode), then problem details, then the caller's rules and classify hook;
- * each source overrides the sources before it. The evidence must be proof, not inference:
+ * The kind comes from tables (HTTP status, CURLcode) or the caller's rules for them, then from the caller's rules for
+ * the type of problem details, then from the classify hook; each source overrides the sources before it. The evidence
+ * decides whether an unsafe request may be repeated, so it must be proof:
  *
- *     not sent         libcurl never reached PREREQ, or (without TLS and proxy) wrote no byte
- *     rejected         the guard stopped a replay on a connection made for this request: the stream was refused
- *     body delivered   part of the response is in the sink, and it can neither be resumed nor rewound
- *     unknown          everything else: the request may have run */
+ *     not sent         libcurl never reached PREREQFUNCTION (no leg), the connection was dead before the request, or
+ *                      libcurl wrote no byte (plain HTTP without CONNECT)
+ *     rejected         status 421 or 425; or the guard (attempt.c) stopped a replay on a connection made for this
+ *                      request: the stream was refused
+ *     answered         any other response
+ *     body delivered   part of the response is in the sink, and it can neither be resumed nor rewound; or the handle's
+ *                      own write function received part of it
+ *     unknown          everything else: the request may have run; a rule of the caller for the CURLcode overrides it */
 #include "attempt.h"
 #include "classify_curl.h"
 
@@ -199,7 +204,8 @@ static bool request_was_not_written(CURL *easy)
            easy_info_long(easy, CURLINFO_HTTP_CONNECTCODE) == 0 && easy_info_long(easy, CURLINFO_REQUEST_SIZE) == 0;
 }
 
-/* `rule`: the caller's rule for this CURLcode; it applies where nothing better is known. */
+/* `rule`: the caller's rule for this CURLcode; it applies where nothing better is known. If part of a body is in the
+ * sink, this also prepares the call to resume it: a body that can be resumed does not forbid a retry. */
 static enum bide_evidence failure_evidence(struct http_attempt *attempt, const struct bide_rule *rule)
 {
     if (attempt->state.legs == 0 || attempt->state.stop == HTTP_STOP_STALE || request_was_not_written(attempt->easy))

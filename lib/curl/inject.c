@@ -1,7 +1,7 @@
 /* inject.c - header fields that bide adds to a request, and keeps from other origins.
  *
  * The header list for libcurl is built without copying: up to five nodes of bide's own, followed by the caller's list.
- * The nodes are written anew for each attempt.
+ * The nodes are linked anew for each attempt; all fields but the key are also written anew.
  *
  * When libcurl follows a redirect it sends the header list to the new location, wherever that is (it withholds only
  * Authorization and Cookie). An idempotency key, or a token in a custom field, is meant for a single origin. So when a
@@ -46,7 +46,7 @@ static size_t field_write_name(char *field, const char *name)
     return length;
 }
 
-/* The key was checked with the options: it fits. */
+/* Cannot fail: the key was checked with the options, and http_inject_install allocated enough for it. */
 static void inject_write_key(struct http_inject *in, size_t size, const struct http_call *call)
 {
     const struct bide_curl_options *o = call->options;

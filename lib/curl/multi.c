@@ -131,8 +131,8 @@ static bool multi_call_is_running(const struct bide_multi_call *call)
     return false;
 }
 
-/* Reports an attempt that cannot be made as not sent: a hedge is dropped beside the running attempt, otherwise the call
- * ends. */
+/* Reports an attempt that cannot be made, as cancelled and not sent. If another attempt is in flight, the call goes on
+ * without this one; otherwise it ends. */
 static void multi_call_report_unsent(struct bide_multi_call *call, uint32_t attempt)
 {
     static const struct bide_outcome unsent = {.kind = BIDE_KIND_CANCELLED, .evidence = BIDE_EVIDENCE_NOT_SENT};
@@ -142,6 +142,7 @@ static void multi_call_report_unsent(struct bide_multi_call *call, uint32_t atte
                           now_ns);
 }
 
+/* Hands the prepared attempt to libcurl. */
 static void slot_perform(struct bide_multi_call *call, struct attempt_slot *slot)
 {
     slot->added = curl_multi_add_handle(call->multi->curl, slot->attempt.easy) == CURLM_OK;
@@ -199,7 +200,7 @@ static void handle_clear_user_options(CURL *copy)
 
 static void multi_call_finish(struct bide_multi_call *call)
 {
-    call->is_ready = true; /* never again: the call is about to be freed */
+    call->is_ready = true; /* so that it is not put on the ready list again: the call is about to be freed */
     struct bide_multi_end end = {.easy = call->caller_slot.attempt.easy, .last_easy = multi_call_last_easy(call)};
     multi_call_unlink(call);
     for (struct attempt_slot *slot = &call->caller_slot; slot; slot = slot->next)
@@ -288,7 +289,8 @@ static bool multi_call_request_is_known(const struct bide_multi_call *call)
            (call->caller_slot.attempt.state.legs > 0 || call->http.options->body.kind != BIDE_CURL_BODY_UNKNOWN);
 }
 
-/* The timer expired: the wait is over, or a hedge is due. */
+/* The timer expired: the wait is over or, if an attempt is in flight, a hedge is due. A hedge that is due while the
+ * request is still unknown is postponed by hedge_due. */
 static void multi_call_wake(struct bide_multi_call *call)
 {
     bool is_hedge = multi_call_is_running(call);
@@ -342,12 +344,13 @@ static bool multi_call_process(struct bide_multi_call *call)
 
 /* ---- messages from libcurl ---- */
 
+/* libcurl has ended the transfer of a slot. */
 static void slot_ended(struct attempt_slot *slot, CURLcode code)
 {
     struct bide_multi_call *call = slot->call;
     const struct bide_curl_options *o = call->http.options;
     slot_detach(slot);
-    if (call->cancel_requested) { /* set in a callback of this transfer: cancelling comes first */
+    if (call->cancel_requested) { /* by a callback: the call ends without this outcome */
         multi_call_mark_ready(&call->http);
         return;
     }
@@ -390,7 +393,7 @@ static struct bide_multi_call *multi_call_from_timer(struct bide_timer *timer)
     return (struct bide_multi_call *)((char *)timer - offsetof(struct bide_multi_call, timer));
 }
 
-/* Does everything that can be done now. */
+/* Handles everything that is pending: libcurl's messages, the ready list, timers that are due. */
 static void multi_process_all(struct bide_multi *multi)
 {
     if (multi->processing)
@@ -453,7 +456,7 @@ size_t bide_multi_action(struct bide_multi *multi, curl_socket_t fd, int events)
     assert(!multi->in_libcurl && !multi->processing);
     if (multi->in_libcurl || multi->processing)
         return multi->running;
-    /* It fired, so it is no longer set. */
+    /* The caller's timer fired, so it is no longer set. */
     multi->timer_set_ns = fd == CURL_SOCKET_TIMEOUT ? BIDE_NEVER : multi->timer_set_ns;
     if (fd != CURL_SOCKET_TIMEOUT || multi->curl_due_ns <= bide_now()) {
         multi->in_libcurl = true;

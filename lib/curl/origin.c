@@ -1,8 +1,8 @@
 /* origin.c - the origin of a URL (scheme, host, port), and the target of that origin.
  *
  * The origin names the target of a call, and decides whether a redirect leaves the server that the caller's headers
- * were meant for. So the parser is strict: it accepts http and https URLs with plain host names and addresses and
- * rejects everything else. User, password, path and query are never copied. */
+ * were meant for. So the parser is strict: it accepts http and https URLs (http if there is no scheme) with plain host
+ * names and addresses and rejects everything else. User, password, path and query are never copied. */
 #include "origin.h"
 #include "http/value.h"
 
@@ -121,7 +121,8 @@ static void process_targets_create(void)
         process_targets = NULL; /* out of memory: calls run without a target's gates, but with the policy's */
 }
 
-/* The table returns its overflow target for a name that is too long. */
+/* All URLs that bide_curl_origin rejects share a target. For a name that is too long the table returns its overflow
+ * target. */
 struct bide_target *http_target_for_url(struct bide_targets *table, CURL *easy, int64_t now_ns)
 {
     char origin[HTTP_ORIGIN_SIZE];

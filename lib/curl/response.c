@@ -10,10 +10,14 @@
  *         401 with refresh   hold the body until the refresh hook has decided
  *         problem details    hold the body, then outcome from the body
  *         other failure      report to the engine; then its verdict decides:
- *                                WAIT   keep the body         START, NONE      discard the body
- *                                DONE, GIVE_UP   stream it, unless the sink holds part of another response
+ *                                WAIT      keep the body: another attempt is planned
+ *                                NONE      discard the body: another attempt (a hedge) is in flight
+ *                                GIVE_UP   stream the body, unless the sink holds part of another response
+ *     3xx, 401, 407, 417     the same, but at the first byte of the body or at the end of the transfer: until then
+ *                            libcurl may follow the response with a request of its own, another leg of the attempt
  *
- * Functions that return bool return false to end the transfer. Field owners: see attempt.h. */
+ * Functions that return bool return false to end the transfer. The winner is the attempt whose response goes to the
+ * sink; a hedge that has lost to it ends. Field owners: see attempt.h. */
 #include "attempt.h"
 
 #include <bide/clock.h>
@@ -52,7 +56,7 @@ static bool response_write_sink(struct http_attempt *attempt, const char *at, si
     return attempt->state.stop != HTTP_STOP_SINK_FAILED;
 }
 
-/* Sends the body to the sink from now on, the buffered part first. This attempt is the winner. */
+/* Makes this attempt the winner and sends its body to the sink from now on, the buffered part first. */
 static bool response_stream_body(struct http_attempt *attempt)
 {
     size_t held = attempt->body.length;
@@ -89,7 +93,8 @@ static void response_limit_drain_time(const struct http_attempt *attempt, int64_
     curl_easy_setopt(attempt->easy, CURLOPT_TIMEOUT_MS, (long)((by_ns - attempt->state.start_ns) / BIDE_MS + 1));
 }
 
-/* Keeps or discards the body of a response that is not final: another attempt is planned, or is running. */
+/* Keeps or discards a body that must not go to the sink: another attempt is planned or in flight, or the sink holds
+ * part of another response. The rest of the body is drained only if that saves the connection. */
 static bool response_set_aside(struct http_attempt *attempt, enum http_route route, int64_t now_ns)
 {
     attempt->response.route = route;
@@ -130,7 +135,8 @@ static bool response_report_and_route(struct http_attempt *attempt, const struct
 /* ---- evaluating the head ---- */
 
 /* Statuses that libcurl may follow with a leg of its own: redirects, authentication, Expect. Their outcome is decided
- * when a body byte arrives, which happens only if libcurl does not send another leg. */
+ * when on_body gets a byte of the body, which happens only if libcurl does not send another leg; for an empty body, and
+ * without a sink, at the end of the transfer (response_is_undecided in attempt.c). */
 static bool libcurl_may_send_another_leg(int status)
 {
     return status < 400 ? status >= 300 : status == 401 || status == 407 || status == 417;
@@ -227,6 +233,8 @@ bool http_response_decide_by_body(struct http_attempt *attempt, bool whole)
 
 /* ---- the head, line by line ---- */
 
+/* The head is complete. Decides at once, unless the head is interim or libcurl may follow it with another leg. A 401
+ * for the refresh hook is decided at once, too, if there is no sink to hold its body. */
 static bool response_end_head(struct http_attempt *attempt)
 {
     struct http_response *response = &attempt->response;
@@ -243,7 +251,7 @@ static bool is_status_line(const char *line, size_t length)
     return length > 5 && memcmp(line, "HTTP/", 5) == 0;
 }
 
-/* Parses "HTTP/1.1 503 Service Unavailable". The caller makes sure that a head may begin here: lines after the body are
+/* Parses "HTTP/1.1 503 Service Unavailable". To be called only where a head may begin: lines after the body are
  * trailers. */
 static void response_parse_status_line(struct http_attempt *attempt, const char *line, size_t length)
 {
@@ -269,7 +277,7 @@ static bool response_show_header_line(struct http_attempt *attempt, char *line, 
     return attempt->state.stop != HTTP_STOP_SINK_FAILED;
 }
 
-/* on_header has counted the line already. */
+/* head_bytes and head_lines include this line already: on_header counts it. */
 bool http_response_header_line(struct http_attempt *attempt, char *line, size_t length)
 {
     struct http_response *response = &attempt->response;

@@ -4,8 +4,8 @@
  *
  * - the request was a GET, and the response a 200 without Content-Encoding;
  * - it has a strong validator: an entity tag that is not weak, or a Last-Modified a minute or more before its Date;
- * - the next response is a 206 with the same validator, whose Content-Range starts at the first missing byte, extends
- *   to the end, and names the same total length.
+ * - the next response is a 206 with the same validator (a Last-Modified may be missing), whose Content-Range starts at
+ *   the first missing byte, extends to the end, and names the same total length.
  *
  * Any other response is not appended. A 200 starts over if the sink can be rewound. */
 #include "attempt.h"
@@ -37,6 +37,7 @@ static struct bide_text response_validator(CURL *easy)
     return is_strong_date(modified, http_header_field(easy, "Date")) ? modified : (struct bide_text){NULL, 0};
 }
 
+/* Returns false only if the server rules out ranges; without Accept-Ranges they are worth trying. */
 static bool response_offers_ranges(CURL *easy)
 {
     struct bide_text ranges = http_header_field(easy, "Accept-Ranges");
@@ -96,8 +97,8 @@ static bool content_range_continues(const char *value, uint64_t from, uint64_t *
     return first == from && last == *total - 1;
 }
 
-/* RFC 9110 15.3.7: a 206 carries the validators of the corresponding 200. A server that ignored If-Range is recognized
- * by a different validator. */
+/* RFC 9110 section 15.3.7: a 206 carries the ETag of the corresponding 200, but after If-Range it may omit
+ * Last-Modified. A server that ignored If-Range is recognized by a different validator. */
 static bool response_has_validator(CURL *easy, const char *validator)
 {
     bool is_tag = validator[0] == '"';
