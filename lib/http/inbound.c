@@ -5,17 +5,18 @@
  * lap (38 bits) and a count (26 bits). A word of an earlier lap is stale and needs no clearing: the next request
  * counted there overwrites it with the new lap and the count 1.
  *
- * Races. A request is either a first attempt or a retry, so it changes a single word, by compare-and-swap; no two words
- * must ever agree. If two threads count into the same word, the second CAS fails and is repeated on the new value, so
- * no request is lost. If they disagree about the lap (their clocks differ by up to a lap), the word carries the later
- * lap and both count as recent.
+ * Races. A request is either a first attempt or a retry, so it changes a single word, by compare-and-swap; no invariant
+ * spans two words. If two threads count into the same word in the same lap, the second CAS fails and is repeated on
+ * the new value, so no request is lost. If the clocks of two threads differ by a lap, the word carries the later lap
+ * in either order: the thread that is ahead, coming second, overwrites a count that is a window old by its clock; the
+ * thread that is behind, coming second, finds a recent word and adds to it.
  *
  * Laps do not wrap around: the shortest window is 10 ms, and 2^38 windows of 10 ms exceed the 2^61 ns within which
  * instants lie. A full count stays full (67 million requests in a tenth of the window).
  *
  * Clocks may differ between threads, and time may go back. A word of the next lap was written with a faster clock and
  * is recent. A word further ahead (a clock that was set back, memory of another boot) is stale. So time that goes back
- * by less than a window loses nothing; by more than that, counting starts over.
+ * by less than a window loses nothing, by one to two windows the newest slots, by more than that everything.
  *
  * Known weaknesses: a thread that is descheduled for two windows between reading its clock and counting overwrites a
  * word, a tenth of the counts. And the words are read in sequence: a result is exact only while no other thread

@@ -1,8 +1,8 @@
 /* json.c - a strict JSON (RFC 8259) parser that works in place: see json.h.
  *
  * Each json_take_ function consumes an element at the front of the remaining text. It returns false if the element is
- * not there, and then the text is rejected. Values are validated and skipped, not stored, so a nested value costs
- * nothing but stack, bounded by HTTP_JSON_DEPTH.
+ * not there; where the grammar requires the element, the text is then rejected. Values are validated and skipped, not
+ * stored, so a nested value costs nothing but stack, bounded by HTTP_JSON_DEPTH.
  *
  * Why not jansson's parser (2.14): it loses characters or reads beyond its buffer when memory runs out
  * (akheron/jansson#362), needs eighty times the length of a body in memory, and knows numbers only as doubles.

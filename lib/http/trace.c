@@ -5,7 +5,7 @@
  * which later versions guarantee to keep. bide always writes version 00.
  *
  * Ids are drawn from bide_seed: different in every thread and after fork, never 0, and without a system call, since
- * every attempt needs an id. They are random but not secret, as the specification requires. */
+ * every attempt needs an id. They are random, as the specification requires, but not secret. */
 #include <bide/entropy.h>
 #include <bide/trace.h>
 
