@@ -170,7 +170,7 @@ struct bide_curl_options {
 /* The end of an attempt. */
 struct bide_curl_attempt {
     long status;   /* 0: no response */
-    CURLcode code; /* libcurl's result; CURLE_OK if bide itself stopped the transfer after the head */
+    CURLcode code; /* libcurl's result; CURLE_OK also if bide cut the transfer (after the head, or a losing hedge) */
     enum bide_kind kind;
     enum bide_evidence evidence;
     struct bide_hint hint;

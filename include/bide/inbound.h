@@ -47,8 +47,8 @@ BIDE_API enum bide_err bide_inbound_ratio_init(struct bide_inbound_ratio *ratio,
                                                struct bide_problem *problem);
 
 /* Counts a request by its attempt header (absent: a first attempt), and returns true if a failure response to it should
- * ask the client not to retry: because the ratio is too high, or because the request says that a caller above retries
- * already. inbound may be NULL: absent. */
+ * ask the client not to retry: because the ratio is too high, or because the attempt header has no-retry. inbound may
+ * be NULL: absent. */
 BIDE_API bool bide_inbound_ratio_count(struct bide_inbound_ratio *ratio, const struct bide_layer *inbound,
                                        int64_t now_ns);
 
