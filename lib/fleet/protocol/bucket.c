@@ -119,6 +119,8 @@ static int64_t bucket_grant(struct lease_bucket *bucket, const struct exchange *
 
 /* ---- counting members ---- */
 
+/* Bits of was_counted_as and is_counted_as: one for each of struct lease_counts. The messages carry them without
+ * COUNTED_PRESENT, hence shifted. */
 #define COUNTED_PRESENT 1
 #define COUNTED_WANTING (LEASE_COUNTED_WANTING << 1)
 #define COUNTED_VOTING  (LEASE_COUNTED_VOTING << 1)
@@ -162,7 +164,7 @@ static struct lease_counts window_totals(const struct lease_bucket *bucket)
 
 /* ---- intervals ---- */
 
-/* Did the member report anything? A vote "closed" is not news. */
+/* Returns true if the member reported or wants anything. The vote "closed" alone does not count. */
 static bool request_is_busy(const struct lease_request *request)
 {
     return request->returned_milli > 0 || request->earned_milli > 0 || request->wanted_milli > 0 ||

@@ -19,13 +19,14 @@
  * seen, so that a rollback empties the bucket once. Until such a member comes, the rolled-back level can be granted
  * again: this is the only exception to the promise, at most a full bucket per rollback.
  *
- * Counting members, without a list of them. A window is twice the longest interval that any member is given (20 s, more
- * above 10,000 members), so each live member appears in every window. The bucket counts the members seen in this
- * window, and those seen in the last window but not yet in this window; the sum is exact at any time. seen_serial tells
- * in which of the two windows the member was counted last; if in neither, it is new. A member that dies without a final
- * request is forgotten after two windows. Members that want tokens, vote with their breaker, or vote open, are counted
- * the same way: the reply tells the member how it was counted (counted_as) and its next request repeats that, so the
- * old count can be taken back. After two windows without any request, counting restarts.
+ * Counting members, without a list of them. A window is twice the interval of an idle member (20 s, more above 10,000
+ * members), and no interval is longer than three quarters of a window, so each live member appears in every window.
+ * The bucket counts the members seen in this window, and those seen in the last window but not yet in this window; the
+ * sum is exact at any time. seen_serial tells in which of the two windows the member was counted last; if in neither,
+ * it is new. A member that dies without a final request is forgotten after two windows. Members that want tokens, vote
+ * with their breaker, or vote open, are counted the same way: the reply tells the member how it was counted
+ * (counted_as) and its next request repeats that, so the old count can be taken back. After a whole window without any
+ * request, counting restarts.
  *
  * Grant. A member gets the amount it wants, but at most the level divided by the members that want tokens, rounded down
  * to whole units; if there is at least one unit left, at least one unit.
@@ -46,8 +47,8 @@
  *
  * Known weaknesses. A new member whose replies are lost is counted at each of its requests, so the count is too high
  * while Redis is too slow for its fleet (which lengthens all intervals) and for two windows afterwards. A clock that
- * goes back by more than ten minutes and is later corrected refills that span twice. The bucket cannot check whether
- * returned tokens were ever granted: a member that lies can fill the bucket up to its capacity. */
+ * goes back by more than ten minutes and is later corrected refills that span twice, at most an hour of it. The bucket
+ * cannot check whether returned tokens were ever granted: a member that lies can fill the bucket up to its capacity. */
 #ifndef LEASE_BUCKET_H
 #define LEASE_BUCKET_H
 
@@ -103,8 +104,8 @@ struct lease_counts {
 struct lease_bucket {
     int64_t serial; /* of the last exchange; 0: no exchange yet, all fields are 0 */
     int64_t level_milli;
-    int64_t refill_rest; /* fraction of the refill, in 1/60000 of a millitoken */
-    int64_t refilled_ms;
+    int64_t refill_rest;                          /* fraction of the refill, in 1/60000 of a millitoken */
+    int64_t refilled_ms;                          /* time up to which the refill is credited */
     int64_t window_began_ms;                      /* start of this window */
     int64_t window_serial, last_window_serial;    /* last serial before this window, before the last window */
     int64_t counting_began_ms;                    /* start of counting: votes count two seconds later */

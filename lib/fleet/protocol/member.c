@@ -74,8 +74,9 @@ static void member_read_memo(struct lease_member *m)
     m->base_milli = core_min((int64_t)(memo.base_milli & INT64_MAX), LEASE_MILLI_MAX);
 }
 
-/* Forgets all that was learned before this process became the exchanger. A hold-off found in the target may be the
- * fleet's, set by the previous exchanger, so it is treated as the fleet's and not reported as the server's. */
+/* Enters the state joined, when this process becomes the exchanger. seen_serial and overflow_milli are kept. A hold-off
+ * found in a shared target may be the fleet's, set by the previous exchanger, so it is treated as the fleet's and not
+ * reported as the server's. */
 static void member_reset(struct lease_member *m, int64_t now_ns)
 {
     m->had_reply = m->connected = false;
@@ -140,16 +141,17 @@ bool lease_member_try_claim(struct lease_member *m, int64_t now_ns)
 
 /* ---- how much to hold ---- */
 
-#define JOIN_RETRIES                                                                                                   \
-    3 /* for a new member: as many as most policies allow a call; a short-lived process makes no second request */
+/* For a joined member: as many as most policies allow a call. A short-lived process makes no second request. */
+#define JOIN_RETRIES 3
 
 struct needs {
-    int64_t demand_milli; /* expected spending until the next exchange, twice */
+    int64_t demand_milli; /* twice the spending expected until the next exchange */
     int64_t share_milli;  /* the share that an idle member may hold besides */
     int64_t least_milli;  /* lower limit of the sum */
 };
 
-/* Half of the rate is new. Values beyond LEASE_MILLI_MAX are cut: no bucket holds more. */
+/* Averages the old rate and the rate since the last request. Values beyond LEASE_MILLI_MAX are cut: no bucket holds
+ * more. */
 static void member_update_rate(struct lease_member *m, int64_t refused_milli, int64_t now_ns)
 {
     int64_t elapsed_ms = core_max(1, (now_ns - m->requested_ns) / BIDE_MS);
@@ -222,7 +224,6 @@ static struct lease_request member_fill_request(const struct lease_member *m, co
     };
 }
 
-/* Adds the difference between base_milli and the level to the spending. */
 static void member_count_spending(struct lease_member *m, int64_t level_milli)
 {
     m->spent_milli = core_sum(m->spent_milli, core_max(0, m->base_milli - level_milli));
@@ -240,7 +241,7 @@ static int64_t member_return_tokens(struct lease_member *m, int64_t surplus_mill
     return returned_milli;
 }
 
-/* Reports hold-offs. If the target's hold-off ends before the fleet's, a success has ended it here: name it as ended.
+/* Reports hold-offs. If the target's hold-off ends before the fleet's, a success has ended it here: report that.
  * If it ends later, the server asked for more: report only that, or the fleet's own hold-off would come back as news
  * with every exchange and never end. */
 static void member_report_hold_off(struct lease_member *m, int64_t now_ns)
@@ -256,8 +257,8 @@ static void member_report_hold_off(struct lease_member *m, int64_t now_ns)
         m->request.hold_off_ms = core_min(LEASE_MS_MAX, (until_ns - now_ns + BIDE_MS - 1) / BIDE_MS);
 }
 
-/* A member without calls or without a breaker does not vote, nor does a breaker whose open time is over without a call
- * since. */
+/* Returns the vote: 2 open, 1 closed, 0 none. A closed breaker without calls since the last request does not vote, nor
+ * does a target without a breaker, nor an open breaker whose open time is over without a call since. */
 static int64_t member_breaker_vote(const struct lease_member *m, const struct target_limits *limits, int64_t now_ns)
 {
     struct bide_breaker_view view = bide_breaker_get(m->target);
@@ -273,7 +274,7 @@ static int64_t member_breaker_vote(const struct lease_member *m, const struct ta
     return traffic && limits->has_breaker ? 1 : 0;
 }
 
-/* Returns how many retries the budget refused since the last request. */
+/* Returns how many retries the budget refused since the last request, and resets that count. */
 static uint64_t member_take_refusals(struct lease_member *m)
 {
     uint64_t all = bide_target_refused(m->target, BIDE_GATE_BUDGET);
@@ -323,7 +324,7 @@ static void member_apply_hold_off(struct lease_member *m, const struct lease_rep
     int64_t until_ns = core_sum(now_ns, core_min(ms_to_ns(reply->hold_off_ms), hold_off_max_ns));
     bool ended = m->hold_off_until_ns > now_ns && kept_ns < m->hold_off_until_ns;
     if (!m->terms.hold_off || reply->hold_off_ms == 0 || (ended && reply->hold_off_number == m->hold_off_number))
-        return; /* a success ended it while the request was pending: the next request reports that */
+        return; /* ended: by a success while the request was pending; the next request reports that */
     bool later = until_ns > kept_ns + unsure_ns;
     if (later)
         bide_target_hold_off(m->target, until_ns, now_ns);
@@ -342,7 +343,8 @@ static void member_follow_opening(struct lease_member *m, const struct lease_rep
         m->openings_followed++;
 }
 
-/* Extends the lease first: that forfeits unspent refill of the disconnected time, which must not count as spending. */
+/* Counts the spending before it extends the lease: the extension forfeits refill of the disconnected time, and that
+ * must not count as spending. */
 static void member_add_grant(struct lease_member *m, int64_t granted_milli, int64_t until_ns, int64_t now_ns)
 {
     member_count_spending(m, bide_budget_left_milli(m->target, now_ns));
@@ -405,7 +407,7 @@ void lease_member_request_failed(struct lease_member *m, int64_t retry_ns, int64
     if (was_connected)
         member_start_floor(m, now_ns);
     if (m->terms.shared && now_ns - m->replied_ns >= ms_to_ns(LEASE_INTERVAL_MAX_MS))
-        (void)member_claim(m, 0, now_ns);
+        (void)member_claim(m, 0, now_ns); /* release it: another process may reach Redis */
 }
 
 /* ---- leaving ---- */
@@ -422,7 +424,7 @@ bool lease_member_leave(struct lease_member *m, int64_t now_ns, struct lease_req
     request->returned_milli = member_return_tokens(m, m->terms.shared ? 0 : LEASE_MILLI_MAX, now_ns);
     request->leaving = 1;
     if (m->terms.shared)
-        request->seen_serial = 0; /* other processes keep the member alive: it must not be counted out */
+        request->seen_serial = 0; /* other processes keep the member: the bucket must not count it out */
     (void)member_claim(m, 0, now_ns);
     m->request_pending = m->connected = false;
     m->due_ns = m->earliest_ns = BIDE_NEVER;

@@ -10,47 +10,54 @@
  *      ┌────────┐  reply accepted   ┌────────┐   request failed   ┌─────────┐
  *      │ joined │ ────────────────► │ leased │ ─────────────────► │ failing │
  *      └────────┘                   └────────┘ ◄───────────────── └─────────┘
- *          │   request failed                    reply accepted    ▲
- *          └───────────────────────────────────────────────────────┘
+ *                                                reply accepted
  *     ┌─────────┐
  *     │ leaving │ ◄── lease_member_leave, from any state
  *     └─────────┘
  *
- *     joined    !had_reply              the target is leased and was emptied; it refills at its floor since the join
+ *     joined    !had_reply              the target was emptied; it refills at its floor since the join
  *     leased    had_reply, connected    no refill; the lease lasts 2.5 x next_ms + timeout beyond the last reply
- *     failing   !connected              the lease is over; the target refills at its floor, from a random offset on
+ *     failing   had_reply, !connected   the lease is over; the target refills at its floor, from a random offset on
  *     leaving   due_ns is BIDE_NEVER    the final request returns all tokens of a private target; the driver sends it
  *
- * Failing again keeps a member failing; a reply keeps it leased. In each state at most one request is pending
- * (request_pending).
+ * A failed request keeps a joined member joined and a failing member failing; a reply keeps a leased member leased. In
+ * each state at most one request is pending (request_pending).
  *
  * Why no token is ever counted twice:
- * - lease_member_join empties the target (bide_lease_begin), so restarting a process creates no tokens.
+ * - lease_member_join empties the target (bide_lease_begin), so restarting a process creates no tokens. Only a shared
+ *   target that another process has leased already keeps its tokens: they are the fleet's.
  * - Tokens leave the target before their request is sent: the earned counters are swapped with 0, returned tokens are
- *   removed from the bucket by an atomic operation that says how many were really there. If the request is lost, they
- *   are lost.
- * - Tokens enter the target only with an accepted reply, and a reply is accepted only while its request is pending. So
- *   a reply that is late, repeated or forged is not applied, nor a reply with a serial already seen.
- * - While connected, the target does not refill. When the lease is extended after a failure, refilled tokens that were
- *   not spent are forfeited, so floor x time disconnected is an upper bound.
+ *   removed from the bucket by an atomic operation that returns the amount removed. If the request is lost, they are
+ *   lost.
+ * - Granted tokens enter the target only with an accepted reply, and a reply is accepted only while a request is
+ *   pending, at most one reply for each request. So a late or repeated reply is not applied, nor a reply with a serial
+ *   already seen. The driver matches replies to requests (node.c: by their order on the connection).
+ * - The target does not refill before the end of its lease, and the time disconnected counts from that end. When the
+ *   lease is extended again, refill that no charge has credited to the bucket yet is forfeited. So floor x time
+ *   disconnected is an upper bound.
  *
  * Shared targets (terms.shared): several processes have a member for the same target, and together they are a single
  * member to the bucket. Only the process that holds the claim (bide_lease_claim, a compare-and-swap with an expiry)
- * makes requests; the others check now and then whether the claim has expired. The exchanger keeps the claim over
- * failures for a minute, then lets another process try. Its successor finds a memo in the target: the highest serial
- * seen, and the expected level of the bucket. The race: process A is stopped past the end of its claim, B takes over, A
- * wakes up. If A then receives its reply, its claim fails, and the tokens granted go into A's own overflow_milli, which
- * A returns later. If A was stopped between its claim and its writes, both write to the target; each write is an atomic
- * operation on tokens, so only the reported spending can be wrong.
+ * makes requests: the exchanger. The others check every second whether the claim has expired. The exchanger keeps the
+ * claim over failures for a minute, then releases it for another process to try. Its successor starts in state joined,
+ * without emptying the target, and finds a memo there: the highest serial seen, counted_as, and base_milli.
  *
- * How much to hold: twice the spending expected until the next exchange (at the measured rate, refused retries
- * included; the rate is an average of which each exchange renews half), plus the share that an idle member may hold, in
- * whole retries. If retries were refused since the last request: a retry more than the bucket holds. A new member:
- * three retries. Never more than fits into the target's bucket. The member requests the missing amount. It returns
- * tokens above 1.5 x the expected demand plus twice the share; but not after a failed request, because they would
- * probably be lost, and a disconnected member needs them.
+ * The race: process A is stopped past the end of its claim, B takes over, A wakes up. If A then receives its reply, its
+ * claim fails, and the tokens granted go into A's own overflow_milli, which A returns when it exchanges again or
+ * leaves. If A was stopped between its claim and its writes, both write to the target. Tokens are added, removed and
+ * collected by atomic operations, so none is copied; the reported spending and the memo can be wrong. Known weakness:
+ * if A was stopped in lease_member_request_failed, it ends the lease that B has extended meanwhile, as of the time when
+ * A was stopped, so the floor may be refilled for the time since then as well (docs/lease.md).
  *
- * Short of tokens: a retry was refused since the last request, or more than half of the expected level is spent. */
+ * How much to hold: the demand plus the share that an idle member may hold, in whole retries. The demand is twice the
+ * spending expected until the next exchange, at the measured rate (refused retries included; an average of which each
+ * request renews half). If retries were refused since the last request: at least a retry more than the bucket holds. A
+ * joined member: at least three retries. Never more than fits into the target's bucket. The member requests the missing
+ * amount. If it holds more than 1.5 x the demand plus twice the share, it returns the surplus; but only if connected,
+ * because otherwise the tokens would probably be lost, and a disconnected member needs them.
+ *
+ * Short of tokens: a retry was refused since the last request, or more than half of base_milli is spent, at least the
+ * cost of a retry. */
 #ifndef LEASE_MEMBER_H
 #define LEASE_MEMBER_H
 
@@ -64,7 +71,7 @@ struct lease_terms {
     int64_t open_permille; /* 0: openings of the fleet are ignored */
     int64_t timeout_ns;    /* for a request and its reply */
     bool hold_off;         /* report hold-offs, and obey those of the fleet */
-    bool shared;           /* other processes have the target too, and one of them exchanges */
+    bool shared;           /* other processes have members for the target too; the exchanger makes the requests */
 };
 
 /* Written by member.c only; may be read by its driver. */
@@ -81,7 +88,7 @@ struct lease_member {
     int64_t due_ns, earliest_ns;  /* time of the next request; the earliest if short of tokens */
     int64_t base_milli;           /* level the target's bucket would have without spending */
     int64_t spent_milli;          /* spent, not yet reported, besides base_milli - level */
-    int64_t overflow_milli;       /* granted, but the target had no room: returned with the next request */
+    int64_t overflow_milli;       /* granted, but not added to the target: returned with a later request */
     uint64_t refusals;            /* retries refused by the budget, as of the last request */
     int64_t rate_milli_per_s;     /* of spending */
     int64_t next_ms;              /* of the last reply */

@@ -1,4 +1,4 @@
-/* messages.c - range checks of requests and replies; does a reply match its request. */
+/* messages.c - range checks of requests and replies, and the check that a reply matches its request. */
 #include "messages.h"
 
 #include <stddef.h>
@@ -18,7 +18,7 @@ const char *lease_request_check(const struct lease_request *request)
     return NULL;
 }
 
-/* A leaving member sends no further request, so its reply needs no valid interval: the caller skips this check then. */
+/* Not called for a leaving member, which sends no further request and so needs no valid interval. */
 static const char *reply_check_intervals(const struct lease_reply *reply)
 {
     if (reply->next_ms < LEASE_INTERVAL_MIN_MS || reply->next_ms > LEASE_INTERVAL_MAX_MS)

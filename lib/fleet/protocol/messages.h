@@ -5,16 +5,23 @@
  * from time to time: tokens it returns, tokens its calls earned, tokens it wants. The reply grants tokens and says when
  * to send the next request. A request and its reply are an exchange.
  *
- * The promise of the fleet, checked after every step by tests/property/test_fleet_promise.c:
+ * The promise of the fleet, over any period:
  *
  *     cost of all retries <= fleet budget + outstanding leases + sum over members of (local floor x time disconnected)
  *
- * It holds because each token is in exactly one place: the fleet's bucket, a request or reply on its way, or a target's
- * bucket. Tokens come into being in three ways only: the bucket refills over Redis' time, successful calls earn
- * (recorded in the target, credited when a request reports them), and a disconnected target refills at its own floor
- * rate. Every other step moves tokens or loses them: bucket.h (serving a request), member.h (making a request,
- * accepting a reply) and node.c (sending at most once) each say why they never copy a token. A lost, late or garbled
- * message loses tokens, so it can only lower the number of retries.
+ * The fleet budget is the bucket's level at the start of the period, plus its refill and the earnings credited since.
+ * Outstanding leases are the tokens outside of the bucket at the start: in targets, in messages, and charged for
+ * retries that are not sent yet. A target is disconnected from the end of its lease until the lease is extended; its
+ * floor is its own refill rate, which applies then.
+ *
+ * The promise holds because each token is in exactly one place: the fleet's bucket, a request or reply on its way, a
+ * target's bucket, or the charge of a retry, which is refunded if the retry is not sent. Tokens come into being in
+ * three ways only: the bucket refills over Redis' time, calls earn by their first attempts and successes (recorded in
+ * the target, credited when a request reports them), and a disconnected target refills at its floor. Every other step
+ * moves tokens or loses them: bucket.h (serving a request), member.h (making a request, accepting a reply) and node.c
+ * (sending at most once) each explain why they never copy a token. A lost, late or garbled message loses tokens, so it
+ * can only lower the number of retries. The one exception is a Redis that goes back to an earlier state (bucket.h,
+ * "Lost writes"). tests/property/test_fleet_promise.c adds up all tokens after every step.
  *
  * Wire format: all fields are integers, in the order of the lists below: the request as the arguments of the script,
  * the reply as the array that the script returns. Integers, so that Redis' Lua and bucket.c compute the same digits. A
@@ -50,12 +57,12 @@
     X(returned_milli, LEASE_MILLI_MAX)   /* tokens returned from an earlier lease */                                   \
     X(earned_milli, LEASE_MILLI_MAX)     /* tokens earned by successes and first attempts */                           \
     X(wanted_milli, LEASE_MILLI_MAX)     /* tokens requested; 0: none */                                               \
-    X(firsts, LEASE_COUNT_MAX)           /* first attempts since the last exchange */                                  \
+    X(firsts, LEASE_COUNT_MAX)           /* first attempts since the last request */                                   \
     X(successes, LEASE_COUNT_MAX)        /* successful calls since then */                                             \
     X(spent_milli, LEASE_COUNT_MAX)      /* tokens spent since then */                                                 \
     X(hold_off_ms, LEASE_MS_MAX)         /* remaining hold-off that a server asked us for; 0: none */                  \
     X(hold_off_ended, LEASE_COUNT_MAX)   /* number of the fleet's hold-off that a success ended; 0: none */            \
-    X(breaker_vote, 2)                   /* 0: no vote (no traffic), 1: closed, 2: open */                             \
+    X(breaker_vote, 2)                   /* 0: no vote, 1: closed, 2: open */                                          \
     X(open_permille, 1000)               /* share of open votes that opens all breakers; 0: never */                   \
     X(seen_serial, LEASE_COUNT_MAX)      /* highest serial of a reply received so far */                               \
     X(leaving, 1)                        /* this is the member's final request */                                      \
@@ -71,7 +78,7 @@
     X(hold_off_ms, LEASE_MS_MAX)        /* remaining hold-off of the whole fleet; 0: none */                           \
     X(hold_off_number, LEASE_COUNT_MAX) /* its number: a new hold-off has a new number */                              \
     X(opening, LEASE_COUNT_MAX)         /* serial of the exchange that last opened the fleet */                        \
-    X(is_open, 1)                       /* the share of open votes is reached now */                                   \
+    X(is_open, 1)                       /* the fleet is open: see "Breaker votes" in bucket.h */                       \
     X(members, LEASE_COUNT_MAX)         /* members of this target, counted by the bucket */                            \
     X(level_milli, LEASE_MILLI_MAX)     /* tokens left in the fleet's bucket */                                        \
     X(counted_as, 7)                    /* how the bucket counts this member; repeated in its next request */
@@ -91,7 +98,7 @@ struct lease_reply {
 
 /* Return NULL, or the name of the first invalid field ("granted_milli"). A reply must also match its request: our
  * version; a serial above seen_serial, which rejects a reply delivered twice; no more granted than wanted; intervals
- * within the limits. */
+ * within the limits, unless the member is leaving. */
 const char *lease_request_check(const struct lease_request *request);
 const char *lease_reply_check(const struct lease_reply *reply, const struct lease_request *request);
 
