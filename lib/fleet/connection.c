@@ -195,7 +195,8 @@ static void connection_fail_io(struct fleet_connection *conn)
         connection_fail_errno(conn, errno);
 }
 
-/* Writes as much as the socket takes. A write error is left to the reader: the server's reason may still be unread. */
+/* Writes as much as the socket takes. A write error only discards the queue: connection_receive fails next, after it
+ * has read the server's last reply, which may give the reason. */
 static void connection_flush(struct fleet_connection *conn)
 {
     size_t sent = 0;

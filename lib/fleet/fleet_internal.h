@@ -15,9 +15,11 @@
  *
  * Which file writes which struct:
  *
- *     fleet.c         bide_fleet; of a member: all fields at the join; left and the final request when it leaves
- *     node.c          nodes, pending requests; of a member: lease, view, failures, node; its final request once it left
- *     thread.c        the list of nodes; takes members from the list of leaving members
+ *     fleet.c         bide_fleet; of a member: all fields at the join, disconnected time, lease, left and the final
+ *                     request when it leaves
+ *     node.c          nodes, and adds them to the list; pending requests; of a member: lease, view, failures, node, and
+ *                     its final request once it left; of fleet_report: reply_seen and problem, after a reply
+ *     thread.c        removes nodes from the list; takes members from the list of leaving members
  *     report.c        fleet_report
  *     read_bucket.c   none of these: bide_fleet_read uses a separate connection */
 #ifndef FLEET_INTERNAL_H
@@ -37,8 +39,8 @@
 #define FLEET_ENDPOINT_MAX 272u /* "host:port" */
 #define FLEET_REPORT_MAX   1536u
 
-/* Not const, because tests shorten the times. A failed connection or request is retried with exponential backoff and
- * jitter, from retry_base_ns up to retry_cap_ns. */
+/* Not const, because tests shorten the times. After a failure the next connection attempt or request waits, with
+ * exponential backoff and jitter, from retry_base_ns up to retry_cap_ns. */
 struct fleet_tuning {
     int64_t report_interval_ns;
     int64_t retry_base_ns;
@@ -60,14 +62,14 @@ struct fleet_member {
     uint32_t consecutive_failures;
     int64_t disconnected_until_ns; /* view.disconnected_ns is complete up to here */
     struct bide_fleet_view view;
-    struct fleet_node *node;            /* NULL: the first node. This and the following fields: thread only */
-    struct lease_request final_request; /* valid if has_final_request, once the member left */
+    struct fleet_node *node;            /* NULL: the first node. Used by the thread only */
+    struct lease_request final_request; /* valid if has_final_request, once the member left; then the thread's */
     bool has_final_request;
 };
 
 /* A request that was made, with its result not known yet. */
 struct fleet_pending {
-    struct fleet_member *member; /* NULL: it left; ignore the reply */
+    struct fleet_member *member; /* NULL: detached, the member left; ignore the reply */
     struct lease_request request;
     int64_t deadline_ns;
     bool with_script_text; /* send EVAL with the script's text: Redis replied NOSCRIPT */
@@ -109,8 +111,8 @@ struct bide_fleet {
     pthread_mutex_t turn_lock, members_lock;
     struct fleet_member *members, *leaving; /* under members_lock, like stopping */
     bool stopping;
-    struct fleet_node *nodes; /* under turn_lock, like report; the first is the URL's */
-    struct fleet_report report;
+    struct fleet_node *nodes;   /* under turn_lock; the first is the URL's */
+    struct fleet_report report; /* written by the thread only, under members_lock (text: no lock) */
 };
 
 /* fleet.c */

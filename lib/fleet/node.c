@@ -6,22 +6,26 @@
  * whether the script ran, so its tokens are treated as lost. The first request on a new connection goes alone, so that
  * a Redis without the script receives the text once and not from every member.
  *
- * Replies. A reply is accepted if it arrives before the deadline, has the right shape and passes
- * lease_member_accept_reply. Anything else is a failure: the target continues at its floor, and the next request waits
- * with exponential backoff. The connection is closed if its next reply would be no better: after a wrong shape, a late
- * reply, a read-only replica, a user without permission.
+ * Replies. Redis replies in the order of the requests on a connection, so a reply belongs to the first pending request.
+ * A reply is accepted if it arrives before the deadline, has the right shape and passes lease_member_accept_reply.
+ * Anything else is a failure: the target continues at its floor, and the member's next request waits with exponential
+ * backoff. The connection is closed after a timeout, so a late reply cannot be taken for the reply to another request;
+ * and if its next reply would be no better: after a wrong shape, from a read-only replica, for a user without
+ * permission.
  *
- * Redis Cluster. -MOVED says that the key is on another node. That request is lost as well; the member moves to that
- * node, and its next request goes there. If that node cannot be reached, its members return to the node of the URL.
- * -ASK, which occurs while a slot migrates, is a failure like any other: a later request finds the node by -MOVED.
+ * Redis Cluster. -MOVED names the node that has the key. The tokens of that request are lost as well; the member moves
+ * to that node, and its next request goes there. If that node cannot be reached, its members return to the node of the
+ * URL. -ASK, which occurs while a slot migrates, is a failure like any other: a later request finds the node by -MOVED.
  *
  * Leaving. bide_fleet_leave has made the member's final request; from then on the target must not be touched. The
  * thread passes the member to fleet_node_send_final:
  * - An earlier request that is not on the wire (it waits for room, or got NOSCRIPT) never ran: its tokens and counters
  *   are merged into the final request.
  * - An earlier request on the wire to the same node: the final request waits for its reply (precedes_final), because
- *   the tokens that the reply grants must be returned, and serial and counted_as tell the bucket whom to count out.
- * - An earlier request on the wire to another node is detached: its reply is ignored, its tokens are lost. */
+ *   the tokens that the reply grants must be returned, and by serial and counted_as the bucket counts the member out.
+ * - An earlier request on the wire to another node is detached: its reply is ignored, its tokens are lost.
+ * A member of a shared target that has no tokens to return has no final request; its earlier requests are detached or
+ * dropped. */
 #include <bide/backoff.h>
 #include <bide/clock.h>
 #include <bide/entropy.h>
@@ -196,9 +200,9 @@ static void node_disconnect(struct bide_fleet *fleet, struct fleet_node *node)
     pthread_mutex_unlock(&fleet->members_lock);
 }
 
-/* The connection was lost. Pending requests on it have failed; if it was still opening, so have the members that waited
- * for it. A connection that worked and ends while nothing is pending is no failure (Redis closes idle clients): it is
- * opened again when needed. */
+/* The connection was lost, or closed by node_disconnect. Pending requests on it have failed; if it was still opening,
+ * so have the members that waited for it. A connection that worked and ends while nothing is pending is no failure
+ * (Redis closes idle clients): it is opened again when needed. */
 static void node_on_disconnect(struct bide_fleet *fleet, struct fleet_node *node, enum fleet_connection_state was_state,
                                int64_t now_ns)
 {
@@ -275,8 +279,8 @@ static struct fleet_node *node_for_moved(struct bide_fleet *fleet, const struct 
     return *at;
 }
 
-/* Each member of a cluster starts with a -MOVED, so the first is not reported; it is if it happens again before a
- * reply. */
+/* In a cluster the first request of a member usually gets -MOVED, which is not reported. A second -MOVED before an
+ * accepted reply is. */
 static void member_follow_moved(struct bide_fleet *fleet, struct fleet_node *from, struct fleet_member *member,
                                 const char *error, int64_t now_ns)
 {
@@ -390,7 +394,7 @@ static void pending_on_final_reply(struct fleet_node *node, struct fleet_pending
     pending_release(pending);
 }
 
-/* Returns the final request of a member, or NULL if it was sent or dropped. */
+/* Returns the pending final request of a member, or NULL if there is none. */
 static struct fleet_pending *pending_find_final(struct fleet_node *node, const struct fleet_member *member)
 {
     for (uint32_t i = 0; i < node->pending_count; i++)
@@ -547,14 +551,15 @@ void fleet_node_serve(struct bide_fleet *fleet, struct fleet_node *node, int64_t
     if (node->state != FLEET_CONNECTION_READY)
         return;
     node_make_due_requests(fleet, node, now_ns);
-    while (node_send_waiting(fleet, node, now_ns)) /* again after NOSCRIPT, once per request */
+    while (node_send_waiting(fleet, node, now_ns)) /* a reply read at once may be NOSCRIPT: that request waits again */
         fleet_node_step(fleet, node, now_ns);
 }
 
 /* ---- leaving ---- */
 
-/* Sends the final request. Do not open a connection just for that, unless none was ever attempted: a short-lived
- * process would otherwise never report. If a connection is being opened, wait for it. */
+/* Queues the final request; drops it if the connection is down. Opens a connection for it only if none was ever
+ * attempted: a short-lived process would otherwise never report. If a connection is being opened, the request waits for
+ * it. */
 void fleet_node_send_final(struct bide_fleet *fleet, struct fleet_member *member, int64_t now_ns)
 {
     struct fleet_node *node = fleet_member_node(fleet, member);
@@ -571,7 +576,8 @@ void fleet_node_send_final(struct bide_fleet *fleet, struct fleet_member *member
         pending_drop_final(node, &pending);
 }
 
-/* True if the socket has taken all final requests and Redis knows the script, or the connection is down. */
+/* Returns true if the socket has taken all final requests and none can still get NOSCRIPT (the node has replied with
+ * values before), or if the connection is down. */
 bool fleet_node_finals_sent(const struct fleet_node *node)
 {
     short events = 0;

@@ -42,7 +42,8 @@ static void report_append_milli(struct fleet_report *report, uint32_t milli)
         report_append(report, ".%0*" PRIu32, digits, rest);
 }
 
-/* Appends "; retries go on at 1 a minute for payments, 0.5 a minute for orders, and alone for 4 others". */
+/* Appends "; retries go on at 1 a minute for payments, 0.5 a minute for orders", with more than NAMES_MAX members
+ * ", and at their floors for 4 others". */
 static void report_append_floors(struct bide_fleet *fleet)
 {
     unsigned failing = 0;
@@ -81,8 +82,8 @@ void fleet_report_failure(struct bide_fleet *fleet, const char *endpoint_text, c
     report->suppressed = 0;
 }
 
-/* True if no member is failing, and a reply came since the last failure: to this process, or to another process that
- * has since become the exchanger of a member that failed here. */
+/* Returns true if no member is failing, and a reply came since the last failure: to this process, or to another process
+ * that has since become the exchanger of a member that failed here. */
 static bool fleet_has_recovered(const struct bide_fleet *fleet)
 {
     bool reply_seen = fleet->report.reply_seen;

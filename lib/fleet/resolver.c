@@ -1,9 +1,9 @@
 /* resolver.c - getaddrinfo on a detached thread.
  *
- * Caller and thread each hold a reference; the last to release it frees the memory. `done` is the only word that they
- * share while both run: the thread writes the result before it stores `done` (release), the caller reads the result
- * after it loads `done` (acquire), so it sees all of it. There is no lock, so a fork at any instant leaves nothing
- * locked in the child; there, the thread's reference is never released, and a few hundred bytes leak.
+ * Caller and thread each hold a reference; the last to release it frees the memory. Besides that count, `done` is the
+ * only word that they share while both run: the thread writes the result before it stores `done` (release), the caller
+ * reads the result after it loads `done` (acquire), so it sees all of it. There is no lock, so a fork at any instant
+ * leaves nothing locked in the child; there, the thread's reference is never released, and a few hundred bytes leak.
  *
  * Known weakness: the thread cannot be cancelled. It must not outlive the code of this library: a program that unloads
  * it with dlclose must wait for the resolver first. */

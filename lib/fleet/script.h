@@ -9,7 +9,7 @@
  * READONLY, ...). The script uses Redis' time; no argument can set it.
  *
  * Redis 5 or newer, Valkey. The constants of protocol/messages.h and protocol/bucket.h are repeated in the script:
- * tests/live/fleet/test_script.c plays both and finds any difference. */
+ * tests/live/fleet/test_script.c sends the same requests to both and finds any difference. */
 #ifndef FLEET_SCRIPT_H
 #define FLEET_SCRIPT_H
 

@@ -94,8 +94,8 @@ static bool node_should_close(struct bide_fleet *fleet, const struct fleet_node 
 
 /* ---- sleeping ---- */
 
-/* Returns when a member needs a turn. Never while its request is pending or its node has no room: a reply wakes us
- * then. */
+/* Returns when a member needs a turn. Never while its request is pending, or its node is connecting or has no room: the
+ * socket or its deadline wakes the thread then. */
 static int64_t member_wake_ns(const struct bide_fleet *fleet, const struct fleet_member *member, int64_t now_ns)
 {
     const struct fleet_node *node = fleet_member_node(fleet, member);
