@@ -42,7 +42,7 @@ static bool node_is_up(struct live_redis *redis)
     return info && strstr(info, "cluster_state:ok") && strstr(info, "cluster_known_nodes:2");
 }
 
-/* The nodes talk to each other on a separate port. */
+/* The cluster bus uses a separate port. */
 static void cluster_start_node(struct live_redis *redis, unsigned *bus_port)
 {
     struct live_process bus = {0};
@@ -85,7 +85,7 @@ static unsigned cluster_owner(const struct cluster *c)
     return c->slot > 8191;
 }
 
-/* Meanwhile a request gets -ASK, or finds the key still there. */
+/* While the slot moves, a request gets -ASK, or finds the key still on the old node. */
 static void move_slot(struct cluster *c, unsigned from, unsigned to)
 {
     expect_ok(&c->node[to], "CLUSTER SETSLOT %d IMPORTING %s", c->slot, c->id[from]);

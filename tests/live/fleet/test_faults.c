@@ -1,7 +1,7 @@
 /* test_faults.c - a fleet with a Redis that refuses, sends invalid or late replies or garbage, or redirects.
  *
  * Redis is faked (live_fleet.h), so that each reply is exactly as the test says. The floors of the targets are 0 unless
- * said otherwise: a token in a target came from an accepted reply. */
+ * the test sets them, so a token in a target came from an accepted reply. */
 #define _GNU_SOURCE
 #include "live_fleet.h"
 

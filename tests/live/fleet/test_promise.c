@@ -1,16 +1,16 @@
 /* test_promise.c - the fleet's promise, with processes on a real Redis, whatever is killed:
  *
- *     retries <= what the fleet's bucket got + the floor of each member x its time disconnected
+ *     cost of all retries <= refill and earnings of the fleet's bucket + floor x time disconnected, of each member
  *
- * Sixteen processes want far more retries than there are. Each granted retry is counted in shared memory as soon as it
- * is known; earnings and disconnected time are counted before they can be spent. The promise is checked at every
+ * Sixteen processes want far more retries than there are tokens. Each granted retry is counted in shared memory as soon
+ * as it is known; earnings and disconnected time are counted before they can be spent. The promise is checked at every
  * granted retry, by the process that got it. The bucket starts empty and refills at its rate, so the bound follows from
  * time and arithmetic, not from numbers that Redis reports.
  *
  * Meanwhile Redis is killed and restarted, fifty times in all: without persistence (it loses everything), with an
  * append-only file (it loses nothing), and with a snapshot (it returns with an old bucket: the only exception, at most
- * a full bucket each time). It is stopped and continued. Between it and half of the fleet is a relay that delays
- * replies, cuts, drops and garbles them. And processes of the fleet are killed and replaced. */
+ * a full bucket each time). It is stopped and continued. Between it and half of the fleet is a relay that delays, cuts,
+ * drops and garbles replies. And processes of the fleet are killed and replaced. */
 #define _GNU_SOURCE
 #include <bide/bide.h>
 #include <bide/fleet.h>
