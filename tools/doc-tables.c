@@ -737,7 +737,7 @@ static void backoff_windows(void)
     }
 }
 
-/* ---- whys and gates ---- */
+/* ---- reasons and gates ---- */
 
 /* A call and a target, prepared so that one gate refuses. */
 struct world {

@@ -134,7 +134,7 @@ static bool connection_client_left(struct chaos_connection *c)
 }
 
 /* Returns true if other connections should get their turn first; the timer then continues this connection. */
-static bool connection_turn_is_used_up(struct chaos_connection *c)
+static bool connection_yield_turn(struct chaos_connection *c)
 {
     if (c->wire.turn_bytes < TURN_BYTES_MAX)
         return false;
@@ -145,7 +145,7 @@ static bool connection_turn_is_used_up(struct chaos_connection *c)
 /* Returns false if there is no input now, or the connection was closed. */
 static bool connection_read(struct chaos_connection *c)
 {
-    if (connection_turn_is_used_up(c))
+    if (connection_yield_turn(c))
         return false;
     enum chaos_io io = chaos_wire_read(&c->wire, c->server->in);
     if (io == CHAOS_IO_GONE)
@@ -289,11 +289,11 @@ static bool handle_body(struct chaos_connection *c)
         return request_on_read(c);
     if (c->wire.left == 0 && !connection_read(c))
         return false;
-    size_t most = c->wire.left, step_uses = 0;
+    size_t most = c->wire.left, consumed = 0;
     if (step->early && most > step->early_bytes - c->request.body_bytes)
         most = (size_t)(step->early_bytes - c->request.body_bytes);
-    enum chaos_read read = chaos_request_body(&c->request, (struct bide_text){c->wire.at, most}, &step_uses);
-    chaos_wire_consume(&c->wire, step_uses);
+    enum chaos_read read = chaos_request_body(&c->request, (struct bide_text){c->wire.at, most}, &consumed);
+    chaos_wire_consume(&c->wire, consumed);
     return read != CHAOS_READ_BAD || request_refuse(c);
 }
 
@@ -436,7 +436,7 @@ static bool response_drip(struct chaos_connection *c)
 
 static bool handle_send(struct chaos_connection *c)
 {
-    if (connection_turn_is_used_up(c))
+    if (connection_yield_turn(c))
         return false;
     if (c->wire.out_left == 0) {
         size_t length = chaos_response_next(&c->response, c->server->out, bide_wall_s());
@@ -472,12 +472,12 @@ static bool handle_cut(struct chaos_connection *c)
 /* Reads the rest of a body after an early response. */
 static bool handle_drain(struct chaos_connection *c)
 {
-    size_t step_uses = 0;
+    size_t consumed = 0;
     if (c->wire.left == 0 && !connection_read(c))
         return false;
-    if (chaos_request_body(&c->request, (struct bide_text){c->wire.at, c->wire.left}, &step_uses) == CHAOS_READ_BAD)
+    if (chaos_request_body(&c->request, (struct bide_text){c->wire.at, c->wire.left}, &consumed) == CHAOS_READ_BAD)
         return connection_finish(c, CHAOS_RESULT_MALFORMED);
-    chaos_wire_consume(&c->wire, step_uses);
+    chaos_wire_consume(&c->wire, consumed);
     if (c->request.body == CHAOS_BODY_COMPLETE) {
         c->request = (struct chaos_request){0};
         c->state = HEAD;

@@ -70,7 +70,7 @@ bool cli_sim_outputs_check_input(const struct cli_sim_outputs *outputs, const ch
 
 /* Returns false after reporting that an earlier output goes to the same file. Compares the resolved paths of the atomic
  * files; a device has none. */
-static bool output_is_unique(const struct cli_sim_outputs *outputs, size_t i)
+static bool output_check_unique(const struct cli_sim_outputs *outputs, size_t i)
 {
     for (size_t k = 0; k < i; k++)
         if (outputs->atomic_file[i].path != NULL && outputs->atomic_file[k].path != NULL &&
@@ -89,7 +89,7 @@ bool cli_sim_outputs_open(struct cli_sim_outputs *outputs)
             cli_fail(&cli_sim, "%s %s: %s", kinds[i].option, outputs->file[i], problem);
             return false;
         }
-        if (!output_is_unique(outputs, i))
+        if (!output_check_unique(outputs, i))
             return false;
     }
     return true;

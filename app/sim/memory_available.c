@@ -104,15 +104,15 @@ static const struct generation generations[] = {
 static uint64_t cgroup_available(const char *root, const struct generation *g, const char *group)
 {
     char directory[PATH_MAX];
-    uint64_t max_file, used, idle = 0;
+    uint64_t max, used, idle = 0;
     int length = snprintf(directory, sizeof directory, "%s%s", g->mount, group);
     if (length < 0 || (size_t)length >= sizeof directory)
         return UINT64_MAX;
-    if (!file_find_number(file_open(root, directory, g->max_file), "", &max_file) ||
+    if (!file_find_number(file_open(root, directory, g->max_file), "", &max) ||
         !file_find_number(file_open(root, directory, g->used), "", &used))
         return UINT64_MAX;
     (void)file_find_number(file_open(root, directory, "/memory.stat"), g->idle, &idle);
-    return subtract_saturated(max_file, subtract_saturated(used, idle));
+    return subtract_saturated(max, subtract_saturated(used, idle));
 }
 
 /* Returns the least over the group and all its parents. */

@@ -88,7 +88,7 @@ static key_word event_key(const struct sim_event *event)
 
 /* ---- the binary heap ---- */
 
-static bool heap_has_room(struct sim_queue *queue)
+static bool heap_reserve(struct sim_queue *queue)
 {
     if (queue->heap_count < queue->heap_room)
         return true;
@@ -104,7 +104,7 @@ static bool heap_has_room(struct sim_queue *queue)
 
 static bool heap_push(struct sim_queue *queue, struct sim_event event)
 {
-    if (!heap_has_room(queue))
+    if (!heap_reserve(queue))
         return false;
     struct sim_event *heap = queue->heap;
     key_word key = event_key(&event);

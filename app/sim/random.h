@@ -22,11 +22,11 @@ enum sim_stream {
     SIM_FOR_THINNING,
     SIM_FOR_THINK,
     SIM_FOR_REQUEST_DELAY,
-    SIM_FOR_REPLY_DELAY,
+    SIM_FOR_RESPONSE_DELAY,
     SIM_FOR_REQUEST_LOSS,
-    SIM_FOR_REPLY_LOSS,
+    SIM_FOR_RESPONSE_LOSS,
     SIM_FOR_READ_DELAY, /* kind = row: the two messages of the read */
-    SIM_FOR_READ_REPLY_DELAY,
+    SIM_FOR_READ_RESPONSE_DELAY,
     SIM_FOR_SERVICE,
     SIM_FOR_FAILURE,
     SIM_FOR_OUTAGE,
@@ -34,7 +34,7 @@ enum sim_stream {
     SIM_FOR_GAUSS,
     SIM_FOR_SHARD,
     SIM_FOR_READ_LOSS,
-    SIM_FOR_READ_REPLY_LOSS,
+    SIM_FOR_READ_RESPONSE_LOSS,
     SIM_FOR_FLEET_REQUEST_DELAY, /* fleet, by member: the two messages of an exchange, */
     SIM_FOR_FLEET_REPLY_DELAY,
     SIM_FOR_NEXT_FLEET_REQUEST, /* when the next request is sent, */

@@ -25,6 +25,6 @@ enum sim_end {
 };
 
 /* Fills `result`, which sim_result_free frees; it is empty unless DONE is returned. */
-enum sim_end sim_run(const struct sim_world *world, const struct sim_run_options *how, struct sim_result *result);
+enum sim_end sim_run(const struct sim_world *world, const struct sim_run_options *options, struct sim_result *result);
 
 #endif

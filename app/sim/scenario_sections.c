@@ -155,7 +155,7 @@ static const struct sim_setting *find_duplicate_setting(const struct sim_builder
 }
 
 /* Returns true if the last setting is valid and not a duplicate in this section; else reports the mistake. */
-static bool setting_is_acceptable(struct sim_builder *b, size_t first, const struct sim_setting *setting)
+static bool setting_check(struct sim_builder *b, size_t first, const struct sim_setting *setting)
 {
     struct sim_setting_context context = setting_context(b);
     const struct sim_setting *duplicate = find_duplicate_setting(b, (struct sim_span){first, b->settings - 1}, setting);
@@ -177,8 +177,7 @@ static void section_read(struct sim_builder *b, const struct sim_section *s, uin
                                                   (struct bide_text){assignment->value, strlen(assignment->value)});
         if (setting == NULL)
             return;
-        if (!sim_setting_find_in_section(setting, &context, s->kind, element) ||
-            !setting_is_acceptable(b, first, setting))
+        if (!sim_setting_find_in_section(setting, &context, s->kind, element) || !setting_check(b, first, setting))
             drop_last_setting(b);
     }
 }
@@ -197,7 +196,7 @@ static void case_read(struct sim_builder *b, const struct sim_section *s)
                                                   (struct bide_text){assignment->value, strlen(assignment->value)});
         if (setting == NULL)
             return;
-        if (!sim_setting_find_by_path(setting, &context) || !setting_is_acceptable(b, variation->span.first, setting))
+        if (!sim_setting_find_by_path(setting, &context) || !setting_check(b, variation->span.first, setting))
             drop_last_setting(b);
     }
     variation->span.end = b->settings;

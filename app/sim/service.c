@@ -150,14 +150,14 @@ static void request_respond(struct sim_state *state, uint32_t request, struct bi
 {
     struct sim_request *r = sim_request_at(state, request);
     const struct sim_world *world = state->world;
-    if (world->loss_ppm > 0 && sim_random_chance(request_random_key(r, SIM_FOR_REPLY_LOSS), world->loss_ppm)) {
+    if (world->loss_ppm > 0 && sim_random_chance(request_random_key(r, SIM_FOR_RESPONSE_LOSS), world->loss_ppm)) {
         state->result->lost++;
         sim_request_release(state, request);
         return;
     }
     r->outcome = outcome;
     int64_t delay_ns =
-        state->delays ? sim_distribution_draw(&world->delay, request_random_key(r, SIM_FOR_REPLY_DELAY)) : 0;
+        state->delays ? sim_distribution_draw(&world->delay, request_random_key(r, SIM_FOR_RESPONSE_DELAY)) : 0;
     sim_schedule(state, state->now_ns + delay_ns, SIM_ID_REQUEST + request, SIM_STEP_RESPONSE);
 }
 
@@ -270,7 +270,7 @@ static void request_read_row(struct sim_state *state, uint32_t request)
 {
     struct sim_request *r = sim_request_at(state, request);
     uint32_t loss_ppm = state->world->loss_ppm;
-    if (loss_ppm > 0 && (sim_random_chance(request_random_key(r, SIM_FOR_READ_REPLY_LOSS), loss_ppm) ||
+    if (loss_ppm > 0 && (sim_random_chance(request_random_key(r, SIM_FOR_READ_RESPONSE_LOSS), loss_ppm) ||
                          sim_random_chance(request_random_key(r, SIM_FOR_READ_LOSS), loss_ppm))) {
         state->result->lost++;
         sim_request_release(state, request);
@@ -279,7 +279,7 @@ static void request_read_row(struct sim_state *state, uint32_t request)
     r->row_version = state->service[r->service].row_version;
     int64_t travel_ns = 0;
     if (state->delays)
-        travel_ns = sim_distribution_draw(&state->world->delay, request_random_key(r, SIM_FOR_READ_REPLY_DELAY)) +
+        travel_ns = sim_distribution_draw(&state->world->delay, request_random_key(r, SIM_FOR_READ_RESPONSE_DELAY)) +
                     sim_distribution_draw(&state->world->delay, request_random_key(r, SIM_FOR_READ_DELAY));
     sim_schedule(state, state->now_ns + travel_ns, SIM_ID_REQUEST + request, SIM_STEP_WRITE);
 }

@@ -161,7 +161,7 @@ static int on_prereq(void *context, char *ip, char *local_ip, int port, int loca
         return CURL_PREREQFUNC_ABORT;
     }
     attempt_reset_response(attempt);
-    bool allowed = attempt->state.legs++ == 0 ? attempt_begin_first_leg(attempt) : http_inject_check_leg(attempt);
+    bool allowed = attempt->state.legs++ == 0 ? attempt_begin_first_leg(attempt) : http_inject_prepare_leg(attempt);
     if (!allowed)
         return CURL_PREREQFUNC_ABORT;
     return o->prereq ? o->prereq(o->prereq_data, ip, local_ip, port, local_port) : CURL_PREREQFUNC_OK;

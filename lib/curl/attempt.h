@@ -172,7 +172,7 @@ void http_inject_uninstall(struct http_attempt *attempt);
 void http_inject_note_first_leg(struct http_attempt *attempt);
 /* Compares the origin of a later leg, which is about to be sent. If it differs, removes the header list, and with it
  * the idempotency key: the call may become unsafe. Returns false if the leg must not be sent. */
-bool http_inject_check_leg(struct http_attempt *attempt);
+bool http_inject_prepare_leg(struct http_attempt *attempt);
 
 /* Checks that header lines contain no CR or LF and are not too long. */
 enum bide_err http_headers_check(const struct curl_slist *list, struct bide_problem *problem);

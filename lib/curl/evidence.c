@@ -206,7 +206,7 @@ static bool request_was_not_written(CURL *easy)
 
 /* `rule`: the caller's rule for this CURLcode; it applies where nothing better is known. If part of a body is in the
  * sink, this also prepares the call to resume it: a body that can be resumed does not forbid a retry. */
-static enum bide_evidence failure_evidence(struct http_attempt *attempt, const struct bide_rule *rule)
+static enum bide_evidence failure_decide_evidence(struct http_attempt *attempt, const struct bide_rule *rule)
 {
     if (attempt->state.legs == 0 || attempt->state.stop == HTTP_STOP_STALE || request_was_not_written(attempt->easy))
         return BIDE_EVIDENCE_NOT_SENT;
@@ -236,7 +236,7 @@ struct bide_outcome http_outcome_from_failure(struct http_attempt *attempt, CURL
         outcome.kind = stop_outcomes[attempt->state.stop].kind;
         outcome.flags = stop_outcomes[attempt->state.stop].flags;
     }
-    outcome.evidence = failure_evidence(attempt, http_curl_rule((int)code, rules));
+    outcome.evidence = failure_decide_evidence(attempt, http_curl_rule((int)code, rules));
     outcome_apply_connect_status(attempt, &outcome);
     outcome_forbid_repeat(attempt, &outcome);
     return outcome;

@@ -212,7 +212,7 @@ static bool call_lose_key(struct http_attempt *attempt)
     return http_call_set_safety(attempt->call, attempt, BIDE_UNSAFE);
 }
 
-bool http_inject_check_leg(struct http_attempt *attempt)
+bool http_inject_prepare_leg(struct http_attempt *attempt)
 {
     if (!attempt->inject || attempt->state.left_origin)
         return true;

@@ -38,7 +38,7 @@ static struct bide_text response_validator(CURL *easy)
 }
 
 /* Returns false only if the server rules out ranges; without Accept-Ranges they are worth trying. */
-static bool response_offers_ranges(CURL *easy)
+static bool response_allows_ranges(CURL *easy)
 {
     struct bide_text ranges = http_header_field(easy, "Accept-Ranges");
     return !(ranges.at && ranges.length == 4 && strncmp(ranges.at, "none", 4) == 0);
@@ -63,7 +63,7 @@ bool http_resume_prepare(struct http_attempt *attempt)
     if (call->resume || !call->options->resume || !call->has_sink || call->sink_gets_heads)
         return call->resume != NULL;
     if (!attempt->state.is_get || attempt->response.status != 200 ||
-        http_header_field(attempt->easy, "Content-Encoding").at || !response_offers_ranges(attempt->easy))
+        http_header_field(attempt->easy, "Content-Encoding").at || !response_allows_ranges(attempt->easy))
         return false;
     struct bide_text validator = response_validator(attempt->easy);
     if (validator.at)

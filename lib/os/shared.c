@@ -773,7 +773,7 @@ struct list_context {
 };
 
 /* Sets the name of the operation. Returns true if its file name is `file`. */
-static bool op_name_fits_file(struct shared_op *o, const char *name, const char *file)
+static bool op_try_name(struct shared_op *o, const char *name, const char *file)
 {
     o->name = name;
     return op_set_file_name(o) == BIDE_OK && strcmp(o->file_name, file) == 0;
@@ -786,11 +786,11 @@ static void list_find_name(struct shared_op *o, const char *file, int opened, ch
     struct file_header header;
     int length = (int)(file_name_boot(file) - 1 - file);
     name_decode(file, (size_t)length, name);
-    if (op_name_fits_file(o, name, file))
+    if (op_try_name(o, name, file))
         return;
     bool whole = opened >= 0 && pread(opened, &header, sizeof header, 0) == (ssize_t)sizeof header;
     header.name[BIDE_TARGET_NAME_MAX] = '\0';
-    bool cut = whole && op_name_fits_file(o, header.name, file);
+    bool cut = whole && op_try_name(o, header.name, file);
     snprintf(name, FILE_MAX, "%.*s", cut ? (int)sizeof header.name : length, cut ? header.name : file);
     snprintf(o->file_name, sizeof o->file_name, "%s", file);
     o->name = name;

@@ -3,8 +3,8 @@
  * For each file that it maps, shared.c also maps a spare: private memory of the same size that holds a usable target.
  * When an access to the mapping raises SIGBUS because the file was truncated, the handler moves the spare to the
  * address of the mapping with one mremap, so other threads see either the old pages or the new ones. */
-#ifndef OS_GUARD_H
-#define OS_GUARD_H
+#ifndef OS_SHARED_GUARD_H
+#define OS_SHARED_GUARD_H
 
 #include <stdbool.h>
 #include <stddef.h>

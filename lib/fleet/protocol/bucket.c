@@ -92,7 +92,7 @@ static void window_advance(struct lease_bucket *bucket, int64_t now_ms)
 /* ---- tokens ---- */
 
 /* The member has seen a serial that this bucket never assigned: Redis lost writes. See "Lost writes" in bucket.h. */
-static void bucket_empty_if_rolled_back(struct lease_bucket *bucket, int64_t seen_serial, int64_t now_ms)
+static void bucket_drain_if_rolled_back(struct lease_bucket *bucket, int64_t seen_serial, int64_t now_ms)
 {
     if (seen_serial <= bucket->serial)
         return;
@@ -272,7 +272,7 @@ void lease_bucket_serve(struct lease_bucket *bucket, const struct lease_request 
     assert(!lease_request_check(request) && now_ms >= 0 && now_ms <= LEASE_COUNT_MAX - LEASE_MS_MAX);
     bucket_refill(bucket, request->per_minute_milli, now_ms);
     window_advance(bucket, now_ms);
-    bucket_empty_if_rolled_back(bucket, request->seen_serial, now_ms);
+    bucket_drain_if_rolled_back(bucket, request->seen_serial, now_ms);
     bucket_deposit(bucket, request);
 
     struct exchange exchange = exchange_begin(bucket, request, now_ms);

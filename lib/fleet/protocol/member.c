@@ -77,7 +77,7 @@ static void member_read_memo(struct lease_member *m)
 /* Enters the state joined, when this process becomes the exchanger. seen_serial and overflow_milli are kept. A hold-off
  * found in a shared target may be the fleet's, set by the previous exchanger, so it is treated as the fleet's and not
  * reported as the server's. */
-static void member_reset(struct lease_member *m, int64_t now_ns)
+static void member_become_exchanger(struct lease_member *m, int64_t now_ns)
 {
     m->had_reply = m->connected = false;
     m->base_milli = bide_budget_left_milli(m->target, now_ns);
@@ -96,7 +96,7 @@ static bool member_claim(struct lease_member *m, int64_t until_ns, int64_t now_n
     bool was_exchanger = m->exchanger;
     m->exchanger = bide_lease_claim(m->target, m->claimant_id, until_ns, now_ns);
     if (m->exchanger && !was_exchanger)
-        member_reset(m, now_ns);
+        member_become_exchanger(m, now_ns);
     return m->exchanger;
 }
 
@@ -162,8 +162,8 @@ static void member_update_rate(struct lease_member *m, int64_t refused_milli, in
 
 /* Demand is rounded up to whole retries, so that a member with occasional retries keeps a token across several
  * exchanges. */
-static struct needs member_needs(const struct lease_member *m, const struct target_limits *limits, int64_t level_milli,
-                                 bool refused)
+static struct needs member_compute_needs(const struct lease_member *m, const struct target_limits *limits,
+                                         int64_t level_milli, bool refused)
 {
     struct needs n = {.demand_milli =
                           round_up_to_units(m->rate_milli_per_s * 2 * m->next_ms / 1000, limits->unit_milli),
@@ -292,7 +292,7 @@ const struct lease_request *lease_member_make_request(struct lease_member *m, in
     member_count_spending(m, level_milli);
     if (m->had_reply) /* the first interval of an exchanger is unknown, so is the rate */
         member_update_rate(m, core_product(clamp_count(refused), limits.unit_milli), now_ns);
-    struct needs needs = member_needs(m, &limits, level_milli, refused > 0);
+    struct needs needs = member_compute_needs(m, &limits, level_milli, refused > 0);
     m->request = member_fill_request(m, &limits, &report);
     m->request.wanted_milli = needs_missing_milli(&needs, &limits, level_milli);
     if (m->connected)
