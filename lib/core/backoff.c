@@ -107,7 +107,7 @@ static inline struct bide_range window_to_draw_from(const struct bide_policy *p,
 }
 
 /* Caps a wait drawn from the literal AWS window. The other kinds need no cap here: gRPC's proportional jitter may
- * exceed it, and the rest stay below it by construction. */
+ * exceed it, and the rest do not exceed it by construction. */
 static int64_t cap_aws_wait(const struct bide_policy *p, int64_t wait_ns)
 {
     return p->jitter == BIDE_JITTER_DECORRELATED_AWS ? core_min(wait_ns, p->cap_ns) : wait_ns;

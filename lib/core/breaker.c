@@ -2,13 +2,14 @@
  *
  * The deciding word, t->breaker: state (3 bits), openings in a row (4), generation (16), time (41, in ticks of 2^20 ns:
  * 73 years). The time of an OPEN breaker is the instant when probing may begin; of a CLOSED breaker, the instant when
- * it closed, or 0 once that is forgotten (the breaker is then calm). Every change of state is one compare-and-swap that
- * also increments the generation. If two threads change the state at once, a swap fails and the winner's change stands.
+ * it closed, or 0 once that is forgotten (the breaker is then calm); of any other state, 0. Every change of state is
+ * one compare-and-swap (CAS) that also increments the generation. If two threads change the state at once, the CAS of
+ * the slower fails, and the other thread's change stands.
  *
  * A probe slot, t->probe[i]: generation (16), stamp (7), expiry (41, the same ticks). A slot is free if its generation
  * is not the current one or its expiry has passed. A probe that succeeded keeps its slot, marked EXPIRY_SUCCEEDED,
- * until the breaker closes. Each claim increments the stamp: a probe that lost its slot by expiry finds another stamp
- * there, so its late result cannot vote. */
+ * until the state of the breaker changes. Each claim increments the stamp: a probe that lost its slot by expiry finds
+ * another stamp there, so its late result cannot vote. */
 #include <bide/breaker.h>
 
 #include "bits.h"
@@ -44,7 +45,7 @@ static uint64_t breaker_pack(struct breaker_word b)
            b.time << 23;
 }
 
-/* Converts an instant to ticks, rounded up: a breaker never acts early. */
+/* Returns the first tick after this instant: a breaker never acts early. */
 static uint64_t breaker_tick_after(int64_t ns)
 {
     uint64_t ticks = ((uint64_t)ns >> TICK_SHIFT) + 1;
@@ -69,8 +70,8 @@ static int64_t breaker_draw_open_time(const struct bide_breaker_config *c, struc
     return open - spread + (int64_t)core_uniform(key, 2 * (uint64_t)spread);
 }
 
-/* Opens a breaker that was CLOSED or HALF_OPEN when `word` was loaded. Returns false if another thread changed the
- * state first: that change stands. */
+/* Opens a breaker that was CLOSED or HALF_OPEN when `word` was loaded. Returns false if another thread changed the word
+ * first: a change of state stands; after a reset to calm (breaker_admit_ramp) the next failure tries to open again. */
 static bool breaker_try_open(struct bide_target *t, uint64_t word, uint64_t seed, int64_t now_ns)
 {
     struct bide_breaker_config c;
@@ -139,9 +140,12 @@ static uint32_t probe_slots_succeeded(const struct bide_target *t, uint32_t prob
 }
 
 /* Claims a free probe slot of a breaker that was HALF_OPEN when `breaker` was loaded. If two callers find the same slot
- * free, the CAS of the slower fails and that caller tries the next slot. Normally the last probe to succeed closes the
- * breaker; if its process was killed first, or a reload lowered the number of probes, all slots are found successful
- * here and this caller closes it. */
+ * free, the CAS of the slower fails and that caller tries the next slot. Known weakness: a caller that stalls for
+ * a whole open time after it loaded `breaker` may replace a probe of a later generation, whose vote is then lost.
+ *
+ * Normally the last probe to succeed closes the breaker. All slots may be successful although it did not: its process
+ * was killed first, a reload lowered the number of probes, or the last two succeeded at once and, on a machine with
+ * weak memory order, neither saw the other's mark. Then the next caller closes the breaker here and is refused. */
 static struct core_admission probe_slot_try_claim(struct bide_target *t, const struct bide_breaker_config *c,
                                                   uint64_t breaker, int64_t now_ns)
 {
@@ -187,16 +191,16 @@ static void probe_record_vote(struct bide_target *t, const struct core_ballot *b
     struct probe_slot slot = probe_slot_unpack(word);
     slot.expiry = b->vote == CORE_VOTE_HEALTHY ? EXPIRY_SUCCEEDED : 0;
     if (!core_cas(&t->probe[b->ticket >> 24], &word, probe_slot_pack(slot)))
-        return; /* the slot expired, and another probe claimed it after it was loaded */
+        return; /* another probe claimed the slot after it was loaded: it had expired */
     if (probe_slots_succeeded(t, c.probes, b->ticket & CORE_GENERATION_MASK) >= c.probes)
         breaker_try_close(t, breaker, now_ns);
 }
 
 /* ---- admission ---- */
 
-/* Admits a growing share of the calls to a breaker that closed recently, so that traffic does not return as a
- * thundering herd. Once the breaker has stayed closed for ramp_ns and open_max_ns, resets the word to calm; a failed
- * CAS means that another thread did so or changed the state. */
+/* Admits a growing share of the attempts after the breaker has closed, so that traffic does not return as a thundering
+ * herd. Once the breaker has stayed closed for ramp_ns + open_max_ns, resets the word to calm; a failed CAS means that
+ * another thread did so or changed the state. */
 static struct core_admission breaker_admit_ramp(struct bide_target *t, const struct bide_breaker_config *c,
                                                 uint64_t word, uint64_t seed, int64_t now_ns)
 {
@@ -217,7 +221,8 @@ static struct core_admission breaker_admit_ramp(struct bide_target *t, const str
 }
 
 /* The open time is over: moves to HALF_OPEN and claims a probe slot. Of two callers that try this at once the loser is
- * refused; the winner is the first probe. */
+ * refused. The winner competes for the slots with callers that see HALF_OPEN already, so it may be refused too, but
+ * then another caller is the first probe. */
 static struct core_admission breaker_begin_half_open(struct bide_target *t, const struct bide_breaker_config *c,
                                                      uint64_t word, int64_t now_ns)
 {
@@ -292,7 +297,8 @@ static uint64_t ring_count_failures(const struct bide_target *t)
 }
 
 /* Adds a vote to the ring and returns how many votes it holds. Counting the vote and writing its bit are two
- * operations: a reader in between sees the oldest vote in place of the newest, an error of a single vote. */
+ * operations: a reader in between sees the oldest vote in place of the newest, an error of one vote for each thread
+ * that is between the two. */
 static uint64_t ring_vote(struct bide_target *t, uint32_t size, bool failed)
 {
     size = (size - 1) % BIDE_COUNT_WINDOW_MAX + 1; /* never 0, even if a truncated shared file reads as zeros */
@@ -323,8 +329,8 @@ static bool evidence_record_failure(struct bide_target *t, const struct bide_bre
     return false;
 }
 
-/* Records a healthy vote. A full ring without failures and a run counter of 0 are only read: while all calls succeed,
- * threads do not write shared words. */
+/* Records a healthy vote. While all attempts succeed, threads do not contend: a time window counts in the thread's
+ * lane, and a full ring without failures and a run counter of 0 are only read. */
 static void evidence_record_healthy(struct bide_target *t, const struct core_ballot *b, enum bide_breaker_kind kind,
                                     int64_t now_ns)
 {

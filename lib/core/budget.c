@@ -1,10 +1,11 @@
 /* budget.c - the retry budget of a target: token bucket, sliding window, concurrency. See bide/budget.h for the model.
  *
  * The token bucket is one word: level in thousandths of a token (28 bits), and the time up to which the refill was
- * credited (36 bits, in ticks of 2^23 ns: 18 years). Only a charge converts elapsed time into tokens; a success just
- * adds tokens, and a full bucket is not written. The refill is exact to a tick (8.4 ms): each charge may lose up to one
- * tick, and a bucket that is new, full or reloaded counts from the beginning of the current tick. While a fleet funds
- * the budget (lease.c), successes earn nothing here and the refill does not run before the end of the lease.
+ * credited (36 bits, in ticks of 2^23 ns: 18 years). Only charges and reloads convert elapsed time into tokens; a
+ * success just adds tokens, and does not write a full bucket. The refill is exact to a tick (8.4 ms): each charge may
+ * lose up to one tick, and a bucket that is new, full or reloaded counts from the beginning of the current tick. While
+ * a fleet funds the budget (lease.c), successes earn nothing here and the refill does not run before the end of the
+ * lease.
  *
  * The sliding window counts a retry first and reads the sum afterwards. Two threads that compete for the last retry
  * count in the same word, so the thread that counts second sees both counts and is refused. Both may be refused, but
@@ -50,7 +51,8 @@ static uint64_t bucket_tick_not_before(int64_t ns)
     return bucket_tick_at(ns + (INT64_C(1) << TICK_SHIFT) - 1);
 }
 
-/* Returns the ticks since the stamp; 0 if the stamp is in the future, set by a thread that read its clock later. */
+/* Returns the ticks since the stamp; 0 if the stamp is in the future, because a thread that read its clock later set
+ * it, or because it was rounded up. */
 static uint64_t bucket_ticks_since(struct bucket b, int64_t now_ns)
 {
     uint64_t ticks = (bucket_tick_at(now_ns) - b.stamp) & TICK_MASK;
@@ -58,8 +60,9 @@ static uint64_t bucket_ticks_since(struct bucket b, int64_t now_ns)
 }
 
 /* Reads the bucket of a leased target. Its refill counts from the end of the lease. Tokens from before the lease never
- * count: until the lease has its end, which lease_start sets last, the bucket reads as empty, even if the process that
- * began the lease was killed before it drained the bucket. */
+ * count. lease_start sets the end to 0, publishes the leased flag, drains the bucket, and sets the end last. A caller
+ * that sees the flag (acquire) therefore sees the end 0, and takes the bucket as empty, or it sees the new end; if its
+ * word is from before the drain, its CAS fails. A process killed between these steps leaves the end 0. */
 static __attribute__((noinline)) struct bucket bucket_read_leased(const struct bide_target *t, struct bucket b,
                                                                   int64_t now_ns)
 {
@@ -120,7 +123,7 @@ static bool bucket_affords(const struct bide_budget_config *c, uint64_t level_mi
 }
 
 /* Charges a retry; returns false if the bucket cannot afford it. Two threads cannot spend the same tokens: each decides
- * on the word that it swaps, so the slower CAS fails and its thread decides again. */
+ * on the word that it swaps, so the CAS of the slower fails and its thread decides again on the new word. */
 static bool bucket_charge(struct bide_target *t, const struct bide_budget_config *c, uint32_t cost_milli,
                           int64_t now_ns)
 {
@@ -151,9 +154,12 @@ static uint64_t bucket_drain(struct bide_target *t, const struct bide_budget_con
 /* Granted: refunds, tokens lent by a fleet, `bide budget set`. Earned: by successes and first attempts. */
 enum token_source { TOKENS_GRANTED, TOKENS_EARNED };
 
-/* Adds tokens up to the capacity; the stamp stays. Returns the amount added: a full bucket is only read. A leased
- * bucket takes no earned tokens. The leased flag is checked after the word was loaded (acquire): a lease begun earlier
- * is visible in the flag, and a lease begun later drains the bucket, which changes the word, so the CAS fails. */
+/* Adds tokens up to the capacity; the stamp stays. Returns the amount added: a full bucket is only read.
+ *
+ * A leased bucket takes no earned tokens. The race is with lease_start, which publishes the leased flag and then drains
+ * the bucket; here the word is loaded (acquire) before the flag. A word from after the drain makes the flag visible. A
+ * word from before the drain fails its CAS after the drain, and the flag is checked again; tokens added before the
+ * drain are drained. */
 static uint64_t bucket_add(struct bide_target *t, uint64_t capacity_milli, uint64_t milli, enum token_source source)
 {
     uint64_t word = core_load_acquire(&t->budget), level, added;
@@ -166,8 +172,10 @@ static uint64_t bucket_add(struct bide_target *t, uint64_t capacity_milli, uint6
     return added;
 }
 
-/* The stamp moves past every stamp that the bucket had, so the new word differs from every earlier word (no ABA): a
- * thread that still holds an earlier word fails its CAS. */
+/* Stamps move forward and this one moves past the last, so the new word differs from every earlier word (no ABA): a
+ * thread that still holds an earlier word fails its CAS. Known weakness: before lease_start has set the end of the
+ * lease, bucket_drain (a failure that costs tokens) stores an empty bucket with the present tick, one tick back; a
+ * credit that still holds an equal word from before the lease can then be added. */
 void core_budget_drain(struct bide_target *t, int64_t now_ns)
 {
     uint64_t word = core_load(&t->budget);
@@ -203,8 +211,10 @@ static uint64_t window_allowance(const struct bide_budget_config *c, uint64_t re
     return c->reserve + (uint64_t)core_share((int64_t)requests, c->ratio_ppm, 1000000);
 }
 
-/* Returns true while the cooldown after a refusal lasts. A reload first stores an end far ahead; if it was cut short by
- * the death of its process, the end is moved to the latest that a refusal could have set. */
+/* Returns true while the cooldown after a refusal or a reload lasts. A reload of another kind of budget first stores an
+ * end far ahead. If its process was killed before it stored the real end, this moves the end back to the latest that a
+ * refusal or a reload can set. The store may overwrite the real end of a reload that is not dead but completes just
+ * now: an error towards fewer retries. */
 static bool window_is_cooling_down(struct bide_target *t, const struct bide_budget_config *c, int64_t now_ns)
 {
     int64_t until_ns = (int64_t)core_load(&t->budget), most_ns = core_sum(now_ns, c->window_ns + c->cooldown_ns);
@@ -264,7 +274,7 @@ void core_budget_refund(struct bide_target *t, struct core_charge charge)
     core_budget_config(t, &c);
     if (charge.kind == BIDE_BUDGET_CONCURRENCY)
         core_permit_release(&t->retries, charge.owner,
-                            charge.amount); /* even if another kind is configured now: the permits are still counted */
+                            charge.amount); /* even if another kind is configured now: the word still counts them */
     else if (charge.kind == c.kind && c.kind == BIDE_BUDGET_TOKENS)
         bucket_add(t, c.capacity_milli, charge.amount, TOKENS_GRANTED);
     else if (charge.kind == c.kind && c.kind == BIDE_BUDGET_WINDOW)

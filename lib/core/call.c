@@ -3,13 +3,15 @@
  * States: NEW -> BEGUN -> RUNNING -> WAITING -> RUNNING -> ... -> ENDED. A call waits in BEGUN only while a hold-off
  * delays its first attempt. GIVING_UP -> ENDED is the last wait of a long poll with an empty budget.
  *
- * A failure is first recorded at the target (breaker, budget, latency, hold-off), then judge.c decides about a retry.
- * event.h explains rounds, flags and struct core_event; resources.c acquires and releases the resources of a call.
+ * An outcome is first recorded at the target (breaker, throttle, latency, cost of a failure, hold-off); after a failure
+ * judge.c then decides about a retry. event.h explains rounds, flags and struct core_event; resources.c acquires and
+ * releases the resources of a call.
  *
- * Each event has a fast path for the usual case: no optional gate is configured, the breaker is calm, hedging is off.
- * It is inlined; the slow path is kept out of line. Both give the same verdicts and leave the same state, which tests
- * check by running every random world on both (core_force_slow_path). A new gate must be entered into the conditions of
- * the fast paths (CORE_HOT_NO_FAST_BEGIN, CORE_HOT_NO_FAST_END, wake_fits_fast_path), or they skip it. */
+ * begin, outcome and wake have a fast path for the usual case: no optional gate is configured, the breaker is calm, the
+ * round is a single attempt. The slow paths are kept out of line. Both give the same verdicts and leave the target in
+ * the same state: the property tests compare the verdicts of every random world on both (core_force_slow_path). A new
+ * gate must be entered into the conditions of the fast paths (CORE_HOT_NO_FAST_BEGIN, CORE_HOT_NO_FAST_END,
+ * failure_fits_fast_path, wake_fits_fast_path), or they skip it. */
 #include <bide/backoff.h>
 
 #include "event.h"
@@ -240,7 +242,7 @@ OUT_OF_LINE struct bide_verdict begin_slow(struct bide_call *call, const struct 
     return hold_off_ns > 0 ? call_wait_hold_off(&e, hold_off_ns) : call_start(&e);
 }
 
-/* Starts a round of one attempt. The caller has checked that no gate must be asked and nothing counted. */
+/* Starts a round of one attempt. The caller has checked that no gate applies and that nothing is to be counted. */
 CORE_INLINE struct bide_verdict start_fast(struct bide_call *c, uint64_t breaker, enum bide_reason reason,
                                            int64_t now_ns)
 {
@@ -303,8 +305,8 @@ static enum core_vote vote_for_outcome(const struct core_event *e, enum bide_kin
     return kind == BIDE_KIND_TRANSIENT || kind == BIDE_KIND_THROTTLED ? CORE_VOTE_FAILURE : CORE_VOTE_NEUTRAL;
 }
 
-/* Publishes a hint as the hold-off of the target, but only if this call itself will wait the full hinted time. Under
- * the clamp rule it does not. */
+/* Publishes a hint as the hold-off of the target, but only if this call itself would wait the full hinted time before a
+ * retry. Under the clamp rule, and with a hint that is too long, it would not. */
 static void target_record_hold_off(struct core_event *e, const struct bide_outcome *o)
 {
     const struct bide_policy *p = e->call->policy;
@@ -550,7 +552,8 @@ static enum bide_reason hedge_charge(struct core_event *e)
     return BIDE_REASON_BUDGET_EMPTY;
 }
 
-/* Decides whether a hedge may start: only while nothing is wrong with the target. */
+/* Decides whether a hedge may start, and charges it. A hedge starts only while the target is healthy: breaker closed,
+ * no hold-off. */
 static enum bide_reason hedge_admit(struct core_event *e)
 {
     struct bide_call *c = e->call;
@@ -620,7 +623,7 @@ OUT_OF_LINE struct bide_verdict wake_slow(struct bide_call *call, int64_t now_ns
     return call->state == CORE_GIVING_UP ? core_call_give_up(&e, BIDE_REASON_BUDGET_EMPTY) : call_resume(&e);
 }
 
-/* Returns true if a wait ended on time and no gate but the breaker has to be asked. */
+/* Returns true if a wait ended on time and no gate applies but the breaker, which the caller checks. */
 CORE_INLINE bool wake_fits_fast_path(const struct bide_call *c, int64_t now_ns)
 {
     struct bide_target *t = c->target;

@@ -9,8 +9,8 @@
  *
  * Writers of a call: judge.c writes step, wait_ns, key_tick, the flags CONFLICT_RETRIED and ONCE_RETRIED, and with a
  * WAIT also state and wake_ns. resources.c writes charge and the flags of what is held (CHARGED and its kind, PAID,
- * KEY_CHARGED, IN_FLIGHT; it clears PROBE), and in core_call_end state, live and wake_ns. call.c writes everything
- * else. */
+ * KEY_CHARGED, IN_FLIGHT; it clears PROBE), and in core_call_end state, live and wake_ns. call.c initialises all fields
+ * and writes everything else; its events change state, live and wake_ns too, and clear IN_FLIGHT before a new round. */
 #ifndef CORE_EVENT_H
 #define CORE_EVENT_H
 
@@ -46,7 +46,8 @@ enum core_flag {
 };
 
 /* The context of an event. target is NULL if the call has none, or if its memory now belongs to another target. hot is
- * the hot word of the target when the event began; observed collects the gates that would have refused. */
+ * the hot word of the target when the event began (without a target: that of a target without gates); observed collects
+ * the gates that would have refused. */
 struct core_event {
     struct bide_call *call;
     struct bide_target *target;
@@ -131,10 +132,12 @@ CORE_INLINE struct bide_verdict core_call_wait_until(struct core_event *e, int64
 /* Counts a refusal by the gate. Returns true if the refusal is enforced, false if the gate only observes. */
 bool core_gate_refuse(struct core_event *e, enum bide_gate gate);
 
-/* Charge a retry or hedge. They return true if it was charged or the gate only observes, false if it is refused. A
- * charge is held, and can be refunded, until the attempt starts. core_call_try_charge_budget leaves a refusal
- * uncounted, for a caller that will ask again. */
+/* Charges the budget for a retry or hedge; returns false if the budget cannot afford it. Does not count that as a
+ * refusal and ignores observe mode: for a caller that then calls core_call_charge_budget. There must be a target. */
 bool core_call_try_charge_budget(struct core_event *e, const struct bide_outcome *outcome);
+
+/* Charge the budget, or the retry key, for a retry or hedge. They return true if it was charged, the gate only observes
+ * or does not apply; false if it is refused. A charge is held, and can be refunded, until the attempt starts. */
 bool core_call_charge_budget(struct core_event *e, const struct bide_outcome *o);
 bool core_call_charge_key(struct core_event *e, uint32_t *tick);
 
@@ -147,7 +150,8 @@ CORE_INLINE struct core_charge core_call_last_charge(const struct bide_call *c)
     return (struct core_charge){c->owner, (enum bide_budget_kind)(c->flags >> CORE_CHARGE_KIND_SHIFT & 3), c->charge};
 }
 
-/* The attempt starts: its charges are spent and can no longer be refunded. */
+/* The attempt starts: its charges are spent, and the end of the call no longer refunds them. Permits of a concurrency
+ * budget stay held until the round ends. */
 void core_call_commit_charges(struct bide_call *c);
 
 /* Refund the charge that the call holds, if any. */

@@ -1,14 +1,15 @@
 /* gates.h - the interface between a call and the gates of its target, and how a gate reads its configuration.
  *
- * Hot words. For each configuration slot two packed words hold all that a successful call needs, so that it costs two
- * loads. Everything else is copied from the slot by core_config_copy, which copies again if a reload interfered. Each
- * copy is consistent; two copies may be of two configurations, so every field must be valid for every kind.
+ * Hot words. For each configuration slot two packed words hold all settings that a successful call needs, so that it
+ * copies no configuration. Everything else is copied from the slot by core_config_copy, which copies again if a reload
+ * interfered. Each copy is consistent; two copies in one event may be of two configurations, so every field must be
+ * valid for every kind.
  *
- * Writers of a target: target.c writes identity, active, claim, hot, config and the hold-off (which a success in call.c
- * ends), and resets everything. breaker.c: breaker, probe, failures, votes, openings, healthy votes. budget.c: budget,
- * spends, requests and the counts of a leased target. lease.c: the words of the lease. throttle.c: asks, attempts,
- * accepts. keylimit.c: key. latency.c: latency. resources.c: refused, and the permits (retries, calls, in_flight) for
- * all of them. */
+ * Writers of a target: target.c writes identity (lib/os adds CORE_SHARED), active, claim, hot, config and the hold-off
+ * (which a success in call.c ends), and resets everything. breaker.c: breaker, probe, failures, votes, openings,
+ * healthy votes. budget.c: budget, spends, requests and the counts of a leased target (which lease.c resets when it
+ * collects them). lease.c: the words of the lease. throttle.c: asks, attempts, accepts. keylimit.c: key. latency.c:
+ * latency. resources.c: refused, and the permits (retries, calls, in_flight) for all of them. */
 #ifndef CORE_GATES_H
 #define CORE_GATES_H
 
@@ -38,12 +39,12 @@ enum core_hot {
     CORE_HOT_OBSERVE_SHIFT = 16, /* BIDE_GATE_COUNT bits */
     CORE_HOT_LEASED = 1u << 28,  /* a fleet funds the budget */
 
-    /* Without any of these bits a first attempt asks no gate but the breaker and is not counted: begin may take its
-     * fast path. */
+    /* Without any of these bits no gate but the breaker applies to a first attempt, and it is not counted: begin may
+     * take its fast path. */
     CORE_HOT_NO_FAST_BEGIN =
         CORE_HOT_COUNTS_FIRST | CORE_HOT_THROTTLE | CORE_HOT_IN_FLIGHT | CORE_HOT_KEYS | CORE_HOT_HOLD_OFF_FIRST,
-    /* Without any of these bits (so: token budget, breaker by time) a success records one healthy vote at most: outcome
-     * may take its fast path. */
+    /* Without any of these bits (so: token budget, breaker by time) a success records at most a healthy vote and a
+     * credit to the bucket: outcome may take its fast path. */
     CORE_HOT_NO_FAST_END = CORE_HOT_BREAKER_KIND | CORE_HOT_SLOW_IS_FAILURE | CORE_HOT_BUDGET_KIND | CORE_HOT_THROTTLE |
                            CORE_HOT_LATENCY | CORE_HOT_LEASED,
 };
@@ -74,8 +75,8 @@ typedef uint64_t core_word __attribute__((may_alias));
 
 /* Copies `size` bytes (whole words) of the configuration in force, from `offset`. The race is with two reloads in a
  * row: the second overwrites the slot that is being copied. Its release stores follow the first reload's change of
- * `active`, so a copy that contains one of its words finds `active` changed, and is repeated. The size is a
- * compile-time constant: the loop becomes a few loads and stores. */
+ * `active` (the claim orders the two writers), so a copy that contains one of its words, loaded with acquire, finds
+ * `active` changed, and is repeated. The size is a compile-time constant: the loop becomes a few loads and stores. */
 static inline __attribute__((always_inline)) void core_config_copy(const struct bide_target *t, void *into,
                                                                    size_t offset, size_t size)
 {
@@ -116,7 +117,7 @@ static inline uint32_t core_in_flight_max(const struct bide_target *t)
 /* ---- lease ---- */
 
 /* Four words of a lease lie in the lanes of the target, where there was room: its end (0: no lease, or its beginning is
- * not complete), the exchanger, and the memo. */
+ * not complete), the exchanger, and the two words of the memo. */
 #define CORE_LEASE_END(t)       (&(t)->lane[0].aside)
 #define CORE_LEASE_EXCHANGER(t) (&(t)->lane[1].aside)
 #define CORE_LEASE_PROGRESS(t)  (&(t)->lane[2].aside)
@@ -186,7 +187,7 @@ bool core_budget_charge(struct bide_target *t, const struct bide_outcome *outcom
 /* Refunds the charge of a retry that was never sent. */
 void core_budget_refund(struct bide_target *t, struct core_charge charge);
 
-/* Records that a first attempt starts: it earns tokens, or is counted as a request. */
+/* Records that a first attempt starts: it earns tokens, or is counted: as a request of a window, or for the fleet. */
 void core_budget_record_first(struct bide_target *t, uint32_t lane, int64_t now_ns);
 
 /* Charges a retryable failure itself (cost_failure_milli). */
@@ -217,7 +218,8 @@ bool core_budget_is_evictable(const struct bide_target *t, int64_t now_ns);
 /* A reload that changes the kind of budget, or the length of its window, carries over the retries that were spent.
  * Before the new configuration is published, the deciding word is set to a value that allows at most as many retries as
  * before, whether a call reads it as the old kind or as the new; afterwards the window is rebuilt from the counts
- * carried over. */
+ * carried over. Known weakness: a thread that read the old configuration before the reload, and stores its word after
+ * it (the end of a cooldown into a token bucket), leaves a word that the new kind misreads. */
 struct core_budget_carry {
     bool moved;
     bool drained; /* the old budget could not afford a retry */
@@ -277,6 +279,7 @@ struct core_ballot {
     uint64_t seed;
 };
 
+/* Records the vote of an attempt, unless the state has changed since its round began. */
 void core_breaker_vote(struct bide_target *t, const struct core_ballot *ballot, uint32_t hot, int64_t now_ns);
 
 /* Records a failure at a breaker that was closed when `word` was loaded, and opens it on enough evidence. */
@@ -313,7 +316,7 @@ struct core_fraction {
 };
 struct core_fraction core_throttle_reject_share(uint64_t requests, uint64_t accepts, uint32_t k_milli);
 
-/* Charges a retry of that key; *tick identifies the charge for a refund. */
+/* Charges a retry of that key; returns false if the limit refuses it. *tick identifies the charge for a refund. */
 bool core_key_charge(struct bide_target *t, uint32_t key, int64_t now_ns, uint32_t *tick);
 void core_key_refund(struct bide_target *t, uint32_t key, uint32_t tick);
 bool core_key_is_evictable(const struct bide_target *t, int64_t now_ns);

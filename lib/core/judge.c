@@ -1,7 +1,8 @@
 /* judge.c - the decision after a failed round: shall there be another attempt, and when?
  *
- * Gates are asked in a fixed order: those that cost nothing first, the budget, which charges, last. In between the wait
- * is planned: our own backoff or the server's hint, and never less than the hold-off of the target. */
+ * Gates are checked in a fixed order: those that charge nothing first, then the retry key and, last, the budget, which
+ * charge. In between the wait is planned: our own backoff or the server's hint, and never less than the hold-off of the
+ * target. */
 #include <bide/backoff.h>
 
 #include "event.h"
@@ -68,7 +69,7 @@ static enum bide_reason check_hint_gate(struct core_event *e, const struct bide_
     return BIDE_REASON_NOTHING;
 }
 
-/* Asks the gates that charge nothing, in order. Returns BIDE_REASON_NOTHING, or the reason of the refusal. */
+/* Checks the gates that charge nothing, in order. Returns BIDE_REASON_NOTHING, or the reason of the refusal. */
 static enum bide_reason check_free_gates(struct core_event *e, const struct bide_outcome *o)
 {
     struct bide_call *c = e->call;
@@ -182,7 +183,7 @@ struct bide_verdict core_call_judge(struct core_event *e, const struct bide_outc
     if (!core_call_charge_key(e, &c->key_tick))
         return core_call_give_up(e, BIDE_REASON_KEY_LIMIT);
     core_call_refund_budget(e);         /* permits of the round that ended (concurrency budget) */
-    if (!core_call_charge_budget(e, o)) /* the gate that charges: last */
+    if (!core_call_charge_budget(e, o)) /* last: a refusal by an earlier gate must not cost tokens */
         return call_out_of_budget(e, wake_ns);
     if (o->flags & BIDE_FLAG_ONCE)
         core_set_flag(c, CORE_ONCE_RETRIED);

@@ -3,8 +3,12 @@
  * Three sets of eight words; a key belongs to one set. An entry is one word: tag (20 bits), retries (8), time of the
  * last retry (36, in ticks of 2^23 ns). An entry is live until a whole interval has passed without a retry of its key,
  * so no interval ever holds more than n of them. A set full of live entries refuses new keys: flooding the table cannot
- * make it forget. Known weakness: with more than a few dozen keys retried per interval, other keys are refused too;
- * such a limit belongs into the server. */
+ * make it forget.
+ *
+ * Two threads that charge the same key decide on the word that they swap: the CAS of the slower fails, and its thread
+ * searches the set again. Known weaknesses: two first retries of a key at the same moment may take two entries, if
+ * another entry of the set expires or is refunded between their searches; the key then has twice its limit. With more
+ * than a few dozen keys retried per interval, other keys are refused too; such a limit belongs into the server. */
 #include "gates.h"
 
 #define WAYS       8u
@@ -52,7 +56,7 @@ static bool entry_is_live(struct entry e, const struct key_limit *l)
 }
 
 struct entry_ref {
-    uint64_t *word; /* NULL: the set is full */
+    uint64_t *word; /* NULL: the set is full of live entries of other keys */
     uint64_t seen;
 };
 
@@ -87,8 +91,9 @@ bool core_key_charge(struct bide_target *t, uint32_t key, int64_t now_ns, uint32
     return true;
 }
 
-/* Refunds a charge only if no other retry of the key was charged since: that retry may belong to a later interval. A
- * failed CAS means that such a retry was charged just now. */
+/* Refunds a charge only if no retry of the key was charged in a later tick: that retry may belong to a later interval.
+ * A failed CAS means that another call charged or refunded the key just now; this refund is then dropped, an error
+ * towards fewer retries. */
 void core_key_refund(struct bide_target *t, uint32_t key, uint32_t tick)
 {
     for (uint32_t i = 0; i < WAYS; i++) {

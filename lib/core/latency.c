@@ -2,8 +2,8 @@
  *
  * Fifteen octaves from 2^17 ns (131 us) to 2^32 ns (4.3 s), each divided into four equal bins with 16-bit counters,
  * four to a word. A quantile is reported as the upper end of its bin: at most 25 % too high, never too low. Faster
- * attempts fall into the first bin, slower attempts into the last, so its upper end is unknown. After 1024 samples all
- * counters are halved, so that recent attempts weigh more. */
+ * attempts fall into the first bin; slower attempts fall into the last bin, which therefore has no upper end. After
+ * 1024 samples all counters are halved, so that recent attempts weigh more. */
 #include <bide/target.h>
 
 #include "gates.h"
@@ -44,7 +44,7 @@ static uint32_t bin_count(uint64_t word, uint32_t index)
 }
 
 /* Halves all counters after SAMPLES_MAX samples. The winner of the CAS does it; samples that other threads add
- * meanwhile may be lost, which evidence can bear. */
+ * meanwhile may be lost, which a histogram of recent samples tolerates. */
 static void histogram_halve_if_full(struct bide_target *t)
 {
     uint64_t seen = core_load(&t->latency[SAMPLES]);

@@ -6,7 +6,8 @@
  * A lease begins in steps, and its process may be killed between any two: the end of the lease is set to 0, the leased
  * flag is published, the bucket is drained, the end is set. A leased target whose end is 0 counts as empty, even if its
  * bucket holds tokens, until a process begins the lease again: so tokens from before the lease are never spent under
- * it. A credit that was under way when the lease began is not added: see bucket_add in budget.c. */
+ * it. A credit that was under way when the lease began is not added: see bucket_add in budget.c. One exception: the
+ * refund of a retry that was charged before the lease, and never sent, is added. */
 #include <bide/lease.h>
 
 #include "gates.h"
@@ -39,9 +40,9 @@ enum bide_err core_lease_check(const struct bide_budget_config *budget, struct b
     return BIDE_ERR_INVALID;
 }
 
-/* Begins the lease; the caller holds the claim. A claim that was taken over as stale may let two processes in at once:
- * both drain the bucket, which is harmless, since no tokens have been lent yet. An end that is set already is kept: it
- * may be the other process's. */
+/* Begins the lease; the caller holds the claim. Another process may have begun the lease between the caller's check and
+ * its claim, or be at it now, if its claim was taken over as stale. Then the bucket is drained twice, and tokens lent
+ * in between are lost: an error towards fewer retries. An end that is set already is kept: the other process set it. */
 static void lease_start(struct bide_target *t, int64_t now_ns)
 {
     int64_t end_ns = core_max(bide_lease_until(t), core_max(now_ns, 1));
@@ -80,8 +81,9 @@ enum bide_err bide_lease_end(struct bide_target *target, int64_t now_ns)
     return BIDE_OK;
 }
 
-/* A future end only moves forward: a process that was descheduled before this call may carry an older value. An end
- * that has passed stays: the refill counts from there. */
+/* An until_ns in the future only moves the end forward: a process that was descheduled before this call may carry an
+ * older value. Any other until_ns brings a future end back to now; an end that has passed stays, because the refill
+ * counts from there. */
 void bide_lease_extend(struct bide_target *target, int64_t until_ns, int64_t now_ns)
 {
     uint64_t end = core_load(CORE_LEASE_END(target)), next;
@@ -95,7 +97,7 @@ void bide_lease_extend(struct bide_target *target, int64_t until_ns, int64_t now
 
 /* ---- reporting ---- */
 
-/* The exchange with 0 gives each count to exactly one collector, and loses none that is added meanwhile. */
+/* The atomic exchange with 0 gives each count to exactly one collector, and loses none that is added meanwhile. */
 struct bide_lease_report bide_lease_collect(struct bide_target *target)
 {
     struct bide_lease_report all = {0};
@@ -118,8 +120,8 @@ static uint64_t tick_not_before(int64_t ns)
     return (uint64_t)core_min(core_sum(ns, (INT64_C(1) << TICK_SHIFT) - 1) >> TICK_SHIFT, UINT32_MAX);
 }
 
-/* The word: number of the exchanger (32 bits), end of its claim in ticks (32). If two processes claim at once, a CAS
- * fails. */
+/* The word: number of the exchanger (32 bits), end of its claim in ticks (32). If two processes claim at once, the CAS
+ * of the slower fails, and it does not have the claim. */
 bool bide_lease_claim(struct bide_target *target, uint32_t exchanger, int64_t until_ns, int64_t now_ns)
 {
     uint64_t held = core_load(CORE_LEASE_EXCHANGER(target));

@@ -2,10 +2,13 @@
  *
  * For a retry: a charge on the budget and on its retry key, held from the decision until the attempt starts (permits of
  * a concurrency budget: until it ends). While attempts run: their permits of the in-flight limit (bulkhead), and the
- * probe slot of a half-open breaker. While the call lives: its permit among the calls of a concurrency budget. However
- * a call ends, core_call_end releases all of it, each exactly once: a flag of the call records each resource and is
- * cleared with its release. If the memory of the target now belongs to another name, nothing is released: its state was
- * reset. */
+ * probe slot of a half-open breaker. While the call lives: its permit among the calls of a concurrency budget.
+ *
+ * However a call ends, core_call_end releases all of it, each exactly once (the fast path of a success ends a call that
+ * holds nothing). A flag of the call records each resource. CHARGED, KEY_CHARGED and PROBE are cleared with the
+ * release; an in-flight permit is released with the bit of its attempt in `live`; and an ended call ignores further
+ * events, so COUNTED_CALL needs no clearing. If the memory of the target now belongs to another name, nothing is
+ * released: its state was reset. */
 #include "bits.h"
 #include "event.h"
 
@@ -71,7 +74,7 @@ bool core_call_try_charge_budget(struct core_event *e, const struct bide_outcome
     if (charge.kind == BIDE_BUDGET_CONCURRENCY)
         charge.amount = core_has_flag(c, CORE_CHARGED) ? c->charge + 1 : 1;
     else
-        core_call_refund_budget(e); /* a reload changed the kind: permits held under the old kind */
+        core_call_refund_budget(e); /* releases permits held under the old kind, if a reload changed the kind */
     core_clear_flag(c, 3u << CORE_CHARGE_KIND_SHIFT);
     core_set_flag(c, CORE_CHARGED | CORE_PAID | (uint32_t)charge.kind << CORE_CHARGE_KIND_SHIFT);
     c->charge = charge.amount;
@@ -145,9 +148,9 @@ void core_call_vote(struct core_event *e, enum core_vote ballot)
     core_clear_flag(c, CORE_PROBE);
 }
 
-/* Releases the attempts that are in flight when the call ends. Beside a success they are hedges that lost: their time
- * so far, a lower bound of their latency, is recorded. They are no evidence of the server's health, so a probe among
- * them frees its slot by a neutral vote. */
+/* Releases the attempts that are in flight when the call ends. Beside a success they are attempts that lost against a
+ * faster one: their time so far, a lower bound of their latency, is recorded. They are no evidence of the server's
+ * health, so a probe among them frees its slot by a neutral vote. */
 static void call_drop_live_attempts(struct core_event *e, bool lost)
 {
     struct bide_call *c = e->call;

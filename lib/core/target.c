@@ -4,7 +4,8 @@
  * claim, writes the other slot word by word, then publishes it by storing the next generation. A reader copies the part
  * it needs and loads the generation again; if it changed, the reader copies again (core_config_copy). The claim carries
  * a time: a claim left by a killed writer is taken over after CLAIM_STALE. Known weakness: a writer that is stopped for
- * longer than that between its few dozen stores, and then resumes, could mix its slot with that of the next writer. */
+ * longer than that between its few dozen stores, and then resumes, could mix its slot with that of the next writer and
+ * release the next writer's claim. */
 #include <bide/lease.h>
 #include <bide/target.h>
 
@@ -229,10 +230,11 @@ int64_t bide_target_hold_off_until(const struct bide_target *target, int64_t now
     return until_ns > now_ns ? until_ns : 0;
 }
 
-/* Stores hold_off_asked_ns before hold_off_ns: target_end_hold_off in call.c, which loads them in the opposite order,
- * must not end this hold-off for a success from before the request. Known weakness: a request that extends nothing may
- * be lost to a success that ends the present hold-off between the load and the store here; the call itself still
- * waits. */
+/* Stores hold_off_asked_ns, then swaps hold_off_ns: target_end_hold_off in call.c, which loads them in the opposite
+ * order, must not end this hold-off for a success from before the request. Known weaknesses: a request that extends
+ * nothing leaves hold_off_ns unchanged, so a success that loaded hold_off_asked_ns just before this store still ends
+ * the hold-off; the call that requested it waits nevertheless. And of two requests at once the earlier time may be
+ * stored last. */
 void bide_target_hold_off(struct bide_target *target, int64_t until_ns, int64_t now_ns)
 {
     int64_t most_ns = core_sum(now_ns, hold_off_max_ns(target)), wanted_ns = core_min(until_ns, most_ns);

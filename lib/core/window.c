@@ -29,20 +29,25 @@ static bool slot_is_of_epoch(uint64_t word, uint64_t epoch)
     return word >> VALUE_BITS == epoch_tag(epoch);
 }
 
+/* Begins a slot by one CAS: if two threads do so at once, the CAS of the slower fails and the other's value stands.
+ * Known weakness: core_window_remove may change a `count` that has just left the window between the load and the CAS.
+ * Then the CAS fails although no thread began the slot, and retries of this slot are counted under the old epoch, so
+ * the sum misses them. */
 static void slot_begin(uint64_t *word, uint64_t epoch, uint64_t value)
 {
     uint64_t old = core_load(word);
     if (!slot_is_of_epoch(old, epoch))
-        (void)core_cas(word, &old, slot_pack(epoch, value)); /* failed: another thread began the slot */
+        (void)core_cas(word, &old, slot_pack(epoch, value));
 }
 
+/* The release store of edge_ns publishes the slot to threads that load the edge with acquire. A slower thread may store
+ * an earlier edge after a later one: then the next thread begins the slot again, which changes only the edge. */
 void core_window_begin_slot(struct core_window w, struct core_marks marks, int64_t now_ns)
 {
     uint64_t epoch = epoch_of(w, now_ns), i = epoch % BIDE_SLOTS;
     slot_begin(&w.words->mark[i], epoch, marks.mark);
     slot_begin(&w.words->count[i], epoch, marks.count);
-    core_store_release(&w.words->edge_ns, (epoch + 1) * (uint64_t)w.slot_ns); /* publishes the slot to threads that load
-                                                                               * the edge */
+    core_store_release(&w.words->edge_ns, (epoch + 1) * (uint64_t)w.slot_ns);
 }
 
 uint32_t core_window_add(struct core_window w, int64_t now_ns)

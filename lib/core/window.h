@@ -45,7 +45,7 @@ void core_window_begin_slot(struct core_window w, struct core_marks marks, int64
  * core_window_remove. */
 uint32_t core_window_add(struct core_window w, int64_t now_ns);
 
-/* Subtracts one, if the slot of that epoch is still in use. */
+/* Subtracts one from `count` of the slot with that epoch, unless a later epoch has taken the slot. */
 void core_window_remove(struct core_window w, uint32_t epoch);
 
 /* Returns the sum of all counts in the window. */
