@@ -55,7 +55,7 @@ enum bide_err {
 /* An invalid input: the field, its value, and the valid values. The strings are static. */
 struct bide_problem {
     const char *field; /* "budget.ratio_ppm" */
-    const char *want;  /* "0 to 1000000 (one retry per request)" */
+    const char *want;  /* "0 to 1000000 (one retry for each request)" */
     int64_t value;
 };
 

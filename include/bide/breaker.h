@@ -1,21 +1,23 @@
 /* breaker.h - the circuit breaker: stops requests to a dependency that is known to be down, and probes gently for its
  * recovery.
  *
- * CLOSED admits all calls and gathers evidence: failures in a row, or the share of failures among the last n calls or
- * the calls of the last window_ns. Slow successes may count as failures. Enough evidence opens the breaker.
+ * CLOSED admits all attempts and gathers evidence: failures in a row, or the share of failures among the last n
+ * attempts or the attempts of the last window_ns. Slow successes may count as failures. Enough evidence opens the
+ * breaker.
  *
- * OPEN refuses all calls for a time that is jittered (so that the clients do not return together) and grows with each
- * opening in a row. HALF_OPEN then admits a few probes. A probe holds a probe slot with an expiry and a generation: the
- * slot of a probe that never reports expires and goes to another call; a late result, or the result of a call that
- * began before the last change of state, never votes; a neutral outcome (cancelled, permanent, conflict) frees the slot
- * without a vote. When all probes have succeeded the breaker closes; a single failure opens it again, for longer.
+ * OPEN refuses all attempts for a time that is jittered (so that the clients do not return together) and grows with
+ * each opening in a row. HALF_OPEN then admits a few probes. A probe holds a probe slot with an expiry and a
+ * generation: the slot of a probe that never reports expires and goes to another call; a late result, or the result of
+ * an attempt that began before the last change of state, never votes; a neutral outcome (cancelled, permanent,
+ * conflict) frees the slot without a vote. When all probes have succeeded the breaker closes; a single failure opens it
+ * again, for longer.
  *
- * After closing, traffic ramps up: the share of admitted calls grows from a tenth to all of them over ramp_ns. Openings
- * count as in a row until the breaker has stayed closed for ramp_ns and open_max_ns.
+ * After closing, traffic ramps up: the share of admitted attempts grows from a tenth to all of them over ramp_ns.
+ * Openings count as in a row until the breaker has stayed closed for ramp_ns + open_max_ns.
  *
- * Votes: transient and throttled outcomes are failures (so a server that only throttles opens the breaker too), a
- * success is healthy, all other outcomes are neutral. Holding the breaker by hand, and on_empty of a budget, work with
- * kind OFF too.
+ * Votes, one per attempt: transient and throttled outcomes are failures (so a server that only throttles opens the
+ * breaker too), a success is healthy, all other outcomes are neutral. Holding the breaker by hand, and on_empty of a
+ * budget, work with kind OFF too.
  *
  * State, generation, openings in a row and the time of the next or last change are one 64-bit word, changed by
  * compare-and-swap. Threads: all functions may be called from any thread. */
@@ -27,9 +29,9 @@
 BIDE_BEGIN_DECLS
 
 enum bide_breaker_kind {
-    BIDE_BREAKER_BY_TIME = 0, /* failures >= ratio of the calls of the last window_ns */
-    BIDE_BREAKER_BY_COUNT,    /* failures >= ratio of the last count_window calls */
-    BIDE_BREAKER_BY_RUN,      /* this many failures in a row */
+    BIDE_BREAKER_BY_TIME = 0, /* failures >= ratio of the attempts of the last window_ns */
+    BIDE_BREAKER_BY_COUNT,    /* failures >= ratio of the last count_window attempts */
+    BIDE_BREAKER_BY_RUN,      /* `consecutive` failures in a row */
     BIDE_BREAKER_OFF,
 };
 
@@ -48,7 +50,7 @@ struct bide_breaker_config {
     enum bide_breaker_kind kind;
     uint32_t consecutive;          /* BY_RUN: failures in a row that open it */
     uint32_t ratio_permille;       /* BY_TIME, BY_COUNT: 1 to 1000 */
-    uint32_t min_volume;           /* BY_TIME, BY_COUNT: calls needed before the ratio counts; 1 or more */
+    uint32_t min_volume;           /* BY_TIME, BY_COUNT: attempts needed before the ratio counts; 1 or more */
     uint32_t count_window;         /* BY_COUNT: 1 to 256 */
     uint32_t open_growth_milli;    /* growth of the open time per opening in a row: 2000 doubles; 1000: constant */
     uint32_t open_jitter_permille; /* the open time varies by plus or minus this share; up to 900 */
@@ -83,10 +85,10 @@ enum bide_hold {
 BIDE_API void bide_breaker_hold(struct bide_target *target, enum bide_hold hold);
 
 /* Opens a closed breaker as enough evidence would: for news from another source (a fleet). The seed jitters the open
- * time. Returns false if the breaker was not closed or is held. */
+ * time. Returns false if the breaker was not closed or is held, or if another thread changed it first. */
 BIDE_API bool bide_breaker_trip(struct bide_target *target, uint64_t seed, int64_t now_ns);
 
-/* "closed", "half_open", ...; never NULL. */
+/* Returns "closed", "half_open", ...; never NULL. */
 BIDE_API const char *bide_breaker_state_label(enum bide_breaker_state state);
 
 BIDE_END_DECLS

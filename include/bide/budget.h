@@ -72,7 +72,7 @@ struct bide_target;
 BIDE_API int64_t bide_budget_left_milli(const struct bide_target *target, int64_t now_ns);
 
 /* Adds tokens up to the capacity, or removes tokens down to 0 (a negative amount): for a lease from the budget of a
- * fleet, and for `bide budget set`. Returns the amount really added. Returns 0 for kinds other than tokens. */
+ * fleet, and for `bide budget set`. Returns the amount added (negative: removed); 0 for kinds other than tokens. */
 BIDE_API int64_t bide_budget_add_milli(struct bide_target *target, int64_t amount_milli, int64_t now_ns);
 
 BIDE_END_DECLS

@@ -26,7 +26,7 @@
  *                                             the request's body was sent
  *
  * Without a sink, the body goes to the handle's own write function. bide then classifies a failure at the end of its
- * headers and stops the transfer there if there will be another attempt, so that none of its body is written (only
+ * headers and stops the attempt there if there will be another attempt, so that none of its body is written (only
  * headers, with CURLOPT_HEADER). The price: an HTTP/1.1 connection is lost, problem details cannot be read, and a call
  * that gives up during a wait has no body to show. A sink avoids all of this.
  *

@@ -80,8 +80,9 @@ struct bide_fleet_bucket {
     int64_t age_ms; /* since the last exchange, by the clock of Redis */
 };
 
-/* BIDE_ERR_INVALID: the URL is invalid. BIDE_ERR_NOMEM, BIDE_ERR_SYSTEM (no thread). options and problem may be NULL.
- * After fork the child has no exchange and its private targets are emptied: it must open the fleet anew. */
+/* Parses the URL and starts the thread. BIDE_ERR_INVALID: the URL is invalid; BIDE_ERR_NOMEM: no memory;
+ * BIDE_ERR_SYSTEM: no thread. options and problem may be NULL. After fork the thread does not run in the child, and the
+ * child's private targets are emptied: it must open the fleet anew. */
 BIDE_API enum bide_err bide_fleet_open(struct bide_fleet **fleet, const char *url,
                                        const struct bide_fleet_options *options, struct bide_fleet_problem *problem);
 

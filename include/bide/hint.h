@@ -45,8 +45,8 @@ BIDE_API struct bide_hint bide_hint_reset(struct bide_text value, enum bide_rese
 /* retry-after-ms, x-amz-retry-after, x-ms-retry-after-ms: whole milliseconds. */
 BIDE_API struct bide_hint bide_hint_milliseconds(struct bide_text value);
 
-/* grpc-retry-pushback-ms (gRFC A6): a signed 32-bit number without leading zeros; any other value, also an empty value,
- * means STOP. */
+/* grpc-retry-pushback-ms (gRFC A6): milliseconds, 0 to 2^31 - 1 without leading zeros. A negative number, or any other
+ * value, also an empty value, means STOP. */
 BIDE_API struct bide_hint bide_hint_grpc_pushback(struct bide_text value);
 
 /* STOP beats WAIT, WAIT beats NONE, the longer wait beats the shorter. For repeated Retry-After fields, and for fields

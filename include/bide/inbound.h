@@ -28,7 +28,7 @@ struct bide_inbound_ratio_config {
 /* Private. */
 struct bide_inbound_ratio {
     struct bide_inbound_ratio_config config;
-    uint64_t first[BIDE_INBOUND_SLOTS]; /* first attempts: each word a lap and a count, packed */
+    uint64_t first[BIDE_INBOUND_SLOTS]; /* first attempts: each word packs a lap of the ring of slots and a count */
     uint64_t retry[BIDE_INBOUND_SLOTS]; /* retries likewise: each request changes a single word */
 };
 

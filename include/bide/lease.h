@@ -35,8 +35,9 @@ struct bide_lease_report {
 BIDE_API enum bide_err bide_lease_begin(struct bide_target *target, int64_t now_ns, struct bide_problem *problem);
 
 /* Extends the lease after a reply from the fleet: no refill until until_ns, or until a later end that was set before.
- * Tokens that the refill added and that were not spent are forfeited. An until_ns that is not after now_ns means that
- * the fleet does not reply: the refill runs from now on, or continues. */
+ * Refill that accrued since the last end is forfeited, except the part that a charge has already credited to the
+ * bucket. An until_ns that is not after now_ns means that the fleet does not reply: the refill runs from now on, or
+ * continues. */
 BIDE_API void bide_lease_extend(struct bide_target *target, int64_t until_ns, int64_t now_ns);
 
 /* Ends the lease: the target earns for itself again and keeps its tokens. BIDE_ERR_BUSY: try again. */
@@ -45,16 +46,16 @@ BIDE_API enum bide_err bide_lease_end(struct bide_target *target, int64_t now_ns
 BIDE_API bool bide_lease_is_on(const struct bide_target *target);
 
 /* Returns when the lease ends or has ended, unless it is extended; if it was never extended, when it began. 0: not
- * leased. */
+ * leased, or a process is still beginning the lease or was killed while it did so. */
 BIDE_API int64_t bide_lease_until(const struct bide_target *target);
 
 /* Returns the counts and resets them to 0; each count is returned once. Counts that are collected and not reported are
  * lost, which errs towards fewer retries. */
 BIDE_API struct bide_lease_report bide_lease_collect(struct bide_target *target);
 
-/* Returns true if the exchanger `who` (its own number, not 0) may exchange for this target until until_ns: it holds the
- * claim already, or no exchanger does, or the claim has expired (to half a second, rounded up). until_ns <= now_ns
- * releases the claim. */
+/* Claims the target for an exchanger (a number that the process chose for itself, not 0), or renews its claim, until
+ * until_ns (to half a second, rounded up). Returns false if another exchanger holds a claim that has not expired.
+ * until_ns <= now_ns releases the exchanger's own claim, and returns false. */
 BIDE_API bool bide_lease_claim(struct bide_target *target, uint32_t exchanger, int64_t until_ns, int64_t now_ns);
 
 /* A memo from an exchanger to its successor, for a target that processes share: how far it had come. The engine does

@@ -56,7 +56,7 @@ struct bide_outcome {
     struct bide_hint hint;
 };
 
-/* "transient", "unknown"; never NULL. */
+/* Return a label, as "transient" or "unknown"; never NULL. */
 BIDE_API const char *bide_kind_label(enum bide_kind kind);
 BIDE_API const char *bide_evidence_label(enum bide_evidence evidence);
 

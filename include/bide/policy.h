@@ -154,7 +154,7 @@ BIDE_API enum bide_err bide_policy_check(const struct bide_policy *policy, struc
 BIDE_API enum bide_err bide_policy_copy(struct bide_policy *into, const struct bide_policy *from,
                                         struct bide_problem *problem);
 
-/* "service" -> BIDE_PRESET_SERVICE. Returns BIDE_PRESET_COUNT for an unknown name. */
+/* Returns the preset with this label ("service"), or BIDE_PRESET_COUNT for an unknown name. */
 BIDE_API enum bide_preset bide_preset_by_name(const char *name, size_t length);
 BIDE_API const char *bide_preset_label(enum bide_preset preset);
 BIDE_API const char *bide_preset_purpose(enum bide_preset preset);

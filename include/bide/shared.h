@@ -8,9 +8,9 @@
  *     bide_call_begin(&call, &policy, shared.target, &request, bide_now());
  *     bide_shared_close(&shared);
  *
- * The target lies in a file that each process maps. No daemon and no lock: each gate is decided by a single word,
- * changed by compare-and-swap. A process killed at any instruction leaves the target usable; the loss is at most one
- * charge for each call it had in flight, and no retry is gained.
+ * The target lies in a file that each process maps. There is no daemon, and calls take no lock: gates are words that
+ * are changed atomically (see target.h). A process killed at any instruction leaves the target usable; the loss is at
+ * most one charge for each call it had in flight, and no retry is gained.
  *
  * The file is completed before it gets its name, so no process sees half of it. It is refused if it is a link, not a
  * regular file, not owned by the user, open to others, of another size or version, or not a target of that name; its
@@ -114,7 +114,7 @@ BIDE_API enum bide_err bide_shared_remove(const char *name, const struct bide_sh
  * after; may be called again. Returns false if the handler could not be installed. */
 BIDE_API bool bide_shared_guard(void);
 
-/* "not_ours"; "it belongs to another user". Never NULL. */
+/* Return the label ("not_ours") and the sentence ("it belongs to another user"). Never NULL. */
 BIDE_API const char *bide_shared_reason_label(enum bide_shared_reason reason);
 BIDE_API const char *bide_shared_reason_text(enum bide_shared_reason reason);
 

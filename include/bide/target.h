@@ -1,11 +1,12 @@
 /* target.h - the state of one dependency, and the gates shared by all calls to it: retry budget, circuit breaker,
  * hold-off, latency, adaptive throttling (load shedding), in-flight limit (bulkhead), limit per retry key.
  *
- * One struct of plain 64-bit words, used through atomic builtins: no pointers, no locks. It works on the stack, on the
- * heap (aligned_alloc(64, ...): malloc does not align it) and in memory shared by the processes of a host. Each gate
- * has one deciding word, changed by compare-and-swap; the other words are evidence and may be slightly stale. A process
- * killed at any instruction leaves the target usable and loses at most one charge for each call it had in flight, never
- * in favour of more retries.
+ * One struct of plain 64-bit words, used through atomic builtins: no pointers, and calls take no lock. It works on the
+ * stack, on the heap (aligned_alloc(64, ...): malloc does not align it) and in memory shared by the processes of a
+ * host. A gate that charges or changes state has one deciding word, changed by compare-and-swap (a window budget has
+ * the counts of its slots, changed by atomic addition); the other words are evidence and may be slightly stale. A
+ * process killed at any instruction leaves the target usable and loses at most one charge for each call it had in
+ * flight, never in favour of more retries.
  *
  * The configuration is stored twice with an index, so that a reload swaps it as a whole while calls are in flight.
  * State survives a reload: an empty budget stays empty, an open breaker stays open.
@@ -62,9 +63,9 @@ struct bide_window_words_ {
 };
 
 struct bide_lane_words_ {
-    uint64_t requests; /* first attempts */
-    uint64_t attempts; /* attempts requested, including refused attempts */
-    uint64_t accepts;  /* attempts that the server accepted */
+    uint64_t requests; /* window budget: first attempts */
+    uint64_t attempts; /* throttle: attempts requested, including refused attempts */
+    uint64_t accepts;  /* throttle: attempts that the server accepted */
     uint64_t healthy;  /* healthy votes for the breaker */
     uint64_t firsts;   /* of a leased target: first attempts, successes, tokens that they would have earned */
     uint64_t successes;
