@@ -86,7 +86,9 @@ BIDE_API const char *bide_shared_directory(char path[BIDE_SHARED_PATH_MAX]);
 /* Opens the target of that name, or creates it with `config`. An existing target keeps its state and receives `config`
  * if its own differs (NULL: it keeps its own, and a missing target is not created). BIDE_OK, or BIDE_ERR_INVALID,
  * BIDE_ERR_NOMEM, BIDE_ERR_SYSTEM with the problem set. With private_instead and a `config`, only BIDE_ERR_NOMEM and an
- * invalid `config` are errors. options and problem may be NULL. */
+ * invalid `config` are errors. A target that cannot accept `config` now (leased, or claimed by another process that
+ * configures it) keeps its own: the result is BIDE_OK, and only problem->text is set. options and problem may be
+ * NULL. */
 BIDE_API enum bide_err bide_shared_open(struct bide_shared *shared, const char *name,
                                         const struct bide_target_config *config,
                                         const struct bide_shared_options *options, int64_t now_ns,

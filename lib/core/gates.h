@@ -285,7 +285,8 @@ void core_breaker_vote(struct bide_target *t, const struct core_ballot *ballot, 
 /* Records a failure at a breaker that was closed when `word` was loaded, and opens it on enough evidence. */
 void core_breaker_record_failure(struct bide_target *t, uint64_t word, uint64_t seed, int64_t now_ns);
 
-/* Fast path of a healthy vote: counts it in its lane. Returns false if it needs core_breaker_vote. */
+/* Fast path of a healthy vote: counts it in its lane. Returns false if it needs core_breaker_vote. Loads edge_ns
+ * relaxed, which suffices because no slot is accessed here. */
 static inline bool core_breaker_try_count_healthy(struct bide_target *t, uint32_t ticket, uint32_t lane, int64_t now_ns)
 {
     uint64_t word = core_load(&t->breaker);

@@ -7,8 +7,8 @@
  *
  * Two threads that charge the same key decide on the word that they swap: the CAS of the slower fails, and its thread
  * searches the set again. Known weaknesses: two first retries of a key at the same moment may take two entries, if
- * another entry of the set expires or is refunded between their searches; the key then has twice its limit. With more
- * than a few dozen keys retried per interval, other keys are refused too; such a limit belongs into the server. */
+ * another entry of the set expires or is refunded between their searches; one retry too many is then admitted. With
+ * more than a few dozen keys retried per interval, other keys are refused too; such a limit belongs into the server. */
 #include "gates.h"
 
 #define WAYS       8u
