@@ -215,7 +215,7 @@ static uint64_t window_allowance(const struct bide_budget_config *c, uint64_t re
  * end far ahead. If its process was killed before it stored the real end, this moves the end back to the latest that a
  * refusal or a reload can set. The store may overwrite the real end of a reload that is not dead but completes just
  * now: an error towards fewer retries. */
-static bool window_is_cooling_down(struct bide_target *t, const struct bide_budget_config *c, int64_t now_ns)
+static bool window_check_cooldown(struct bide_target *t, const struct bide_budget_config *c, int64_t now_ns)
 {
     int64_t until_ns = (int64_t)core_load(&t->budget), most_ns = core_sum(now_ns, c->window_ns + c->cooldown_ns);
     if (until_ns > most_ns)
@@ -226,7 +226,7 @@ static bool window_is_cooling_down(struct bide_target *t, const struct bide_budg
 static bool window_charge(struct bide_target *t, const struct bide_budget_config *c, int64_t now_ns, uint32_t *epoch)
 {
     struct core_window w = core_window(&t->spends, c->window_ns);
-    if (window_is_cooling_down(t, c, now_ns))
+    if (window_check_cooldown(t, c, now_ns))
         return false;
     if (!core_window_is_current(w.words, now_ns))
         window_begin_slot(t, w, now_ns);

@@ -29,17 +29,17 @@ struct preset_hints {
 
 static const struct preset_hints default_hints = {
     BIDE_HINT_RULE_FLOOR, BIDE_HINT_LONG_GIVE_UP, BIDE_HINT_STEP_KEEP, 100, 300 * S, 0};
-static const struct preset_hints aws_2_0 = {
+static const struct preset_hints aws_2_0_hints = {
     BIDE_HINT_RULE_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_ADVANCE, 0, 20 * S, 0};
-static const struct preset_hints aws_2_1 = {
+static const struct preset_hints aws_2_1_hints = {
     BIDE_HINT_RULE_CLAMP, BIDE_HINT_LONG_GIVE_UP, BIDE_HINT_STEP_ADVANCE, 0, BIDE_NEVER, 5 * S};
-static const struct preset_hints grpc = {
+static const struct preset_hints grpc_hints = {
     BIDE_HINT_RULE_PUSHBACK, BIDE_HINT_LONG_GIVE_UP, BIDE_HINT_STEP_RESET, 0, BIDE_NEVER, 0};
-static const struct preset_hints envoy = {
+static const struct preset_hints envoy_hints = {
     BIDE_HINT_RULE_FLOOR, BIDE_HINT_LONG_IGNORE, BIDE_HINT_STEP_KEEP, 500, 300 * S, 0};
-static const struct preset_hints curl = {
+static const struct preset_hints curl_hints = {
     BIDE_HINT_RULE_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_KEEP, 0, 21600 * S, 0};
-static const struct preset_hints seed_001 = {
+static const struct preset_hints seed_001_hints = {
     BIDE_HINT_RULE_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_ADVANCE, 0, 30 * S, 0};
 
 /* Ten retries in reserve, a tenth of a retry earned by each success, one per minute refilled. A budget that first
@@ -153,15 +153,15 @@ static const struct preset_row preset_rows[BIDE_PRESET_COUNT] = {
     /* A process that makes a single call: its own budget and breaker would know no more than its attempts do. */
     [BIDE_PRESET_COMMAND] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, NEVER, NEVER, NEVER, &default_hints, &no_budget,
                              false, false},
-    [BIDE_PRESET_AWS_2_0] = {3, BIDE_JITTER_FULL, 1 * S, 20 * S, 0, 60 * S, 60 * S, NEVER, &aws_2_0, &aws_bucket_2_0,
-                             false, false},
-    [BIDE_PRESET_AWS_2_1] = {3, BIDE_JITTER_FULL, 50 * MS, 20 * S, 0, 60 * S, 60 * S, NEVER, &aws_2_1, &aws_bucket_2_1,
-                             false, false},
-    [BIDE_PRESET_GRPC] = {4, BIDE_JITTER_PROPORTIONAL, 100 * MS, 1 * S, 0, NEVER, 20 * S, NEVER, &grpc,
+    [BIDE_PRESET_AWS_2_0] = {3, BIDE_JITTER_FULL, 1 * S, 20 * S, 0, 60 * S, 60 * S, NEVER, &aws_2_0_hints,
+                             &aws_bucket_2_0, false, false},
+    [BIDE_PRESET_AWS_2_1] = {3, BIDE_JITTER_FULL, 50 * MS, 20 * S, 0, 60 * S, 60 * S, NEVER, &aws_2_1_hints,
+                             &aws_bucket_2_1, false, false},
+    [BIDE_PRESET_GRPC] = {4, BIDE_JITTER_PROPORTIONAL, 100 * MS, 1 * S, 0, NEVER, 20 * S, NEVER, &grpc_hints,
                           &grpc_throttling, false, false},
-    [BIDE_PRESET_ENVOY] = {2, BIDE_JITTER_FULL, 25 * MS, 250 * MS, 0, NEVER, 5 * S, 15 * S, &envoy, &envoy_budget,
+    [BIDE_PRESET_ENVOY] = {2, BIDE_JITTER_FULL, 25 * MS, 250 * MS, 0, NEVER, 5 * S, 15 * S, &envoy_hints, &envoy_budget,
                            false, false},
-    [BIDE_PRESET_CURL] = {4, BIDE_JITTER_NONE, 1 * S, 600 * S, 0, NEVER, 300 * S, NEVER, &curl, &no_budget, false,
+    [BIDE_PRESET_CURL] = {4, BIDE_JITTER_NONE, 1 * S, 600 * S, 0, NEVER, 300 * S, NEVER, &curl_hints, &no_budget, false,
                           false},
     [BIDE_PRESET_FINAGLE] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, 10 * S, 3 * S, 60 * S, &default_hints,
                              &finagle_budget, false, false},
@@ -171,8 +171,8 @@ static const struct preset_row preset_rows[BIDE_PRESET_COUNT] = {
                              &no_budget, false, false},
     [BIDE_PRESET_CRICSTREAM] = {2, BIDE_JITTER_FULL, 4 * S, 4 * S, 0, 10 * S, 3 * S, 30 * S, &default_hints, &no_budget,
                                 false, false},
-    [BIDE_PRESET_SEED_001] = {4, BIDE_JITTER_FULL, 1 * S, 30 * S, 0, 10 * S, 10 * S, NEVER, &seed_001, &seed_001_bucket,
-                              false, false},
+    [BIDE_PRESET_SEED_001] = {4, BIDE_JITTER_FULL, 1 * S, 30 * S, 0, 10 * S, 10 * S, NEVER, &seed_001_hints,
+                              &seed_001_bucket, false, false},
     [BIDE_PRESET_SEED_004] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 50 * MS, 10 * S, 3 * S, 60 * S, &default_hints,
                               &seed_004_ratio, false, true},
 };

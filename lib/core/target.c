@@ -29,7 +29,7 @@ static uint32_t flag_if(bool condition, uint32_t flag)
     return condition ? flag : 0;
 }
 
-static uint64_t pack_hot(const struct bide_target_config *c, bool leased)
+static uint64_t config_pack_hot(const struct bide_target_config *c, bool leased)
 {
     const struct bide_budget_config *b = &c->budget;
     bool tokens = b->kind == BIDE_BUDGET_TOKENS;
@@ -44,7 +44,7 @@ static uint64_t pack_hot(const struct bide_target_config *c, bool leased)
            flag_if(leased, CORE_HOT_LEASED) | c->trust << CORE_HOT_TRUST_SHIFT | c->observe << CORE_HOT_OBSERVE_SHIFT;
 }
 
-static uint64_t pack_earnings(const struct bide_budget_config *b)
+static uint64_t config_pack_earnings(const struct bide_budget_config *b)
 {
     return (uint64_t)b->capacity_milli << 32 | b->earn_success_milli;
 }
@@ -55,8 +55,8 @@ static void config_write_slot(struct bide_target *t, uint64_t slot, const struct
     core_word *into = (core_word *)(void *)&t->config[slot];
     for (size_t i = 0; i < sizeof *c / sizeof(core_word); i++)
         __atomic_store_n(&into[i], from[i], __ATOMIC_RELEASE);
-    core_store(&t->hot[slot][0], pack_hot(c, leased));
-    core_store(&t->hot[slot][1], c->budget.kind == BIDE_BUDGET_TOKENS ? pack_earnings(&c->budget) : 0);
+    core_store(&t->hot[slot][0], config_pack_hot(c, leased));
+    core_store(&t->hot[slot][1], c->budget.kind == BIDE_BUDGET_TOKENS ? config_pack_earnings(&c->budget) : 0);
 }
 
 static void config_publish(struct bide_target *t, const struct bide_target_config *next, bool leased)
@@ -68,7 +68,7 @@ static void config_publish(struct bide_target *t, const struct bide_target_confi
 
 /* ---- init, reuse, reload ---- */
 
-static void clear_words(uint64_t *from, const uint64_t *end)
+static void words_clear(uint64_t *from, const uint64_t *end)
 {
     for (; from < end; from++)
         core_store(from, 0);
@@ -85,8 +85,8 @@ static void permits_reset(struct bide_target *t, uint64_t owner)
  * be reading them. */
 static void target_reset_state(struct bide_target *t, const struct bide_budget_config *budget, int64_t now_ns)
 {
-    clear_words(&t->breaker, (uint64_t *)(void *)t->config);
-    clear_words((uint64_t *)(void *)t->lane, (uint64_t *)(void *)(t + 1));
+    words_clear(&t->breaker, (uint64_t *)(void *)t->config);
+    words_clear((uint64_t *)(void *)t->lane, (uint64_t *)(void *)(t + 1));
     core_store(&t->budget, core_budget_initial_word(budget, now_ns));
     permits_reset(t, core_owner(t));
 }
@@ -190,7 +190,7 @@ static void config_swap(struct bide_target *t, const struct bide_target_config *
     if ((int64_t)core_load(&t->hold_off_ns) > core_sum(now_ns, next->hold_off_max_ns))
         core_store(&t->hold_off_ns, (uint64_t)core_sum(now_ns, next->hold_off_max_ns));
     if (old.throttle_window_ns != next->throttle_window_ns)
-        clear_words((uint64_t *)(void *)&t->asks, t->latency);
+        words_clear((uint64_t *)(void *)&t->asks, t->latency);
 }
 
 enum bide_err bide_target_configure(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
