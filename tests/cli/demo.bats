@@ -15,7 +15,7 @@ short=(--seconds 3 --rate 100 --outage 1s..1500ms --seed 7)
     run --separate-stderr bide demo "${short[@]}" --json --no-report
     [ "$status" -eq 0 ]
     jq -e '.sides[0].amplification > .sides[1].amplification' <<< "$output"
-    jq -e '.sides[0].peak > .sides[1].peak' <<< "$output"
+    jq -e '.sides[0].requests > .sides[1].requests' <<< "$output"
     jq -e '.sides[1].amplification < 1.2' <<< "$output"
 }
 
