@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/key.h"
+#include "sim/scenario_key.h"
 
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \

@@ -15,7 +15,7 @@
 
 #include "conf/conf.h"
 #include "curl/classify_curl.h"
-#include "sim/key.h"
+#include "sim/scenario_key.h"
 
 #include <errno.h>
 #include <inttypes.h>

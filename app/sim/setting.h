@@ -6,8 +6,8 @@
 #ifndef SIM_SETTING_H
 #define SIM_SETTING_H
 
-#include "key.h"
 #include "policies.h"
+#include "scenario_key.h"
 
 /* Where the setting was written, for messages. */
 struct sim_origin {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "key.h"
+#include "scenario_key.h"
 
 #define YEAR        (BIDE_MINUTE * 60 * 24 * 365)
 #define POINTS_MAX  1000000

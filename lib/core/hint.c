@@ -8,8 +8,8 @@
 #include <bide/hint.h>
 
 #include "date.h"
-#include "field.h"
 #include "saturate.h"
+#include "structured_field.h"
 #include "text.h"
 
 static const struct bide_hint none = {BIDE_HINT_NONE, 0};

@@ -5,8 +5,8 @@
  * distinction. */
 #include <bide/layer.h>
 
-#include "field.h"
 #include "saturate.h"
+#include "structured_field.h"
 #include "text.h"
 
 static uint32_t clip_to_u32(int64_t number)

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "sim/key.h"
+#include "sim/scenario_key.h"
 
 #define PLAIN    "[clients]\nrate = 10/s\n[service]\n"
 #define POLICIES "[policy one]\nattempts = 2\n[policy two]\nextends = one\nattempts = 3\n"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "sim/key.h"
+#include "sim/scenario_key.h"
 #include "sim/shape.h"
 
 static struct sim_world world;

@@ -1,4 +1,4 @@
-/* key.c - the keys of a section: fields of the table and the six lists. Used for files and for --set. */
+/* policy_key.c - the keys of a section: fields of the table and the six lists. Used for files and for --set. */
 #include <string.h>
 
 #include "rules.h"

@@ -1,12 +1,12 @@
-/* key.h - every key of a scenario file, as one table over struct sim_world and the head of the file.
+/* scenario_key.h - every key of a scenario file, as one table over struct sim_world and the head of the file.
  *
  * A key is the field's name without its unit; the value carries the unit. The file, its cases and sweeps, `--set`, the
  * settings in reports and the reference documentation all read and write through this table. It also holds the
  * defaults: sim_world_init reads them from here.
  *
  * A part is the subject of a section. A world has several elements of some parts, distinguished by index. */
-#ifndef SIM_KEY_H
-#define SIM_KEY_H
+#ifndef SIM_SCENARIO_KEY_H
+#define SIM_SCENARIO_KEY_H
 
 #include "scenario.h"
 

@@ -1,10 +1,10 @@
-/* field.c - structured fields of HTTP (RFC 9651): bare items and parameters, parsed strictly.
+/* structured_field.c - structured fields of HTTP (RFC 9651): bare items and parameters, parsed strictly.
  *
  * The first character of an item determines its type (4.2.3.1), and one function parses each type. Strict means that
  * anything outside the grammar makes the whole field malformed: a guess about a damaged field is worse than no value.
  *
  * Known weakness: the bytes of a display string are not checked to be UTF-8, because bide never uses them. */
-#include "field.h"
+#include "structured_field.h"
 
 #define LOWER  "abcdefghijklmnopqrstuvwxyz"
 #define UPPER  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -1,9 +1,9 @@
-/* field.h - structured fields of HTTP (RFC 9651): bare items and parameters, parsed strictly.
+/* structured_field.h - structured fields of HTTP (RFC 9651): bare items and parameters, parsed strictly.
  *
  * Of the eight types only integers and booleans keep their value: of the others, the fields that bide reads only need
  * to know that they are well formed. */
-#ifndef CORE_FIELD_H
-#define CORE_FIELD_H
+#ifndef CORE_STRUCTURED_FIELD_H
+#define CORE_STRUCTURED_FIELD_H
 
 #include "text.h"
 

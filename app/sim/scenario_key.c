@@ -1,8 +1,8 @@
-/* key.c - every key of a scenario file, as one table over struct sim_world and the head of the file.
+/* scenario_key.c - every key of a scenario file, as one table over struct sim_world and the head of the file.
  *
  * A row of the table has the key, its part, the member, its form, its default as in a file, and one line of help.
  * Reading and writing depend on the form alone. */
-#include "key.h"
+#include "scenario_key.h"
 
 #include <assert.h>
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* text.c - numbers and escaped text for SVG and HTML. */
+/* svg_text.c - numbers and escaped text for SVG and HTML. */
 #include "svg.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* bars.c - bar charts: horizontal bars with names on the left, a common scale from 0, values next to the bars, and
+/* bar_chart.c - bar charts: horizontal bars with names on the left, a common scale from 0, values next to the bars, and
  * optional further columns at the right. */
 #include "svg.h"
 

@@ -1,4 +1,4 @@
-/* json.c - a snapshot as JSON, with stable names; times in milliseconds, rounded up, as in `bide run --json`.
+/* print_json.c - a snapshot as JSON, with stable names; times in milliseconds, rounded up, as in `bide run --json`.
  *
  * If an object cannot be allocated, the whole tree is NULL: json_pack propagates that. A single member of `refused`,
  * `latency_ms` or `settings` that cannot be allocated is left out. */

@@ -1,4 +1,4 @@
-/* options.c - initializes and checks the options of a call.
+/* call_options.c - initializes and checks the options of a call.
  *
  * The check runs before a socket is opened. It includes the caller's header lines: a line break inside a value would
  * start another header field or another request (header injection). */

@@ -1,4 +1,4 @@
-/* lines.c - line charts and curves: a frame, a scale for each axis, then the elements, from back to front. */
+/* line_chart.c - line charts and curves: a frame, a scale for each axis, then the elements, from back to front. */
 #include "svg.h"
 
 #include <math.h>
