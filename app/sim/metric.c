@@ -19,7 +19,7 @@ struct metric_row {
     size_t argument; /* an offset into the result, an index, or millionths: as `value` takes it */
 };
 
-static double ratio(uint64_t part, uint64_t whole)
+static double metric_ratio(uint64_t part, uint64_t whole)
 {
     return whole > 0 ? (double)part / (double)whole : NAN;
 }
@@ -48,31 +48,31 @@ static double result_rate(const struct sim_result *r, size_t offset)
 static double amplification(const struct sim_result *r, size_t argument)
 {
     (void)argument;
-    return ratio(r->arrivals, r->calls);
+    return metric_ratio(r->arrivals, r->calls);
 }
 
 static double success(const struct sim_result *r, size_t argument)
 {
     (void)argument;
-    return ratio(r->succeeded, r->calls);
+    return metric_ratio(r->succeeded, r->calls);
 }
 
 static double error(const struct sim_result *r, size_t argument)
 {
     (void)argument;
-    return ratio(r->gave_up, r->calls);
+    return metric_ratio(r->gave_up, r->calls);
 }
 
 static double users_success(const struct sim_result *r, size_t argument)
 {
     (void)argument;
-    return ratio(r->users_succeeded, r->users);
+    return metric_ratio(r->users_succeeded, r->users);
 }
 
 static double hedge_share(const struct sim_result *r, size_t argument)
 {
     (void)argument;
-    return ratio(r->hedges, r->calls);
+    return metric_ratio(r->hedges, r->calls);
 }
 
 static double recovers(const struct sim_result *r, size_t argument)
