@@ -9,8 +9,11 @@
 #include "core/saturate.h"
 #include "json.h"
 #include "text/json_write.h"
+#include "text/slice.h"
+#include "text/utf8.h"
 #include "value.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ---- media type ---- */
@@ -18,9 +21,9 @@
 /* RFC 9110 8.3.1: type and subtype are case-insensitive; parameters follow a semicolon. */
 bool bide_details_media_type(struct bide_text value)
 {
-    struct bide_text trimmed = http_trim(value);
+    struct bide_text trimmed = text_trim(value, TEXT_OWS);
     size_t length = http_prefix_length(trimmed, "application/problem+json");
-    struct bide_text rest = http_trim(http_text_from(trimmed, length));
+    struct bide_text rest = text_trim(http_text_from(trimmed, length), TEXT_OWS);
     return length > 0 && (rest.length == 0 || rest.at[0] == ';');
 }
 
@@ -96,6 +99,7 @@ static size_t member_index(struct bide_text quoted)
 static bool member_read(const struct http_json_member *member, uint32_t *members_seen, struct bide_details *details)
 {
     size_t i = member_index(member->name);
+    assert(MEMBER_COUNT <= 32 && i <= MEMBER_COUNT);
     if (i == MEMBER_COUNT)
         return true;
     if (*members_seen & 1u << i)
@@ -131,15 +135,19 @@ const struct bide_details_rule *bide_details_find(const struct bide_details *det
 
 /* ---- writing ---- */
 
+/* Text that is not UTF-8 is the caller's mistake: the whole object fails, so that no reader gets a changed text. */
 static void add_string(struct text_json *json, const char *name, const char *value)
 {
-    if (value != NULL)
-        text_json_string(json, name, value);
+    if (value == NULL)
+        return;
+    text_json_string(json, name, value);
+    json->failed |= !text_utf8_is_valid(value, strlen(value));
 }
 
 size_t bide_details_format(char *text, size_t size, const struct bide_details_response *response)
 {
-    struct text_json json = text_json_open(text, size);
+    struct text_json json = text_json_to_buffer(text, size);
+    text_json_object(&json, NULL);
     add_string(&json, "type", response->type);
     add_string(&json, "title", response->title);
     if (response->status != 0)
@@ -149,5 +157,6 @@ size_t bide_details_format(char *text, size_t size, const struct bide_details_re
         text_json_seconds(&json, "retry_after", core_sum(core_max(response->retry_after_ns, 0), BIDE_MS - 1) / BIDE_MS);
     if (response->no_retry)
         text_json_bool(&json, "retry", false);
-    return text_json_close(&json);
+    text_json_end(&json);
+    return text_json_finish(&json);
 }

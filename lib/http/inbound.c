@@ -25,6 +25,7 @@
 
 #include "core/atomic.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define SLOTS      BIDE_INBOUND_SLOTS
@@ -95,6 +96,7 @@ struct position {
 
 static struct position position_at(const struct bide_inbound_ratio *ratio, int64_t now_ns)
 {
+    assert(ratio->config.window_ns >= WINDOW_MIN && ratio->config.window_ns <= WINDOW_MAX);
     uint64_t slot = (uint64_t)(now_ns > 0 ? now_ns : 0) / ((uint64_t)ratio->config.window_ns / SLOTS);
     return (struct position){slot % SLOTS, slot / SLOTS};
 }
@@ -113,6 +115,7 @@ static void slot_increment(uint64_t *word, uint64_t lap)
         if (recent && (old & COUNT_MAX) == COUNT_MAX)
             return;
         next = recent ? old + 1 : (lap & LAP_MASK) << COUNT_BITS | 1;
+        assert((next & COUNT_MAX) > 0 && slot_is_recent(next, lap));
     } while (!core_cas(word, &old, next));
 }
 
@@ -137,6 +140,7 @@ static bool ratio_is_exceeded(const struct bide_inbound_ratio_config *c, uint64_
 static struct bide_inbound_ratio_view view_at(const struct bide_inbound_ratio *ratio, struct position now)
 {
     uint64_t retries = slots_sum(ratio->retry, now), requests = slots_sum(ratio->first, now) + retries;
+    assert(retries <= requests && requests <= 2 * (uint64_t)SLOTS * COUNT_MAX);
     return (struct bide_inbound_ratio_view){requests, retries, ratio_is_exceeded(&ratio->config, retries, requests)};
 }
 

@@ -14,6 +14,7 @@
 #include "text/utf8.h"
 #include "value.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ---- bytes ---- */
@@ -68,6 +69,7 @@ static size_t json_take_digits(struct bide_text *rest)
 /* Returns the text that was consumed between two positions. */
 static struct bide_text text_between(struct bide_text before, struct bide_text now)
 {
+    assert(now.length <= before.length && now.at == before.at + (before.length - now.length));
     return (struct bide_text){before.at, before.length - now.length};
 }
 
@@ -140,6 +142,7 @@ static bool json_take_string(struct bide_text *rest)
 static size_t encode_utf_8(uint32_t code, char bytes[4])
 {
     static const unsigned char lead_marks[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    assert(code <= 0x10ffff && (code < 0xd800 || code > 0xdfff));
     size_t count = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
     for (size_t i = count - 1; i > 0; i--, code >>= 6)
         bytes[i] = (char)(0x80 | (code & 0x3f));
@@ -147,13 +150,15 @@ static size_t encode_utf_8(uint32_t code, char bytes[4])
     return count;
 }
 
-/* The string was validated when its member was read. */
+/* The string was validated when its member was read, so its closing quote is found. */
 bool http_json_string(struct bide_text quoted, char *text, size_t size, size_t *length)
 {
+    assert(size > 0);
     *length = 0;
     if (!json_take_byte(&quoted, '"'))
         return false;
     while (!json_take_byte(&quoted, '"')) {
+        assert(quoted.length > 0);
         char bytes[4] = {quoted.at[0]};
         size_t count = 1;
         uint32_t code;
@@ -237,6 +242,7 @@ bool http_json_scaled(struct bide_text value, int places, int64_t *number, bool 
     scale_digits(n.fraction, &integer_digits, number, exact);
     for (; integer_digits > 0 && *number > 0 && *number < BIDE_NEVER; integer_digits--)
         *number = core_product(*number, 10);
+    assert(*number >= 0);
     bool zero = *number == 0 && *exact;
     *number = core_sum(*number, !*exact);
     return !n.negative || zero;
@@ -268,6 +274,7 @@ static bool json_take_member(struct bide_text *rest, unsigned depth, struct http
 static bool json_take_contents(struct bide_text *rest, unsigned depth, char close)
 {
     struct http_json_member member;
+    assert(depth <= HTTP_JSON_DEPTH);
     json_take_whitespace(rest);
     if (json_take_byte(rest, close))
         return true;
@@ -297,21 +304,41 @@ static bool json_take_value(struct bide_text *rest, unsigned depth)
 
 /* ---- members ---- */
 
-struct http_json http_json_open(struct bide_text text)
+static struct http_json json_open(struct bide_text text, char open, char close)
 {
-    struct http_json json = {.rest = text.at != NULL ? text : (struct bide_text){"", 0}};
+    struct http_json json = {.rest = text.at != NULL ? text : (struct bide_text){"", 0}, .close = close};
     json_take_whitespace(&json.rest);
-    json.open = json_take_byte(&json.rest, '{');
+    json.open = json_take_byte(&json.rest, open);
     return json;
 }
 
-/* Takes the end of the object and checks that only whitespace follows. */
+struct http_json http_json_open(struct bide_text text)
+{
+    return json_open(text, '{', '}');
+}
+
+struct http_json http_json_open_array(struct bide_text text)
+{
+    return json_open(text, '[', ']');
+}
+
+/* Takes the end of the object or array and checks that only whitespace follows. */
 static bool json_take_end(struct http_json *json)
 {
-    if (!json_take_byte(&json->rest, '}'))
+    if (!json_take_byte(&json->rest, json->close))
         return false;
     json_take_whitespace(&json->rest);
     json->complete = json->rest.length == 0;
+    return true;
+}
+
+static bool json_take_element(struct bide_text *rest, struct http_json_member *element)
+{
+    struct bide_text before = *rest;
+    *element = (struct http_json_member){.name = {NULL, 0}};
+    if (!json_take_value(rest, 1))
+        return false;
+    element->value = text_between(before, *rest);
     return true;
 }
 
@@ -324,7 +351,7 @@ bool http_json_next(struct http_json *json, struct http_json_member *member)
     }
     json_take_whitespace(&json->rest);
     json->has_member = true;
-    json->open = json_take_member(&json->rest, 1, member);
+    json->open = json->close == '}' ? json_take_member(&json->rest, 1, member) : json_take_element(&json->rest, member);
     return json->open;
 }
 

@@ -1,5 +1,5 @@
-/* json.h - a strict JSON (RFC 8259) parser that works in place and allocates nothing: it iterates over an object's
- * members.
+/* json.h - a strict JSON (RFC 8259) parser that works in place and allocates nothing: it iterates over the
+ * members of an object or the elements of an array.
  *
  *     struct http_json json = http_json_open(body);
  *     struct http_json_member member;
@@ -19,6 +19,7 @@
 
 struct http_json {
     struct bide_text rest;
+    char close;      /* '}' or ']' */
     bool open;       /* more members may follow */
     bool has_member; /* a member was read: the next needs a comma */
     bool complete;   /* the whole text was read and is well-formed */
@@ -31,7 +32,10 @@ struct http_json_member {
 
 struct http_json http_json_open(struct bide_text text);
 
-/* Returns false at the end, and at the first malformed element. */
+/* Opens an array. Its elements are members without a name (an absent text). */
+struct http_json http_json_open_array(struct bide_text text);
+
+/* Returns false at the end, and at the first malformed element; `rest` then begins near the mistake. */
 bool http_json_next(struct http_json *json, struct http_json_member *member);
 bool http_json_is_complete(const struct http_json *json);
 

@@ -8,36 +8,24 @@
  * Known weakness: values of parameters, which no known key has, are only checked for valid characters. */
 #include <bide/key.h>
 
+#include "os/entropy.h"
+#include "text/slice.h"
 #include "value.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define QUOTE     '"'
 #define BACKSLASH '\\'
 
 /* ---- generating ---- */
 
-/* Does not block: a call has a deadline, and the kernel may lack entropy for long early in boot. */
-static bool fill_random(unsigned char *bytes, size_t size)
-{
-    for (size_t got = 0; got < size;) {
-        ssize_t n = getrandom(bytes + got, size - got, GRND_NONBLOCK);
-        if (n > 0)
-            got += (size_t)n;
-        else if (n == 0 || errno != EINTR)
-            return false;
-    }
-    return true;
-}
-
 /* RFC 9562 section 5.4: 122 random bits, the version and the variant. */
 enum bide_err bide_key_make(char text[BIDE_KEY_TEXT_SIZE])
 {
     unsigned char b[16];
     text[0] = '\0';
-    if (!fill_random(b, sizeof b))
+    if (!os_fill_random(b, sizeof b))
         return BIDE_ERR_SYSTEM;
     b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
     b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
@@ -47,6 +35,7 @@ enum bide_err bide_key_make(char text[BIDE_KEY_TEXT_SIZE])
             *at++ = '-';
         at = http_write_hex(at, b[i], 2);
     }
+    assert(at == text + BIDE_KEY_TEXT_SIZE - 1);
     *at = '\0';
     return BIDE_OK;
 }
@@ -101,14 +90,9 @@ static bool key_is_valid(struct bide_text key, enum bide_key_form form)
     return key_find_problem(key, form).field == NULL;
 }
 
-static struct bide_text key_text(const char *key)
-{
-    return (struct bide_text){key, key == NULL ? 0 : strlen(key)};
-}
-
 enum bide_err bide_key_check(const char *key, enum bide_key_form form, struct bide_problem *problem)
 {
-    struct bide_problem found = key_find_problem(key_text(key), form);
+    struct bide_problem found = key_find_problem(text_from(key), form);
     if (found.field == NULL)
         return BIDE_OK;
     if (problem != NULL)
@@ -162,7 +146,7 @@ static void key_put_raw(struct key_writer *writer, struct bide_text key)
 size_t bide_key_format(char *text, size_t size, const char *key, enum bide_key_form form)
 {
     struct key_writer writer = {text, size, 0};
-    struct bide_text whole_key = key_text(key);
+    struct bide_text whole_key = text_from(key);
     bool is_valid = key_is_valid(whole_key, form);
     if (is_valid && form == BIDE_KEY_QUOTED)
         key_put_quoted(&writer, whole_key);
@@ -244,7 +228,7 @@ bool bide_key_parse(struct bide_text value, enum bide_key_form form, char *key, 
 {
     char parsed_key[BIDE_KEY_MAX + 1];
     struct key_writer parsed = {parsed_key, sizeof parsed_key, 0}, writer = {key, size, 0};
-    struct bide_text trimmed = http_trim(value);
+    struct bide_text trimmed = text_trim(value, TEXT_OWS);
     bool is_valid = true;
     if (form == BIDE_KEY_QUOTED)
         is_valid = value_take_quoted_key(trimmed, &parsed);
@@ -253,6 +237,7 @@ bool bide_key_parse(struct bide_text value, enum bide_key_form form, char *key, 
     struct bide_text whole_key = {parsed_key, parsed.length};
     /* key_is_valid rejects a length beyond the buffer before it reads a byte. */
     is_valid = is_valid && key_is_valid(whole_key, form);
+    assert(!is_valid || parsed.length <= BIDE_KEY_MAX);
     if (is_valid)
         key_put_raw(&writer, whole_key);
     return key_finish(&writer, is_valid) > 0;

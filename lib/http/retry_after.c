@@ -6,8 +6,10 @@
 
 #include "core/random.h"
 #include "core/saturate.h"
+#include "text/slice.h"
 #include "value.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #define SECONDS_MAX INT64_C(2147483647) /* the largest value that every parser of Retry-After can hold */
@@ -17,23 +19,13 @@ static int64_t whole_seconds(int64_t ns)
     return core_min(ns / BIDE_S + (ns % BIDE_S > 0), SECONDS_MAX);
 }
 
-/* Returns a uniform number in 0 ... max, max < 2^63. Values at the top of the range that would bias the result are
- * drawn again (rejection sampling). */
-static uint64_t draw_uniform(uint64_t seed, uint64_t max)
-{
-    uint64_t count = max + 1, fair_limit = UINT64_MAX - UINT64_MAX % count;
-    uint64_t x = core_mix(seed + CORE_GOLDEN);
-    while (x >= fair_limit)
-        x = core_mix(x + CORE_GOLDEN);
-    return x % count;
-}
-
 int64_t bide_retry_after_seconds(const struct bide_retry_after *retry_after)
 {
     int64_t wait_ns = core_max(retry_after->wait_ns, 0);
     int64_t min_s = whole_seconds(wait_ns);
     int64_t max_s = whole_seconds(core_sum(wait_ns, core_max(retry_after->spread_ns, 0)));
-    return min_s + (int64_t)draw_uniform(retry_after->seed, (uint64_t)(max_s - min_s));
+    assert(min_s <= max_s);
+    return min_s + (int64_t)core_bits_to_range(core_mix(retry_after->seed + CORE_GOLDEN), (uint64_t)(max_s - min_s));
 }
 
 /* Writes both fields if both are set: a caller may understand only one of the two. */
@@ -67,7 +59,7 @@ static bool is_structured_false(struct bide_text value)
 
 struct bide_hint bide_hint_should_retry(struct bide_text value)
 {
-    struct bide_text trimmed = http_trim(value);
+    struct bide_text trimmed = text_trim(value, TEXT_OWS);
     bool stop =
         is_structured_false(trimmed) || (trimmed.length > 0 && http_prefix_length(trimmed, "false") == trimmed.length);
     return (struct bide_hint){stop ? BIDE_HINT_STOP : BIDE_HINT_NONE, 0};

@@ -9,8 +9,10 @@
 #include <bide/entropy.h>
 #include <bide/trace.h>
 
+#include "text/slice.h"
 #include "value.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define VALUE_LENGTH      (BIDE_TRACE_TEXT_SIZE - 1)
@@ -75,7 +77,7 @@ static bool trace_is_complete(const struct bide_trace *trace)
 
 bool bide_trace_parse(struct bide_text value, struct bide_trace *trace)
 {
-    bool is_valid = trace_read(http_trim(value), trace) && trace_is_complete(trace);
+    bool is_valid = trace_read(text_trim(value, TEXT_OWS), trace) && trace_is_complete(trace);
     if (!is_valid)
         *trace = (struct bide_trace){0};
     return is_valid;
@@ -111,6 +113,7 @@ void bide_trace_format(char text[BIDE_TRACE_TEXT_SIZE], const struct bide_trace 
         at = http_write_hex(at, trace->parent, 16);
         *at++ = '-';
         at = http_write_hex(at, trace->flags & KNOWN_FLAGS, 2);
+        assert(at == text + VALUE_LENGTH);
     }
     *at = '\0';
 }

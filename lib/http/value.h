@@ -1,4 +1,4 @@
-/* value.h - helpers for HTTP field values: trimmed, compared without case, written in hexadecimal.
+/* value.h - helpers for HTTP field values: compared without case, written in hexadecimal.
  *
  * Inline, because libbide-curl uses them too and the symbols of libbide's engine are hidden. */
 #ifndef HTTP_VALUE_H
@@ -6,23 +6,7 @@
 
 #include <bide/hint.h>
 
-static inline bool http_is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-/* Returns the text without surrounding whitespace (OWS, RFC 9110 section 5.6.3). An absent text becomes empty, never
- * NULL. */
-static inline struct bide_text http_trim(struct bide_text text)
-{
-    if (text.at == NULL)
-        return (struct bide_text){"", 0};
-    for (; text.length > 0 && http_is_blank(text.at[0]); text.length--)
-        text.at++;
-    while (text.length > 0 && http_is_blank(text.at[text.length - 1]))
-        text.length--;
-    return text;
-}
+#include <assert.h>
 
 /* Unlike tolower, independent of the locale. */
 static inline char http_lower(char c)
@@ -44,12 +28,14 @@ static inline size_t http_prefix_length(struct bide_text text, const char *prefi
 
 static inline struct bide_text http_text_from(struct bide_text text, size_t offset)
 {
+    assert(offset <= text.length);
     return (struct bide_text){text.at + offset, text.length - offset};
 }
 
 /* Writes the given number of hexadecimal digits. Returns the position after them. */
 static inline char *http_write_hex(char *at, uint64_t number, int digits)
 {
+    assert(digits > 0 && digits <= 16);
     for (int i = digits - 1; i >= 0; i--, number >>= 4)
         at[i] = "0123456789abcdef"[number & 0xf];
     return at + digits;

@@ -475,7 +475,7 @@ static void a_response_is_written_as_one_line_of_json(void **state)
           .no_retry = true},
          "{\"type\":\"" OVERLOADED "\",\"title\":\"Overloaded\",\"status\":503,\"detail\":\"too \\\"much\\\"\\r\\n\","
          "\"retry_after\":2.5,\"retry\":false}"},
-        {{.title = "\xc3\xbc\x7f"}, "{\"title\":\"\xc3\xbc\x7f\",\"retry_after\":0}"},
+        {{.title = "\xc3\xbc\x7f"}, "{\"title\":\"\xc3\xbc\\u007f\",\"retry_after\":0}"},
         {{.retry_after_ns = 1}, "{\"retry_after\":0.001}"},
         {{.retry_after_ns = 5 * S}, "{\"retry_after\":5}"},
         {{.retry_after_ns = 5 * S + 1}, "{\"retry_after\":5.001}"},

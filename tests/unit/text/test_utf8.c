@@ -72,12 +72,57 @@ static void every_code_point_is_accepted_except_surrogates(void **state)
     }
 }
 
+static void a_text_is_valid_if_each_of_its_characters_is(void **state)
+{
+    static const char text[] = "a\xc3\xbc\0b";
+    (void)state;
+    assert_true(text_utf8_is_valid("", 0));
+    assert_true(text_utf8_is_valid(text, sizeof text - 1));
+    assert_false(text_utf8_is_valid(text, 2)); /* cut in the second character */
+    assert_false(text_utf8_is_valid("a\xc0\x80", 3));
+}
+
+static void one_byte_order_mark_is_skipped(void **state)
+{
+    struct bide_text text = text_utf8_skip_mark((struct bide_text){"\xef\xbb\xbf\xef\xbb\xbf", 6});
+    (void)state;
+    assert_int_equal(text.length, 3);
+    assert_int_equal(text_utf8_skip_mark(text).length, 0);
+    assert_int_equal(text_utf8_skip_mark((struct bide_text){"\xef\xbb\xbf", 2}).length, 2);
+    assert_int_equal(text_utf8_skip_mark((struct bide_text){"abcd", 4}).length, 4);
+}
+
+static void control_characters_are_not_printable(void **state)
+{
+    (void)state;
+    static const char *const controls[] = {"\t", "\033", "\x7f", "\xc2\x80", "\xc2\x9f", "\x80", "\xff"};
+    for (size_t i = 0; i < sizeof controls / sizeof *controls; i++)
+        assert_int_equal(text_utf8_printable(controls[i], strlen(controls[i])), 0);
+    assert_int_equal(text_utf8_printable("~", 1), 1);
+    assert_int_equal(text_utf8_printable("\xc2\xa0", 2), 2);
+    assert_int_equal(text_utf8_printable("\xe2\x82\xac", 3), 3);
+}
+
+static void each_byte_that_begins_no_character_counts_as_one(void **state)
+{
+    (void)state;
+    assert_int_equal(text_utf8_count("", 0), 0);
+    assert_int_equal(text_utf8_count("a\xe2\x82\xac\xe2\x82", 6), 4);
+    assert_int_equal(text_utf8_prefix("a\xe2\x82\xac\xe2\x82", 6, 2), 4);
+    assert_int_equal(text_utf8_prefix("a\xe2\x82\xac\xe2\x82", 6, 3), 5);
+    assert_int_equal(text_utf8_prefix("abc", 3, 9), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_well_formed_character_has_its_length),
         cmocka_unit_test(a_malformed_character_has_length_zero),
         cmocka_unit_test(every_code_point_is_accepted_except_surrogates),
+        cmocka_unit_test(a_text_is_valid_if_each_of_its_characters_is),
+        cmocka_unit_test(one_byte_order_mark_is_skipped),
+        cmocka_unit_test(control_characters_are_not_printable),
+        cmocka_unit_test(each_byte_that_begins_no_character_counts_as_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

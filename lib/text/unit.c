@@ -1,11 +1,14 @@
 /* unit.c - parsing and formatting of values with units. Exact: no floating point, no locale, no rounding. */
 #include "unit.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <bide/base.h>
+
+#include "slice.h"
 
 #define HOUR (60 * BIDE_MINUTE)
 #define DAY  (24 * HOUR)
@@ -15,10 +18,29 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+size_t text_number_take(const char *text, size_t length, uint64_t *number)
+{
+    size_t digits = 0;
+    *number = 0;
+    for (; digits < length && is_digit(text[digits]); digits++) {
+        uint64_t digit = (uint64_t)(text[digits] - '0');
+        if (*number > (UINT64_MAX - digit) / 10)
+            return 0;
+        *number = *number * 10 + digit;
+    }
+    return digits;
+}
+
+bool text_number_parse(const char *text, size_t length, uint64_t *number)
+{
+    return text_number_take(text, length, number) == length && length > 0;
+}
+
 /* Computes digits / fraction * scale, if the result is an integer that fits. Common powers of ten are cancelled first,
  * so that the product overflows only if the result does. */
 static bool scale_decimal(int64_t digits, int64_t fraction, int64_t scale, int64_t *value)
 {
+    assert(digits >= 0 && fraction > 0 && scale > 0);
     for (; fraction > 1 && scale % 10 == 0; fraction /= 10)
         scale /= 10;
     for (; fraction > 1 && digits % 10 == 0; fraction /= 10)
@@ -29,7 +51,7 @@ static bool scale_decimal(int64_t digits, int64_t fraction, int64_t scale, int64
     return true;
 }
 
-bool conf_decimal_parse(const char *text, size_t length, int64_t scale, int64_t *value)
+bool text_decimal_parse(const char *text, size_t length, int64_t scale, int64_t *value)
 {
     int64_t digits = 0, fraction = 1;
     bool point = false, any = false;
@@ -48,6 +70,50 @@ bool conf_decimal_parse(const char *text, size_t length, int64_t scale, int64_t 
     return any && scale_decimal(digits, fraction, scale, value);
 }
 
+bool text_multiple_parse(const char *text, size_t length, int64_t scale, int64_t *value)
+{
+    int64_t times = 1;
+    if (length > 0 && (text[length - 1] == 'k' || text[length - 1] == 'M'))
+        times = text[length - 1] == 'k' ? 1000 : 1000000;
+    assert(scale > 0 && scale <= INT64_MAX / times);
+    return text_decimal_parse(text, length - (times > 1), scale * times, value);
+}
+
+bool text_share_parse(const char *text, size_t length, int64_t whole, int64_t *value)
+{
+    assert(whole >= 100 && whole % 100 == 0);
+    if (length > 0 && text[length - 1] == '%')
+        return text_decimal_parse(text, length - 1, whole / 100, value);
+    *value = 0;
+    return text_equals((struct bide_text){text, length}, "0");
+}
+
+bool text_rate_split(const char *text, size_t length, struct text_rate *rate)
+{
+    static const struct {
+        const char *name;
+        int64_t s;
+    } periods[] = {{"s", 1}, {"min", 60}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+    const char *slash = memchr(text, '/', length);
+    *rate = (struct text_rate){.digits = slash == NULL ? length : (size_t)(slash - text)};
+    for (size_t i = 0; i < sizeof periods / sizeof *periods && slash != NULL; i++)
+        if (text_equals((struct bide_text){slash + 1, length - rate->digits - 1}, periods[i].name))
+            rate->period_s = periods[i].s;
+    return slash == NULL || rate->period_s > 0;
+}
+
+bool text_rate_parse(const char *text, size_t length, int64_t default_s, int64_t *per_minute_milli)
+{
+    struct text_rate rate;
+    int64_t milli_s; /* thousandths per minute, times the seconds of the period */
+    assert(default_s > 0);
+    if (!text_rate_split(text, length, &rate) || !text_decimal_parse(text, rate.digits, INT64_C(60000), &milli_s))
+        return false;
+    int64_t period_s = rate.period_s > 0 ? rate.period_s : default_s;
+    *per_minute_milli = milli_s / period_s;
+    return milli_s % period_s == 0;
+}
+
 /* Ordered from the largest unit, as formatting needs them. */
 static const struct {
     const char *name;
@@ -59,31 +125,26 @@ static const struct {
 };
 #define UNITS (sizeof units / sizeof *units)
 
-static bool text_equals(const char *text, size_t length, const char *word)
-{
-    return strlen(word) == length && memcmp(text, word, length) == 0;
-}
-
-bool conf_duration_parse(const char *text, size_t length, int64_t *ns)
+bool text_duration_parse(const char *text, size_t length, int64_t *ns)
 {
     size_t digits = 0;
     *ns = BIDE_NEVER;
-    if (text_equals(text, length, "never"))
+    if (text_equals((struct bide_text){text, length}, "never"))
         return true;
     while (digits < length && (is_digit(text[digits]) || text[digits] == '.'))
         digits++;
     if (digits == length)
-        return text_equals(text, length, "0") && conf_decimal_parse(text, length, 1, ns);
-    for (size_t i = 0; i < UNITS; i++)
-        if (text_equals(text + digits, length - digits,
-                        units[i].name)) /* the number equal to BIDE_NEVER must be written as never */
-            return conf_decimal_parse(text, digits, units[i].ns, ns) && *ns != BIDE_NEVER;
+        return text_equals((struct bide_text){text, length}, "0") && text_decimal_parse(text, length, 1, ns);
+    for (size_t i = 0; i < UNITS; i++) /* the number equal to BIDE_NEVER must be written as never */
+        if (text_equals((struct bide_text){text + digits, length - digits}, units[i].name))
+            return text_decimal_parse(text, digits, units[i].ns, ns) && *ns != BIDE_NEVER;
     return false;
 }
 
 /* Formats amount / unit as a decimal without trailing zeros. */
 static int print_decimal(char *text, size_t size, int64_t amount, int64_t unit)
 {
+    assert(amount >= 0 && unit > 0);
     int length = snprintf(text, size, "%" PRId64, amount / unit);
     int64_t rest = amount % unit;
     if (rest > 0 && length > 0 && (size_t)length + 1 < size)
@@ -97,22 +158,22 @@ static int print_decimal(char *text, size_t size, int64_t amount, int64_t unit)
     return length;
 }
 
-const char *conf_decimal_format(char text[CONF_VALUE_SIZE], int64_t value, int64_t scale)
+const char *text_decimal_format(char text[TEXT_VALUE_SIZE], int64_t value, int64_t scale)
 {
-    print_decimal(text, CONF_VALUE_SIZE, value, scale);
+    print_decimal(text, TEXT_VALUE_SIZE, value, scale);
     return text;
 }
 
-const char *conf_duration_format(char text[CONF_VALUE_SIZE], int64_t ns)
+const char *text_duration_format(char text[TEXT_VALUE_SIZE], int64_t ns)
 {
-    snprintf(text, CONF_VALUE_SIZE, "%s", ns == BIDE_NEVER ? "never" : "0");
+    snprintf(text, TEXT_VALUE_SIZE, "%s", ns == BIDE_NEVER ? "never" : "0");
     if (ns == BIDE_NEVER || ns <= 0)
         return text;
     for (size_t i = 0; i < UNITS; i++) {
         if (units[i].whole ? ns % units[i].ns != 0 : ns < units[i].ns)
             continue;
-        int length = print_decimal(text, CONF_VALUE_SIZE, ns, units[i].ns);
-        snprintf(text + length, CONF_VALUE_SIZE - (size_t)length, "%s", units[i].name);
+        int length = print_decimal(text, TEXT_VALUE_SIZE, ns, units[i].ns);
+        snprintf(text + length, TEXT_VALUE_SIZE - (size_t)length, "%s", units[i].name);
         break;
     }
     return text;
@@ -123,9 +184,9 @@ static void format_two_units(char *text, int64_t ns, int64_t large_ns, int64_t s
 {
     const char *const names = large_ns == DAY ? "dh" : large_ns == HOUR ? "hm" : "ms";
     int64_t small = ns / small_ns + (ns % small_ns >= small_ns / 2), many = large_ns / small_ns;
-    int length = snprintf(text, CONF_VALUE_SIZE, "%" PRId64 "%c", small / many, names[0]);
+    int length = snprintf(text, TEXT_VALUE_SIZE, "%" PRId64 "%c", small / many, names[0]);
     if (small % many != 0 && length > 0)
-        snprintf(text + length, CONF_VALUE_SIZE - (size_t)length, " %" PRId64 "%c", small % many, names[1]);
+        snprintf(text + length, TEXT_VALUE_SIZE - (size_t)length, " %" PRId64 "%c", small % many, names[1]);
 }
 
 /* Rounds to three significant digits: a hundredth, a tenth or a whole of the unit. */
@@ -136,21 +197,21 @@ static int64_t round_to_three_digits(int64_t ns, int64_t unit_ns)
     return (ns + step / 2) / step * step;
 }
 
-const char *conf_duration_format_short(char text[CONF_VALUE_SIZE], int64_t ns)
+const char *text_duration_format_short(char text[TEXT_VALUE_SIZE], int64_t ns)
 {
     static const struct {
         const char *name;
         int64_t ns;
     } small[] = {{"ns", BIDE_NS}, {"us", BIDE_US}, {"ms", BIDE_MS}, {"s", BIDE_S}};
     if (ns == BIDE_NEVER || ns <= 0)
-        return conf_duration_format(text, ns <= 0 ? 0 : ns);
+        return text_duration_format(text, ns <= 0 ? 0 : ns);
     for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
         int64_t limit_ns = small[i].ns == BIDE_S ? BIDE_MINUTE : 1000 * small[i].ns;
         int64_t value = ns < limit_ns ? round_to_three_digits(ns, small[i].ns) : limit_ns;
         if (value >= limit_ns)
             continue; /* 999.9ms rounds to the next unit, 1s */
-        int length = print_decimal(text, CONF_VALUE_SIZE, value, small[i].ns);
-        snprintf(text + length, CONF_VALUE_SIZE - (size_t)length, "%s", small[i].name);
+        int length = print_decimal(text, TEXT_VALUE_SIZE, value, small[i].ns);
+        snprintf(text + length, TEXT_VALUE_SIZE - (size_t)length, "%s", small[i].name);
         return text;
     }
     if (ns < HOUR - BIDE_S / 2)

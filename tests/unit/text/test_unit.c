@@ -10,24 +10,25 @@
 
 #include <bide/base.h>
 
-#include "conf/unit.h"
+#include "seed.h"
+#include "text/unit.h"
 
 static bool decimal(const char *text, int64_t scale, int64_t *value)
 {
-    return conf_decimal_parse(text, strlen(text), scale, value);
+    return text_decimal_parse(text, strlen(text), scale, value);
 }
 
 static int64_t ns_of(const char *text)
 {
     int64_t ns;
-    assert_true(conf_duration_parse(text, strlen(text), &ns));
+    assert_true(text_duration_parse(text, strlen(text), &ns));
     return ns;
 }
 
 static bool is_duration(const char *text)
 {
     int64_t ns;
-    return conf_duration_parse(text, strlen(text), &ns);
+    return text_duration_parse(text, strlen(text), &ns);
 }
 
 static void decimal_is_exact_or_rejected(void **state)
@@ -94,8 +95,8 @@ static void duration_overflow_is_rejected_not_wrapped(void **state)
 
 static void assert_format(int64_t ns, const char *expected)
 {
-    char text[CONF_VALUE_SIZE];
-    assert_string_equal(conf_duration_format(text, ns), expected);
+    char text[TEXT_VALUE_SIZE];
+    assert_string_equal(text_duration_format(text, ns), expected);
     assert_int_equal(ns_of(text), ns);
 }
 
@@ -125,23 +126,28 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-static void written_values_parse_to_the_same_value(void **state)
+static void written_values_parse_to_the_same_value_from(uint64_t first)
 {
-    uint64_t random = UINT64_C(0x62696465);
-    print_message("seed 0x62696465\n");
+    uint64_t random = first | 1;
     for (int i = 0; i < 200000; i++) {
-        char text[CONF_VALUE_SIZE];
+        char text[TEXT_VALUE_SIZE];
         int64_t ns = (int64_t)(next_random(&random) >> (1 + next_random(&random) % 63)), value;
-        assert_int_equal(ns_of(conf_duration_format(text, ns)), ns);
-        conf_decimal_format(text, ns / 1000000, 1000);
+        assert_int_equal(ns_of(text_duration_format(text, ns)), ns);
+        text_decimal_format(text, ns / 1000000, 1000);
         assert_true(decimal(text, 1000, &value) && value == ns / 1000000);
     }
 }
 
+static void written_values_parse_to_the_same_value(void **state)
+{
+    (void)state;
+    seed_each(UINT64_C(0x62696465), written_values_parse_to_the_same_value_from);
+}
+
 static void assert_short_format(int64_t ns, const char *expected)
 {
-    char text[CONF_VALUE_SIZE];
-    assert_string_equal(conf_duration_format_short(text, ns), expected);
+    char text[TEXT_VALUE_SIZE];
+    assert_string_equal(text_duration_format_short(text, ns), expected);
 }
 
 static void short_form_has_three_significant_digits(void **state)
@@ -163,6 +169,72 @@ static void short_form_has_three_significant_digits(void **state)
     assert_short_format(BIDE_NEVER, "never");
 }
 
+/* ---- numbers, shares and rates ---- */
+
+static void whole_number_consists_of_digits_only(void **state)
+{
+    static const char *const bad[] = {"", "-1", "+1", " 1", "1 ", "1.0", "0x1", "18446744073709551616"};
+    uint64_t number;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(text_number_parse(bad[i], strlen(bad[i]), &number));
+    assert_true(text_number_parse("18446744073709551615", 20, &number) && number == UINT64_MAX);
+    assert_true(text_number_parse("007", 3, &number) && number == 7);
+    assert_true(text_number_parse("123", 2, &number) && number == 12);
+}
+
+static void leading_digits_are_taken(void **state)
+{
+    uint64_t number;
+    assert_int_equal(text_number_take("120 kB", 6, &number), 3);
+    assert_int_equal(number, 120);
+    assert_int_equal(text_number_take("max", 3, &number), 0);
+    assert_int_equal(text_number_take("18446744073709551616", 20, &number), 0);
+}
+
+static void multiple_is_thousand_or_million(void **state)
+{
+    int64_t value;
+    assert_true(text_multiple_parse("10k", 3, 1, &value) && value == 10000);
+    assert_true(text_multiple_parse("1.5M", 4, 1, &value) && value == 1500000);
+    assert_true(text_multiple_parse("3", 1, 1000, &value) && value == 3000);
+    assert_false(text_multiple_parse("k", 1, 1, &value));
+    assert_false(text_multiple_parse("1K", 2, 1, &value));
+    assert_false(text_multiple_parse("", 0, 1, &value));
+}
+
+static void share_is_a_percentage_or_zero(void **state)
+{
+    int64_t value;
+    assert_true(text_share_parse("10%", 3, 1000, &value) && value == 100);
+    assert_true(text_share_parse("0.0001%", 7, 1000000, &value) && value == 1);
+    assert_true(text_share_parse("150%", 4, 100, &value) && value == 150);
+    assert_true(text_share_parse("0", 1, 1000, &value) && value == 0);
+    assert_false(text_share_parse("0.05%", 5, 1000, &value)); /* not a whole thousandth */
+    assert_false(text_share_parse("1", 1, 1000, &value));
+    assert_false(text_share_parse("%", 1, 1000, &value));
+    assert_false(text_share_parse("", 0, 1000, &value));
+}
+
+static void rate_names_its_period(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t per_minute_milli;
+    } rows[] = {{"5/s", 300000}, {"10/min", 10000}, {"10/m", 10000}, {"6/h", 100},
+                {"1.44/d", 1},   {"2", 2000},       {"0", 0},        {"0.001/s", 60}};
+    static const char *const bad[] = {
+        "", "/s", "5/", "5/sec", "5 /s", "1/d", "0.0001/min", "5/s/s", "9999999999999999/s"};
+    int64_t value;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_true(text_rate_parse(rows[i].text, strlen(rows[i].text), 60, &value));
+        assert_int_equal(value, rows[i].per_minute_milli);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (text_rate_parse(bad[i], strlen(bad[i]), 60, &value))
+            fail_msg("%s is accepted", bad[i]);
+    assert_true(text_rate_parse("2", 1, 1, &value) && value == 120000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +247,11 @@ int main(void)
         cmocka_unit_test(shortest_exact_form_is_written),
         cmocka_unit_test(written_values_parse_to_the_same_value),
         cmocka_unit_test(short_form_has_three_significant_digits),
+        cmocka_unit_test(whole_number_consists_of_digits_only),
+        cmocka_unit_test(leading_digits_are_taken),
+        cmocka_unit_test(multiple_is_thousand_or_million),
+        cmocka_unit_test(share_is_a_percentage_or_zero),
+        cmocka_unit_test(rate_names_its_period),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
