@@ -16,8 +16,10 @@
  * Openings count as in a row until the breaker has stayed closed for ramp_ns + open_max_ns.
  *
  * Votes, one per attempt: transient and throttled outcomes are failures (so a server that only throttles opens the
- * breaker too), a success is healthy, all other outcomes are neutral. Holding the breaker by hand, and on_empty of a
- * budget, work with kind OFF too.
+ * breaker too), a success is healthy, all other outcomes are neutral. Neutral too, because they are no evidence about
+ * the server: failures on the caller's own side (BIDE_FLAG_LOCAL), and attempts that the deadline of their call cut
+ * before the usual latency of the target had passed. Holding the breaker by hand, and on_empty of a budget, work with
+ * kind OFF too.
  *
  * State, generation, openings in a row and the time of the next or last change are one 64-bit word, changed by
  * compare-and-swap. Threads: all functions may be called from any thread. */
@@ -84,8 +86,8 @@ enum bide_hold {
 /* Opens or closes the breaker by hand, or returns it to automatic operation. Takes effect with the next event. */
 BIDE_API void bide_breaker_hold(struct bide_target *target, enum bide_hold hold);
 
-/* Opens a closed breaker as enough evidence would: for news from another source (a fleet). The seed jitters the open
- * time. Returns false if the breaker was not closed or is held, or if another thread changed it first. */
+/* Opens a closed breaker as enough evidence would: for news from another source (a health check). The seed jitters
+ * the open time. Returns false if the breaker was not closed or is held, or if another thread changed it first. */
 BIDE_API bool bide_breaker_trip(struct bide_target *target, uint64_t seed, int64_t now_ns);
 
 /* Returns "closed", "half_open", ...; never NULL. */

@@ -35,6 +35,8 @@ enum bide_outcome_flag {
     BIDE_FLAG_FRESH = 1u << 3,       /* for the driver: the next attempt needs a new connection (408, 421, 425) */
     BIDE_FLAG_BODY_SPENT = 1u << 4,  /* the request body was consumed and cannot be sent again */
     BIDE_FLAG_KEY_409 = 1u << 5,     /* 409: permanent, unless the request is keyed, which may then be retried */
+    BIDE_FLAG_LOCAL = 1u << 6,       /* a failure on the caller's own side or of name resolution (EMFILE, unknown name):
+                                      * no evidence about the server, so it casts no vote */
 };
 
 enum bide_hint_kind {

@@ -70,7 +70,8 @@ struct bide_lane_words_ {
     uint64_t firsts;   /* of a leased target: first attempts, successes, tokens that they would have earned */
     uint64_t successes;
     uint64_t earned_milli;
-    uint64_t aside; /* not a counter of the lane: in the first four, the lease's end, exchanger and memo */
+    uint64_t aside; /* not a counter of the lane: in the first four, the lease's end, exchanger and memo; in the next
+                     * two, the usual latency and when it was sampled */
 };
 
 struct bide_target {

@@ -17,9 +17,21 @@ _Static_assert(__atomic_always_lock_free(sizeof(uint64_t), 0), "a target needs l
 _Static_assert(_Alignof(struct { uint64_t word; }) == 8, "a target needs its 64-bit words aligned");
 
 #ifdef BIDE_INJECT_CAS
-extern uint32_t core_cas_successes;      /* set by tests: this many CAS succeed, ... */
-extern uint32_t core_cas_failures;       /* ... then this many fail */
-extern uint32_t core_unchanged_failures; /* this many calls of core_is_unchanged fail */
+extern uint32_t core_cas_successes;                                /* set by tests: this many CAS succeed, ... */
+extern uint32_t core_cas_failures;                                 /* ... then this many fail */
+extern uint32_t core_unchanged_successes, core_unchanged_failures; /* the same for calls of core_is_unchanged */
+
+/* Set by tests: acts as another thread does just before a CAS of this word. Called once; it may set itself again. */
+extern void (*core_before_cas)(uint64_t *word);
+
+static inline void core_act_before_cas(uint64_t *word)
+{
+    void (*act)(uint64_t *) = core_before_cas;
+    if (!act)
+        return;
+    core_before_cas = 0;
+    act(word);
+}
 #endif
 
 static inline uint64_t core_load(const uint64_t *word)
@@ -42,15 +54,10 @@ static inline void core_store_release(uint64_t *word, uint64_t value)
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
-/* core_add and core_sub return the value after the operation. */
+/* Returns the value after the addition. */
 static inline uint64_t core_add(uint64_t *word, uint64_t n)
 {
     return __atomic_add_fetch(word, n, __ATOMIC_RELAXED);
-}
-
-static inline uint64_t core_sub(uint64_t *word, uint64_t n)
-{
-    return __atomic_sub_fetch(word, n, __ATOMIC_RELAXED);
 }
 
 /* Stores `value` and returns the value that it replaced. */
@@ -63,6 +70,7 @@ static inline uint64_t core_exchange(uint64_t *word, uint64_t value)
 static inline bool core_cas(uint64_t *word, uint64_t *expected, uint64_t desired)
 {
 #ifdef BIDE_INJECT_CAS
+    core_act_before_cas(word);
     if (core_cas_successes > 0) {
         core_cas_successes--;
     } else if (core_cas_failures > 0) {
@@ -74,13 +82,24 @@ static inline bool core_cas(uint64_t *word, uint64_t *expected, uint64_t desired
     return __atomic_compare_exchange_n(word, expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
+/* Stores at_ns if it is later than the stored instant. If two threads do so at once, the later instant stands. */
+static inline void core_raise(uint64_t *word, int64_t at_ns)
+{
+    uint64_t seen = core_load(word);
+    while ((int64_t)seen < at_ns)
+        if (core_cas(word, &seen, (uint64_t)at_ns))
+            return;
+}
+
 /* Returns true if the word still equals `seen`, which the caller loaded before a series of other loads. The writer
  * changes this word first and the data afterwards, with release stores; the loads in between must be acquire loads.
  * Then a load that returned new data makes the change of this word visible here. */
 static inline bool core_is_unchanged(const uint64_t *word, uint64_t seen)
 {
 #ifdef BIDE_INJECT_CAS
-    if (core_unchanged_failures > 0) {
+    if (core_unchanged_successes > 0) {
+        core_unchanged_successes--;
+    } else if (core_unchanged_failures > 0) {
         core_unchanged_failures--;
         return false;
     }

@@ -4,6 +4,7 @@
  * ever. */
 #include <bide/backoff.h>
 
+#include "assert.h"
 #include "random.h"
 #include "saturate.h"
 
@@ -124,6 +125,7 @@ __attribute__((flatten)) int64_t bide_backoff_wait(const struct bide_policy *p, 
                                                    uint32_t draw)
 {
     struct bide_range w = window_to_draw_from(p, step);
+    core_assert(w.lo_ns >= 0 && w.lo_ns <= w.hi_ns);
     struct core_random_key key = {seed, draw, CORE_FOR_BACKOFF};
     return cap_aws_wait(p, w.lo_ns + (int64_t)core_uniform(key, (uint64_t)(w.hi_ns - w.lo_ns)));
 }

@@ -33,14 +33,17 @@ struct breaker_word {
     uint64_t time;
 };
 
+/* A state that no breaker stores counts as CLOSED: another process wrote it, and the ramp or an opening ends it. */
 static struct breaker_word breaker_unpack(uint64_t word)
 {
-    return (struct breaker_word){(enum bide_breaker_state)(word & 7), (uint32_t)(word >> 3) & OPENINGS_MAX,
-                                 core_breaker_generation(word), word >> 23};
+    uint32_t state = word & 7;
+    return (struct breaker_word){state <= BIDE_BREAKER_HELD_OPEN ? (enum bide_breaker_state)state : BIDE_BREAKER_CLOSED,
+                                 (uint32_t)(word >> 3) & OPENINGS_MAX, core_breaker_generation(word), word >> 23};
 }
 
 static uint64_t breaker_pack(struct breaker_word b)
 {
+    core_assert(b.state <= BIDE_BREAKER_HELD_OPEN && b.openings <= OPENINGS_MAX && b.time <= TIME_MAX);
     return (uint64_t)b.state | (uint64_t)b.openings << 3 | (uint64_t)(b.generation & CORE_GENERATION_MASK) << 7 |
            b.time << 23;
 }
@@ -48,6 +51,7 @@ static uint64_t breaker_pack(struct breaker_word b)
 /* Returns the first tick after this instant: a breaker never acts early. */
 static uint64_t breaker_tick_after(int64_t ns)
 {
+    core_assert(ns >= 0);
     uint64_t ticks = ((uint64_t)ns >> TICK_SHIFT) + 1;
     return ticks < TIME_MAX ? ticks : TIME_MAX;
 }
@@ -66,6 +70,7 @@ static int64_t breaker_draw_open_time(const struct bide_breaker_config *c, struc
     for (uint32_t i = 1; i < next.openings && open < c->open_max_ns; i++)
         open = core_min(c->open_max_ns, core_share(open, c->open_growth_milli, 1000));
     int64_t spread = core_share(open, c->open_jitter_permille, 1000);
+    core_assert(open > 0 && spread >= 0 && spread < open);
     struct core_random_key key = {seed, next.generation, CORE_FOR_OPEN};
     return open - spread + (int64_t)core_uniform(key, 2 * (uint64_t)spread);
 }
@@ -76,6 +81,7 @@ static bool breaker_try_open(struct bide_target *t, uint64_t word, uint64_t seed
 {
     struct bide_breaker_config c;
     struct breaker_word b = breaker_unpack(word);
+    core_assert(b.state == BIDE_BREAKER_CLOSED || b.state == BIDE_BREAKER_HALF_OPEN);
     core_breaker_config(t, &c);
     struct breaker_word next = {.state = BIDE_BREAKER_OPEN, .generation = (b.generation + 1) & CORE_GENERATION_MASK};
     next.openings = b.openings < OPENINGS_MAX ? b.openings + 1 : OPENINGS_MAX;
@@ -101,6 +107,7 @@ void core_breaker_clear_evidence(struct bide_target *t)
 static void breaker_try_close(struct bide_target *t, uint64_t word, int64_t now_ns)
 {
     struct breaker_word b = breaker_unpack(word);
+    core_assert(b.state == BIDE_BREAKER_HALF_OPEN);
     struct breaker_word next = {BIDE_BREAKER_CLOSED, b.openings, b.generation + 1, breaker_tick_after(now_ns)};
     if (core_cas(&t->breaker, &word, breaker_pack(next)))
         core_breaker_clear_evidence(t);
@@ -121,6 +128,7 @@ static struct probe_slot probe_slot_unpack(uint64_t word)
 
 static uint64_t probe_slot_pack(struct probe_slot slot)
 {
+    core_assert(slot.generation <= CORE_GENERATION_MASK && slot.stamp <= STAMP_MASK && slot.expiry <= TIME_MAX);
     return (uint64_t)slot.generation << 48 | (uint64_t)slot.stamp << TIME_BITS | slot.expiry;
 }
 
@@ -140,8 +148,13 @@ static uint32_t probe_slots_succeeded(const struct bide_target *t, uint32_t prob
 }
 
 /* Claims a free probe slot of a breaker that was HALF_OPEN when `breaker` was loaded. If two callers find the same slot
- * free, the CAS of the slower fails and that caller tries the next slot. Known weakness: a caller that stalls for
- * a whole open time after it loaded `breaker` may replace a probe of a later generation, whose vote is then lost.
+ * free, the CAS of the slower fails and that caller tries the next slot.
+ *
+ * A caller may stall after it loaded `breaker`, until the breaker is half open again. It must not take a slot from a
+ * probe of that later generation, so it checks the breaker after it loaded the slot: the slot's holder loaded the
+ * later generation before it claimed, so a caller that sees the claim sees the change. A stall after the check is
+ * harmless: if the slot is claimed meanwhile, the CAS fails; if not, the caller is a late probe of its own generation,
+ * in a slot that generation left free.
  *
  * Normally the last probe to succeed closes the breaker. All slots may be successful although it did not: its process
  * was killed first, a reload lowered the number of probes, or the last two succeeded at once and, on a machine with
@@ -149,11 +162,15 @@ static uint32_t probe_slots_succeeded(const struct bide_target *t, uint32_t prob
 static struct core_admission probe_slot_try_claim(struct bide_target *t, const struct bide_breaker_config *c,
                                                   uint64_t breaker, int64_t now_ns)
 {
+    core_assert(breaker_unpack(breaker).state == BIDE_BREAKER_HALF_OPEN);
+    core_assert(c->probes >= 1 && c->probes <= BIDE_PROBES_MAX);
     uint32_t generation = core_breaker_generation(breaker);
     uint64_t expiry = breaker_tick_after(core_sum(now_ns, c->probe_timeout_ns));
     for (uint32_t i = 0; i < c->probes; i++) {
-        uint64_t word = core_load(&t->probe[i]);
+        uint64_t word = core_load_acquire(&t->probe[i]);
         struct probe_slot slot = probe_slot_unpack(word);
+        if (!core_is_unchanged(&t->breaker, breaker))
+            break;
         if (probe_slot_is_taken(slot, generation, now_ns))
             continue;
         struct probe_slot mine = {generation, (slot.stamp + 1) & STAMP_MASK,
@@ -169,6 +186,7 @@ static struct core_admission probe_slot_try_claim(struct bide_target *t, const s
 /* Returns true if the probe with this ticket still holds its slot; *word is the word of the slot. */
 static bool probe_slot_is_mine(const struct bide_target *t, uint32_t ticket, int64_t now_ns, uint64_t *word)
 {
+    core_assert(ticket >> 24 < BIDE_PROBES_MAX); /* the call keeps its ticket itself */
     *word = core_load(&t->probe[ticket >> 24]);
     struct probe_slot slot = probe_slot_unpack(*word);
     return probe_slot_is_taken(slot, ticket & CORE_GENERATION_MASK, now_ns) &&
@@ -215,6 +233,7 @@ static struct core_admission breaker_admit_ramp(struct bide_target *t, const str
     }
     struct core_random_key key = {seed, b.generation, CORE_FOR_RAMP};
     int64_t share = c->ramp_ns / RAMP_START + elapsed - elapsed / RAMP_START;
+    core_assert(elapsed < c->ramp_ns && share >= 0 && share <= c->ramp_ns);
     if ((int64_t)core_uniform(key, (uint64_t)c->ramp_ns - 1) < share)
         return admitted;
     return (struct core_admission){.refused = BIDE_REASON_BREAKER_RAMPING, .ticket = b.generation};
@@ -227,6 +246,7 @@ static struct core_admission breaker_begin_half_open(struct bide_target *t, cons
                                                      uint64_t word, int64_t now_ns)
 {
     struct breaker_word b = breaker_unpack(word);
+    core_assert(b.state == BIDE_BREAKER_OPEN);
     struct breaker_word next = {BIDE_BREAKER_HALF_OPEN, b.openings, b.generation + 1, 0};
     if (!core_cas(&t->breaker, &word, breaker_pack(next)))
         return (struct core_admission){.refused = BIDE_REASON_BREAKER_PROBING, .ticket = b.generation};
@@ -246,7 +266,8 @@ struct core_admission core_breaker_admit(struct bide_target *t, uint64_t seed, i
         return now_ns < breaker_tick_to_ns(b.time) ? refused_open : breaker_begin_half_open(t, &c, word, now_ns);
     case BIDE_BREAKER_HALF_OPEN: return probe_slot_try_claim(t, &c, word, now_ns);
     case BIDE_BREAKER_HELD_OPEN: return refused_open;
-    case BIDE_BREAKER_HELD_CLOSED: break;
+    case BIDE_BREAKER_HELD_CLOSED:
+    default: break;
     }
     return (struct core_admission){.ticket = b.generation};
 }
@@ -301,7 +322,7 @@ static uint64_t ring_count_failures(const struct bide_target *t)
  * that is between the two. */
 static uint64_t ring_vote(struct bide_target *t, uint32_t size, bool failed)
 {
-    size = (size - 1) % BIDE_COUNT_WINDOW_MAX + 1; /* never 0, even if a truncated shared file reads as zeros */
+    core_assert(size >= 1 && size <= BIDE_COUNT_WINDOW_MAX);
     uint64_t cast = core_add(&t->votes.edge_ns, 1), place = (cast - 1) % size, bit = UINT64_C(1) << place % 64;
     uint64_t *word = &t->votes.mark[place / 64];
     if (failed)
@@ -354,6 +375,7 @@ void core_breaker_record_failure(struct bide_target *t, uint64_t word, uint64_t 
     struct bide_breaker_config c; /* filled up to slow_ns: the fields that decide on an opening */
     core_config_copy(t, &c, offsetof(struct bide_target_config, breaker),
                      offsetof(struct bide_breaker_config, slow_ns));
+    core_clamp_evidence(&c);
     if (evidence_record_failure(t, &c, now_ns))
         (void)breaker_try_open(t, word, seed, now_ns);
 }
@@ -363,10 +385,11 @@ void core_breaker_vote(struct bide_target *t, const struct core_ballot *b, uint3
     uint64_t word = core_load(&t->breaker);
     if (core_breaker_generation(word) != (b->ticket & CORE_GENERATION_MASK))
         return; /* the attempt began before the last change of state: no vote */
+    enum bide_breaker_state state = breaker_unpack(word).state;
+    if (state != (b->probe ? BIDE_BREAKER_HALF_OPEN : BIDE_BREAKER_CLOSED))
+        return; /* admitted by observe mode, or the breaker is held by hand */
     if (b->probe)
         probe_record_vote(t, b, word, now_ns);
-    else if (breaker_unpack(word).state != BIDE_BREAKER_CLOSED)
-        return; /* admitted by observe mode, or the breaker is held by hand */
     else if (b->vote == CORE_VOTE_HEALTHY)
         evidence_record_healthy(t, b, core_hot_breaker_kind(hot), now_ns);
     else if (b->vote == CORE_VOTE_FAILURE)

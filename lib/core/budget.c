@@ -8,10 +8,14 @@
  * lease.
  *
  * The sliding window counts a retry first and reads the sum afterwards. Two threads that compete for the last retry
- * count in the same word, so the thread that counts second sees both counts and is refused. Both may be refused, but
- * both cannot be admitted. (Known weakness: at the change of a slot they may count in two words; on a machine with weak
- * memory order a single retry too many may then be admitted.) A process killed between the two steps leaves a retry
- * counted that was never made: an error towards fewer retries. */
+ * count in the same word, so the thread that counts second sees both counts and is refused. At the change of a slot
+ * they may count in two words. The thread that begins the later slot moves the edge before it counts, and the edge
+ * never moves back, so a thread that counts in the earlier slot afterwards sums up to the later slot and sees both.
+ * Both may be refused, but both cannot be admitted. A process killed between the two steps leaves a retry counted that
+ * was never made: an error towards fewer retries.
+ *
+ * Known weaknesses: at the change of a slot, on a machine with weak memory order, one retry too many may be admitted;
+ * on every machine, if a thread stalls for nine tenths of the window between its two steps. */
 #include <bide/budget.h>
 
 #include "gates.h"
@@ -37,6 +41,7 @@ static struct bucket bucket_unpack(uint64_t word)
 
 static uint64_t bucket_pack(struct bucket b)
 {
+    core_assert(b.level_milli <= LEVEL_MASK); /* else it would change the stamp */
     return b.level_milli | (b.stamp & TICK_MASK) << LEVEL_BITS;
 }
 
@@ -67,8 +72,8 @@ static __attribute__((noinline)) struct bucket bucket_read_leased(const struct b
                                                                   int64_t now_ns)
 {
     int64_t end_ns = (int64_t)core_load(CORE_LEASE_END(t));
-    if (end_ns == 0)
-        return (struct bucket){0, bucket_tick_at(now_ns)};
+    if (end_ns == 0) /* the stamp never moves back, or a word from before the drain could come again (ABA) */
+        return (struct bucket){0, b.stamp + bucket_ticks_since(b, now_ns)};
     uint64_t later = (bucket_tick_not_before(core_min(end_ns, now_ns)) - b.stamp) & TICK_MASK;
     if (later <= TICK_MASK / 2)
         b.stamp += later;
@@ -92,6 +97,7 @@ static uint64_t bucket_refill_since(struct bucket b, uint32_t per_minute_milli, 
 /* Returns the ticks in which the refill adds this many tokens, rounded up. */
 static uint64_t refill_ticks(uint64_t milli, uint32_t per_minute_milli)
 {
+    core_assert(per_minute_milli > 0 && milli <= BIDE_CAPACITY_MAX_MILLI); /* the product fits 64 bits */
     uint64_t ns = milli * (uint64_t)BIDE_MINUTE / per_minute_milli;
     return (ns >> TICK_SHIFT) + 1;
 }
@@ -107,6 +113,7 @@ static struct bucket bucket_refilled(struct bucket b, const struct bide_budget_c
     if (earned > 0)
         b.stamp += refill_ticks(earned, c->refill_per_minute_milli);
     b.level_milli += earned;
+    core_assert(b.level_milli < c->capacity_milli);
     return b;
 }
 
@@ -123,17 +130,23 @@ static bool bucket_affords(const struct bide_budget_config *c, uint64_t level_mi
 }
 
 /* Charges a retry; returns false if the bucket cannot afford it. Two threads cannot spend the same tokens: each decides
- * on the word that it swaps, so the CAS of the slower fails and its thread decides again on the new word. */
-static bool bucket_charge(struct bide_target *t, const struct bide_budget_config *c, uint32_t cost_milli,
-                          int64_t now_ns)
+ * on the word that it swaps, so the CAS of the slower fails and its thread decides again on the new word.
+ *
+ * The leased flag is stored before the bucket is read. The race is with lease_start: if the flag is set here, the
+ * bucket is read as a leased bucket, so a word from before the drain counts as empty or fails its CAS. Tokens from
+ * before the lease are therefore never charged as lent tokens, which core_budget_refund would add to the leased
+ * bucket. */
+static bool bucket_charge(struct bide_target *t, const struct bide_budget_config *c, uint64_t word, int64_t now_ns,
+                          struct core_charge *charge)
 {
-    uint64_t word = core_load(&t->budget);
     struct bucket b;
     do {
+        charge->leased = (core_hot(t) & CORE_HOT_LEASED) != 0;
         b = bucket_refilled(bucket_read(t, word, now_ns), c, now_ns);
-        if (c->capacity_milli == 0 || !bucket_affords(c, b.level_milli, cost_milli))
+        if (c->capacity_milli == 0 || !bucket_affords(c, b.level_milli, charge->amount))
             return false;
-        b.level_milli -= cost_milli;
+        core_assert(b.level_milli >= charge->amount);
+        b.level_milli -= charge->amount;
     } while (!core_cas(&t->budget, &word, bucket_pack(b)));
     return true;
 }
@@ -151,7 +164,8 @@ static uint64_t bucket_drain(struct bide_target *t, const struct bide_budget_con
     return taken;
 }
 
-/* Granted: refunds, tokens lent by a fleet, `bide budget set`. Earned: by successes and first attempts. */
+/* Granted: tokens lent by a fleet and their refunds, `bide budget set`. Earned: by successes and first attempts, and
+ * refunds of tokens that were the target's own. */
 enum token_source { TOKENS_GRANTED, TOKENS_EARNED };
 
 /* Adds tokens up to the capacity; the stamp stays. Returns the amount added: a full bucket is only read.
@@ -163,19 +177,19 @@ enum token_source { TOKENS_GRANTED, TOKENS_EARNED };
 static uint64_t bucket_add(struct bide_target *t, uint64_t capacity_milli, uint64_t milli, enum token_source source)
 {
     uint64_t word = core_load_acquire(&t->budget), level, added;
+    core_assert(capacity_milli <= LEVEL_MASK);
     do {
         level = word & LEVEL_MASK;
         if (level >= capacity_milli || milli == 0 || (source == TOKENS_EARNED && core_hot(t) & CORE_HOT_LEASED))
             return 0;
         added = capacity_milli - level < milli ? capacity_milli - level : milli;
+        core_assert(added > 0 && level + added <= capacity_milli);
     } while (!core_cas(&t->budget, &word, word + added));
     return added;
 }
 
 /* Stamps move forward and this one moves past the last, so the new word differs from every earlier word (no ABA): a
- * thread that still holds an earlier word fails its CAS. Known weakness: before lease_start has set the end of the
- * lease, bucket_drain (a failure that costs tokens) stores an empty bucket with the present tick, one tick back; a
- * credit that still holds an equal word from before the lease can then be added. */
+ * thread that still holds an earlier word fails its CAS. */
 void core_budget_drain(struct bide_target *t, int64_t now_ns)
 {
     uint64_t word = core_load(&t->budget);
@@ -208,25 +222,30 @@ static void window_begin_slot(const struct bide_target *t, struct core_window w,
 
 static uint64_t window_allowance(const struct bide_budget_config *c, uint64_t requests)
 {
+    core_assert(requests <= INT64_MAX && c->ratio_ppm <= CORE_RATIO_MAX_PPM);
     return c->reserve + (uint64_t)core_share((int64_t)requests, c->ratio_ppm, 1000000);
 }
 
 /* Returns true while the cooldown after a refusal or a reload lasts. A reload of another kind of budget first stores an
  * end far ahead. If its process was killed before it stored the real end, this moves the end back to the latest that a
- * refusal or a reload can set. The store may overwrite the real end of a reload that is not dead but completes just
- * now: an error towards fewer retries. */
-static bool window_check_cooldown(struct bide_target *t, const struct bide_budget_config *c, int64_t now_ns)
+ * refusal or a reload can set. */
+static bool window_check_cooldown(struct bide_target *t, const struct bide_budget_config *c, uint64_t word,
+                                  int64_t now_ns)
 {
-    int64_t until_ns = (int64_t)core_load(&t->budget), most_ns = core_sum(now_ns, c->window_ns + c->cooldown_ns);
+    int64_t until_ns = (int64_t)word, most_ns = core_sum(now_ns, c->window_ns + c->cooldown_ns);
     if (until_ns > most_ns)
-        core_store(&t->budget, (uint64_t)most_ns);
+        (void)core_cas(&t->budget, &word, (uint64_t)most_ns);
     return now_ns < until_ns;
 }
 
-static bool window_charge(struct bide_target *t, const struct bide_budget_config *c, int64_t now_ns, uint32_t *epoch)
+/* `word` is t->budget, loaded before the configuration. The race is with a reload to a token bucket, which would read
+ * the end of a cooldown as tokens. The reload stores the word of the bucket after it has published its configuration:
+ * a caller with the old configuration loaded an earlier word, so its CAS fails, or is overwritten by that store. */
+static bool window_charge(struct bide_target *t, const struct bide_budget_config *c, uint64_t word, int64_t now_ns,
+                          uint32_t *epoch)
 {
     struct core_window w = core_window(&t->spends, c->window_ns);
-    if (window_check_cooldown(t, c, now_ns))
+    if (window_check_cooldown(t, c, word, now_ns))
         return false;
     if (!core_window_is_current(w.words, now_ns))
         window_begin_slot(t, w, now_ns);
@@ -235,7 +254,8 @@ static bool window_charge(struct bide_target *t, const struct bide_budget_config
     if (n.requests < c->min_volume || n.retries <= window_allowance(c, n.requests))
         return true;
     core_window_remove(w, *epoch);
-    core_store(&t->budget, (uint64_t)core_sum(now_ns, c->cooldown_ns));
+    (void)core_cas(&t->budget, &word, (uint64_t)core_sum(now_ns, c->cooldown_ns)); /* failed: refused or reloaded by
+                                                                                    * another thread */
     return false;
 }
 
@@ -253,14 +273,17 @@ bool core_budget_charge(struct bide_target *t, const struct bide_outcome *outcom
                         struct core_charge *charge)
 {
     struct bide_budget_config c;
+    uint64_t word = core_load_acquire(&t->budget);
     core_budget_config(t, &c);
+    core_assert(now_ns >= 0 && c.kind <= BIDE_BUDGET_NONE);
     charge->kind = c.kind;
     charge->amount = 1;
+    charge->leased = false;
     switch (c.kind) {
     case BIDE_BUDGET_TOKENS:
         charge->amount = retry_cost(&c, outcome);
-        return bucket_charge(t, &c, charge->amount, now_ns);
-    case BIDE_BUDGET_WINDOW: return window_charge(t, &c, now_ns, &charge->amount);
+        return bucket_charge(t, &c, word, now_ns, charge);
+    case BIDE_BUDGET_WINDOW: return window_charge(t, &c, word, now_ns, &charge->amount);
     case BIDE_BUDGET_CONCURRENCY: return core_permit_acquire(&t->retries, charge->owner, concurrency_limit(t, &c));
     case BIDE_BUDGET_NONE:
     default: break;
@@ -272,11 +295,12 @@ void core_budget_refund(struct bide_target *t, struct core_charge charge)
 {
     struct bide_budget_config c;
     core_budget_config(t, &c);
+    core_assert(charge.kind <= BIDE_BUDGET_NONE && (charge.kind != BIDE_BUDGET_CONCURRENCY || charge.amount > 0));
     if (charge.kind == BIDE_BUDGET_CONCURRENCY)
         core_permit_release(&t->retries, charge.owner,
                             charge.amount); /* even if another kind is configured now: the word still counts them */
     else if (charge.kind == c.kind && c.kind == BIDE_BUDGET_TOKENS)
-        bucket_add(t, c.capacity_milli, charge.amount, TOKENS_GRANTED);
+        bucket_add(t, c.capacity_milli, charge.amount, charge.leased ? TOKENS_GRANTED : TOKENS_EARNED);
     else if (charge.kind == c.kind && c.kind == BIDE_BUDGET_WINDOW)
         core_window_remove(core_window(&t->spends, c.window_ns), charge.amount);
 }
@@ -285,6 +309,7 @@ void core_budget_record_first(struct bide_target *t, uint32_t lane, int64_t now_
 {
     struct bide_budget_config c;
     core_budget_config(t, &c);
+    core_assert(lane < BIDE_LANES);
     if (core_hot(t) & CORE_HOT_LEASED) {
         core_add(&t->lane[lane].firsts, 1);
         core_add(&t->lane[lane].earned_milli, c.earn_first_milli);
@@ -319,8 +344,8 @@ static uint64_t success_earnings(const struct bide_target *t, uint64_t slot, uin
 
 void core_budget_credit_success(struct bide_target *t, uint32_t last_milli)
 {
-    uint64_t slot = core_config_slot(t);
-    bucket_add(t, core_load(&t->hot[slot][1]) >> 32, success_earnings(t, slot, last_milli), TOKENS_EARNED);
+    uint64_t slot = core_config_slot(t), capacity_milli = core_load(&t->hot[slot][1]) >> 32 & LEVEL_MASK;
+    bucket_add(t, capacity_milli, success_earnings(t, slot, last_milli), TOKENS_EARNED);
 }
 
 void core_budget_record_success(struct bide_target *t, uint32_t lane, uint32_t last_milli)
@@ -367,7 +392,9 @@ int64_t bide_budget_add_milli(struct bide_target *t, int64_t amount_milli, int64
 
 uint64_t core_budget_initial_word(const struct bide_budget_config *c, int64_t now_ns)
 {
-    struct bucket full = {c->initial_milli == BIDE_FULL ? c->capacity_milli : c->initial_milli, bucket_tick_at(now_ns)};
+    uint32_t initial_milli = c->initial_milli < c->capacity_milli ? c->initial_milli : c->capacity_milli;
+    core_assert(now_ns >= 0 && initial_milli <= LEVEL_MASK);
+    struct bucket full = {initial_milli, bucket_tick_at(now_ns)};
     return c->kind == BIDE_BUDGET_TOKENS ? bucket_pack(full) : 0;
 }
 
@@ -411,23 +438,24 @@ struct core_budget_carry core_budget_before_reload(struct bide_target *t, const 
     bool tokens = c.kind == BIDE_BUDGET_TOKENS;
     carry = (struct core_budget_carry){.moved = true, .requests = n.requests, .retries = n.retries};
     carry.drained = tokens ? !bucket_affords(&c, (uint64_t)left, c.cost_milli) : left == 0;
-    if (next->kind == BIDE_BUDGET_TOKENS) {
-        struct bucket b = bucket_unpack(core_budget_initial_word(next, now_ns));
-        b.level_milli = (uint64_t)core_min((int64_t)b.level_milli, left);
-        core_store(&t->budget, bucket_pack(b));
-    } else {
-        core_store(&t->budget,
-                   bucket_pack((struct bucket){0, bucket_tick_at(now_ns)})); /* as tokens: empty; as a window: cooling
-                                                                              * down */
-    }
+    struct bucket b = bucket_unpack(core_budget_initial_word(next, now_ns));
+    core_assert(left >= 0);
+    b.level_milli = (uint64_t)core_min((int64_t)b.level_milli, left);
+    carry.word = bucket_pack(b);
+    b = (struct bucket){0, bucket_tick_at(now_ns) + 1}; /* as tokens: empty; as a window: cooling down */
+    core_store(&t->budget, bucket_pack(b));
     return carry;
 }
 
 void core_budget_after_reload(struct bide_target *t, const struct bide_budget_config *next,
                               struct core_budget_carry carry, int64_t now_ns)
 {
-    if (!carry.moved || next->kind == BIDE_BUDGET_TOKENS)
+    if (!carry.moved)
         return;
+    if (next->kind == BIDE_BUDGET_TOKENS) {
+        core_store_release(&t->budget, carry.word);
+        return;
+    }
     core_store(&t->spends.edge_ns, 0);
     for (uint32_t i = 0; i < BIDE_SLOTS; i++) {
         core_store(&t->spends.mark[i], 0);

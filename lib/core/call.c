@@ -9,21 +9,26 @@
  *
  * begin, outcome and wake have a fast path for the usual case: no optional gate is configured, the breaker is calm, the
  * round is a single attempt. The slow paths are kept out of line. Both give the same verdicts and leave the target in
- * the same state: the property tests compare the verdicts of every random world on both (core_force_slow_path). A new
- * gate must be entered into the conditions of the fast paths (CORE_HOT_NO_FAST_BEGIN, CORE_HOT_NO_FAST_END,
- * failure_fits_fast_path, wake_fits_fast_path), or they skip it. */
+ * the same state: the property tests compare the verdicts of every random world on both (core_force_slow_path). Which
+ * settings of a target exclude a fast path is in one table, CORE_HOT_LIST in gates.h. */
 #include <bide/backoff.h>
 
+#include "bits.h"
 #include "event.h"
 #include "saturate.h"
 
 #define OUT_OF_LINE static __attribute__((noinline))
 
+/* The gates of the policy: KEY excludes the fast path of begin (require_key); REPEAT, HINT and LAYER that of a failure
+ * (unsafe requests, hints, CORE_INNER_LAYER). None of the four applies to a success or a wake. */
+_Static_assert(BIDE_POLICY_GATES == (BIDE_GATE_KEY | BIDE_GATE_REPEAT | BIDE_GATE_HINT | BIDE_GATE_LAYER),
+               "a new gate of the policy must be entered into the conditions of the fast paths");
+
 #define LATE_NS BIDE_S /* a wake later than this means a suspended machine or a stalled process: jitter again */
 
 static inline struct core_event event_on_target(struct bide_call *c, struct bide_target *t, int64_t now_ns)
 {
-    uint32_t no_gates = BIDE_BREAKER_OFF | (uint32_t)BIDE_BUDGET_NONE << CORE_HOT_BUDGET_SHIFT;
+    uint32_t no_gates = BIDE_BREAKER_OFF | (uint32_t)BIDE_BUDGET_NONE << CORE_HOT_BUDGET_KIND_SHIFT;
     return (struct core_event){.call = c, .target = t, .now_ns = now_ns, .hot = t ? core_hot(t) : no_gates};
 }
 
@@ -62,6 +67,7 @@ CORE_INLINE uint32_t round_live_bit(const struct bide_call *c, uint32_t attempt)
 
 static void round_begin(struct bide_call *c, int64_t now_ns)
 {
+    core_assert(core_round_in_flight(c) == 0);
     c->round_ns = now_ns;
     c->live = ROUND_ONE_RUNNING;
     c->attempt++;
@@ -71,6 +77,7 @@ static void round_begin(struct bide_call *c, int64_t now_ns)
 static void round_add_hedge(struct bide_call *c, int64_t now_ns)
 {
     uint32_t place = core_round_size(c);
+    core_assert(place >= 1 && place <= BIDE_HEDGES_MAX && core_round_in_flight(c) != 0);
     c->hedge_us[place - 1] = (uint32_t)core_min((now_ns - c->round_ns) / BIDE_US, UINT32_MAX);
     c->live = (uint8_t)((place + 1) << 4 | core_round_in_flight(c) | 1u << place);
     c->attempt++;
@@ -174,6 +181,7 @@ static struct bide_verdict call_start(struct core_event *e)
 /* Waits until the hold-off of the target ends, plus upward jitter; gives up if that is after the deadline. */
 static struct bide_verdict call_wait_hold_off(struct core_event *e, int64_t until_ns)
 {
+    core_assert(until_ns > e->now_ns && (e->call->state == CORE_BEGUN || e->call->state == CORE_WAITING));
     int64_t wake = core_sum(until_ns, core_upward_jitter(e->call, until_ns - e->now_ns, CORE_FOR_HOLD_OFF));
     if (wake >= e->call->deadline_ns)
         return core_call_give_up(e, BIDE_REASON_DEADLINE_NEAR);
@@ -279,6 +287,8 @@ struct bide_verdict bide_call_begin(struct bide_call *call, const struct bide_po
     bool gates = target && (core_hot(target) & CORE_HOT_NO_FAST_BEGIN || !CORE_BREAKER_CALM(breaker));
     if (core_force_slow_path || gates || policy->require_key || policy->hedges_max > 0 || now_ns >= call->deadline_ns)
         return begin_slow(call, request, now_ns);
+    core_assert(CORE_BREAKER_CALM(breaker) && call->state == CORE_BEGUN && call->live == 0);
+    core_count_fast_path(CORE_FAST_BEGIN);
     return start_fast(call, breaker, BIDE_REASON_FIRST_ATTEMPT, now_ns);
 }
 
@@ -295,6 +305,23 @@ static bool attempt_was_slow(const struct core_event *e, int64_t latency_ns)
     struct bide_breaker_config c;
     core_breaker_config(e->target, &c);
     return latency_ns >= c.slow_ns;
+}
+
+/* Timeouts of client libraries count in whole milliseconds, rounded down once or twice: an attempt that the deadline
+ * limits may end this much before it. */
+#define CUT_EARLY_NS (2 * BIDE_MS)
+
+/* Returns true if the outcome is a failure, but no evidence against the server: it happened on the caller's own side,
+ * or the deadline of the call cut the attempt before the server's usual latency had passed. */
+static bool failure_is_no_evidence(const struct core_event *e, const struct bide_outcome *o, int64_t latency_ns)
+{
+    const struct bide_call *c = e->call;
+    if (o->kind == BIDE_KIND_OK)
+        return false;
+    if (o->flags & BIDE_FLAG_LOCAL)
+        return true;
+    bool cut = o->flags & BIDE_FLAG_TIMED_OUT && e->now_ns >= c->deadline_ns - CUT_EARLY_NS;
+    return cut && core_usual_excuses_cut(e->target, latency_ns, core_has_flag(c, CORE_PROBE), e->now_ns);
 }
 
 static enum core_vote vote_for_outcome(const struct core_event *e, enum bide_kind kind, int64_t latency_ns)
@@ -327,12 +354,19 @@ static void target_end_hold_off(struct core_event *e, int64_t began_ns)
         (void)core_cas(&e->target->hold_off_ns, &hold_off_ns, 0); /* failed: another call extended the hold-off */
 }
 
-/* Updates the optional gates: throttle, latency histogram, the cost of a failure. */
-static void target_record_optional(struct core_event *e, const struct bide_outcome *o, int64_t latency_ns)
+/* Updates the counts of the throttle: attempts that the server accepted, or that were no evidence about it. */
+static void throttle_record_outcome(struct core_event *e, const struct bide_outcome *o, bool no_evidence)
 {
     bool accepted = o->kind == BIDE_KIND_OK || o->kind == BIDE_KIND_PERMANENT || o->kind == BIDE_KIND_CONFLICT;
-    if (e->hot & CORE_HOT_THROTTLE && accepted && o->evidence != BIDE_EVIDENCE_NOT_SENT)
+    if (no_evidence)
+        core_throttle_forget_attempt(e->target, e->call->lane);
+    else if (accepted && o->evidence != BIDE_EVIDENCE_NOT_SENT)
         core_throttle_record_accept(e->target, e->call->lane);
+}
+
+/* Updates the optional state of the target: latency histogram, the cost of a failure. */
+static void target_record_optional(struct core_event *e, const struct bide_outcome *o, int64_t latency_ns)
+{
     if (e->hot & CORE_HOT_LATENCY && o->kind == BIDE_KIND_OK)
         core_latency_record(e->target, latency_ns);
     bool counts = core_kind_is_retryable(o->kind) ||
@@ -344,7 +378,12 @@ static void target_record_optional(struct core_event *e, const struct bide_outco
 /* Records the outcome of an attempt at the target. */
 static void target_record_outcome(struct core_event *e, const struct bide_outcome *o, int64_t latency_ns)
 {
-    core_call_vote(e, vote_for_outcome(e, o->kind, latency_ns));
+    bool no_evidence = failure_is_no_evidence(e, o, latency_ns);
+    if (o->kind == BIDE_KIND_OK && core_usual_may_sample(e->target, e->hot, e->now_ns))
+        core_usual_sample(e->target, latency_ns, e->now_ns); /* before the vote, which begins the slot */
+    core_call_vote(e, no_evidence ? CORE_VOTE_NEUTRAL : vote_for_outcome(e, o->kind, latency_ns));
+    if (e->hot & CORE_HOT_THROTTLE)
+        throttle_record_outcome(e, o, no_evidence);
     target_record_optional(e, o, latency_ns);
     if (o->kind != BIDE_KIND_OK)
         target_record_hold_off(e, o);
@@ -356,6 +395,7 @@ static void target_record_outcome(struct core_event *e, const struct bide_outcom
 static void attempt_end(struct core_event *e, uint32_t bit, const struct bide_outcome *o)
 {
     struct bide_call *c = e->call;
+    core_assert(c->state == CORE_RUNNING && core_popcount(bit) == 1 && c->live & bit);
     core_call_leave_in_flight(e, 1);
     if (e->target)
         target_record_outcome(e, o, e->now_ns - core_attempt_started_ns(c, (uint32_t)__builtin_ctz(bit)));
@@ -466,7 +506,7 @@ CORE_INLINE bool outcome_fits_fast_path(const struct bide_call *c, uint32_t atte
 CORE_INLINE bool success_try_fast(const struct bide_call *c, uint32_t attempt, int64_t now_ns)
 {
     return outcome_fits_fast_path(c, attempt, FAST_FLAGS | CORE_INNER_LAYER) &&
-           !(core_hot(c->target) & CORE_HOT_NO_FAST_END) &&
+           !(core_hot(c->target) & CORE_HOT_NO_FAST_SUCCESS) &&
            core_breaker_try_count_healthy(c->target, c->generation, c->lane, now_ns);
 }
 
@@ -479,14 +519,15 @@ static bool failure_fits_fast_path(const struct bide_call *c, uint32_t attempt, 
     if (o->kind != BIDE_KIND_TRANSIENT || o->hint.kind != BIDE_HINT_NONE ||
         !outcome_fits_fast_path(c, attempt, FAST_FLAGS))
         return false;
-    if (o->evidence == BIDE_EVIDENCE_BODY_DELIVERED || o->flags & (BIDE_FLAG_ONCE | BIDE_FLAG_BODY_SPENT))
+    if (o->evidence == BIDE_EVIDENCE_BODY_DELIVERED ||
+        o->flags & (BIDE_FLAG_ONCE | BIDE_FLAG_BODY_SPENT | BIDE_FLAG_LOCAL))
         return false;
-    if (c->attempt >= c->policy->attempts_max || now_ns >= c->deadline_ns || c->key != 0)
+    if (c->attempt >= c->policy->attempts_max || now_ns >= c->deadline_ns - CUT_EARLY_NS || c->key != 0)
         return false;
     if (!unsent && c->safety == BIDE_UNSAFE)
         return false;
     *breaker = core_load(&c->target->breaker);
-    return !(core_hot(c->target) & (CORE_HOT_NO_FAST_END | CORE_HOT_COST_FAILURE)) && CORE_BREAKER_CALM(*breaker) &&
+    return !(core_hot(c->target) & CORE_HOT_NO_FAST_FAILURE) && CORE_BREAKER_CALM(*breaker) &&
            core_breaker_generation(*breaker) == c->generation;
 }
 
@@ -498,8 +539,10 @@ OUT_OF_LINE struct bide_verdict retry_fast(struct bide_call *c, const struct bid
     struct core_event e =
         event_on_target(c, c->target, now_ns); /* the owner was checked; the slow path has the same race with a later
                                                 * change */
+    core_count_fast_path(CORE_FAST_FAILURE);
     struct bide_step step = {c->step, false, c->wait_ns};
     int64_t wait_ns = bide_backoff_wait(c->policy, step, c->seed, c->attempt);
+    core_assert(!core_has_flag(c, CORE_CHARGED | CORE_KEY_CHARGED | CORE_PROBE | CORE_IN_FLIGHT));
     c->live = ROUND_ONE_ENDED;
     core_breaker_record_failure(c->target, breaker, c->seed, now_ns);
     if (core_sum(now_ns, wait_ns) >= c->deadline_ns || core_load(&c->target->breaker) != breaker ||
@@ -518,6 +561,7 @@ struct bide_verdict bide_call_outcome(struct bide_call *call, uint32_t attempt, 
         return retry_fast(call, outcome, breaker, now_ns);
     if (outcome->kind != BIDE_KIND_OK || !success_try_fast(call, attempt, now_ns))
         return outcome_slow(call, attempt, outcome, now_ns);
+    core_count_fast_path(CORE_FAST_SUCCESS);
     if (!core_budget_is_full(call->target))
         core_budget_credit_success(call->target, core_has_flag(call, CORE_PAID) ? call->charge : 0);
     call->live = 0;
@@ -602,6 +646,7 @@ static bool call_rejitter_late_wake(struct core_event *e)
 static struct bide_verdict call_resume(struct core_event *e)
 {
     struct bide_call *c = e->call;
+    core_assert((c->state == CORE_BEGUN || c->state == CORE_WAITING) && c->wake_ns <= e->now_ns);
     if (e->now_ns >= c->deadline_ns)
         return core_call_give_up(e, BIDE_REASON_DEADLINE);
     if (call_rejitter_late_wake(e))
@@ -632,7 +677,7 @@ CORE_INLINE bool wake_fits_fast_path(const struct bide_call *c, int64_t now_ns)
         return false;
     if (!t || core_owner(t) != c->owner || c->policy->hedges_max > 0)
         return false;
-    return !(core_hot(t) & (CORE_HOT_THROTTLE | CORE_HOT_IN_FLIGHT)) && core_load(&t->hold_off_ns) == 0;
+    return !(core_hot(t) & CORE_HOT_NO_FAST_WAKE) && core_load(&t->hold_off_ns) == 0;
 }
 
 struct bide_verdict bide_call_wake(struct bide_call *call, int64_t now_ns)
@@ -642,6 +687,8 @@ struct bide_verdict bide_call_wake(struct bide_call *call, int64_t now_ns)
     uint64_t breaker = core_load(&call->target->breaker);
     if (!CORE_BREAKER_CALM(breaker))
         return wake_slow(call, now_ns);
+    core_assert(call->state == CORE_WAITING && core_round_in_flight(call) == 0);
+    core_count_fast_path(CORE_FAST_WAKE);
     core_call_commit_charges(call);
     core_clear_flag(call, CORE_IN_FLIGHT);
     return start_fast(call, breaker, BIDE_REASON_RETRY, now_ns);

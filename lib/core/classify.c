@@ -103,7 +103,7 @@ struct bide_outcome bide_classify_exit(int status, const struct bide_rules *rule
 
 #define KIND_COUNT     (BIDE_KIND_OK + 1u)
 #define EVIDENCE_COUNT (BIDE_EVIDENCE_BODY_DELIVERED + 1u)
-#define FLAG_MASK      (BIDE_FLAG_KEY_409 * 2u - 1u)
+#define FLAG_MASK      (BIDE_FLAG_LOCAL * 2u - 1u)
 
 /* Returns the problem of a rule; .field is NULL if there is none. */
 static struct bide_problem rule_problem(const struct bide_rule *rule)
@@ -115,7 +115,7 @@ static struct bide_problem rule_problem(const struct bide_rule *rule)
     if ((uint32_t)rule->evidence >= EVIDENCE_COUNT)
         return (struct bide_problem){"rule.evidence", "0 (unknown) to 4 (body delivered)", (int64_t)rule->evidence};
     if (rule->flags > FLAG_MASK)
-        return (struct bide_problem){"rule.flags", "a combination of enum bide_outcome_flag bits, 0 to 63",
+        return (struct bide_problem){"rule.flags", "a combination of enum bide_outcome_flag bits, 0 to 127",
                                      rule->flags};
     return (struct bide_problem){0};
 }

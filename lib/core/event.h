@@ -8,9 +8,10 @@
  * attempts that is in flight (low 4 bits).
  *
  * Writers of a call: judge.c writes step, wait_ns, key_tick, the flags CONFLICT_RETRIED and ONCE_RETRIED, and with a
- * WAIT also state and wake_ns. resources.c writes charge and the flags of what is held (CHARGED and its kind, PAID,
- * KEY_CHARGED, IN_FLIGHT; it clears PROBE), and in core_call_end state, live and wake_ns. call.c initialises all fields
- * and writes everything else; its events change state, live and wake_ns too, and clear IN_FLIGHT before a new round. */
+ * WAIT also state and wake_ns. resources.c writes charge and the flags of held resources (CHARGED, its kind and lease,
+ * PAID, KEY_CHARGED, IN_FLIGHT; it clears PROBE), and in core_call_end state, live and wake_ns. call.c initialises all
+ * fields and writes everything else; its events change state, live and wake_ns too, and clear IN_FLIGHT before a new
+ * round. */
 #ifndef CORE_EVENT_H
 #define CORE_EVENT_H
 
@@ -20,10 +21,16 @@
 
 #define CORE_INLINE static inline __attribute__((always_inline))
 
+/* The fast paths. A test build counts how often each is taken, so that a test can fail if it never takes one. */
+enum core_fast_path { CORE_FAST_BEGIN, CORE_FAST_SUCCESS, CORE_FAST_FAILURE, CORE_FAST_WAKE, CORE_FAST_PATHS };
+
 #ifdef BIDE_INJECT_CAS
 extern bool core_force_slow_path; /* set by tests: no event takes its fast path */
+extern _Thread_local uint64_t core_fast_paths_taken[CORE_FAST_PATHS];
+#define core_count_fast_path(path) ((void)core_fast_paths_taken[path]++)
 #else
-#define core_force_slow_path false
+#define core_force_slow_path       false
+#define core_count_fast_path(path) ((void)0)
 #endif
 
 enum core_state { CORE_NEW = 0, CORE_BEGUN, CORE_RUNNING, CORE_WAITING, CORE_GIVING_UP, CORE_ENDED };
@@ -41,8 +48,9 @@ enum core_flag {
     CORE_REJITTERED = 1u << 10,      /* a late wake was jittered again, which is done once */
     CORE_INNER_LAYER = 1u << 11,     /* a caller above retries, so this layer does not */
     CORE_RETRY_FORBIDDEN = 1u << 12, /* the server forbade retries */
-    CORE_ROUND_HINTED = 1u << 13, /* the server asked for a wait in this round: wake_ns is its end, no timer is set */
-    CORE_BODY_SPENT = 1u << 14,   /* the request body cannot be sent again */
+    CORE_ROUND_HINTED = 1u << 13,  /* the server asked for a wait in this round: wake_ns is its end, no timer is set */
+    CORE_BODY_SPENT = 1u << 14,    /* the request body cannot be sent again */
+    CORE_CHARGE_LEASED = 1u << 15, /* the tokens of the last charge were lent by a fleet */
 };
 
 /* The context of an event. target is NULL if the call has none, or if its memory now belongs to another target. hot is
@@ -147,7 +155,8 @@ void core_call_leave_in_flight(struct core_event *e, uint32_t attempts);
 
 CORE_INLINE struct core_charge core_call_last_charge(const struct bide_call *c)
 {
-    return (struct core_charge){c->owner, (enum bide_budget_kind)(c->flags >> CORE_CHARGE_KIND_SHIFT & 3), c->charge};
+    return (struct core_charge){c->owner, (enum bide_budget_kind)(c->flags >> CORE_CHARGE_KIND_SHIFT & 3), c->charge,
+                                core_has_flag(c, CORE_CHARGE_LEASED)};
 }
 
 /* The attempt starts: its charges are spent, and the end of the call no longer refunds them. Permits of a concurrency

@@ -9,46 +9,81 @@
  * (which a success in call.c ends), and resets everything. breaker.c: breaker, probe, failures, votes, openings,
  * healthy votes. budget.c: budget, spends, requests and the counts of a leased target (which lease.c resets when it
  * collects them). lease.c: the words of the lease. throttle.c: asks, attempts, accepts. keylimit.c: key. latency.c:
- * latency. resources.c: refused, and the permits (retries, calls, in_flight) for all of them. */
+ * latency, usual latency. resources.c: refused, and the permits (retries, calls, in_flight) for all of them. */
 #ifndef CORE_GATES_H
 #define CORE_GATES_H
 
 #include <bide/outcome.h>
 #include <bide/target.h>
 
+#include "assert.h"
 #include "atomic.h"
+#include "clamp.h"
 #include "random.h"
 
 /* ---- configuration ---- */
 
-enum core_hot {
-    CORE_HOT_BREAKER_KIND = 3u << 0,    /* enum bide_breaker_kind */
-    CORE_HOT_SLOW_IS_FAILURE = 1u << 2, /* slow successes count as failures */
-    CORE_HOT_BUDGET_SHIFT = 3,
-    CORE_HOT_BUDGET_KIND = 3u << 3,  /* enum bide_budget_kind */
-    CORE_HOT_COUNTS_FIRST = 1u << 5, /* a first attempt earns tokens or is counted */
-    CORE_HOT_REFUND = 1u << 6,
-    CORE_HOT_COST_FAILURE = 1u << 7,
-    CORE_HOT_THROTTLE = 1u << 8,
-    CORE_HOT_IN_FLIGHT = 1u << 9,
-    CORE_HOT_KEYS = 1u << 10,
-    CORE_HOT_HOLD_OFF_FIRST = 1u << 11,
-    CORE_HOT_LATENCY = 1u << 12,
-    CORE_HOT_ON_EMPTY_OPEN = 1u << 13,
-    CORE_HOT_TRUST_SHIFT = 14,   /* two bits of enum bide_trust */
-    CORE_HOT_OBSERVE_SHIFT = 16, /* BIDE_GATE_COUNT bits */
-    CORE_HOT_LEASED = 1u << 28,  /* a fleet funds the budget */
+/* The hot word: a row for each setting that every call needs, with its lowest bit, its number of bits, the gate of the
+ * target that it belongs to (0: none), and the action of the fast path of each event while any of its bits is set:
+ *
+ *   SLOW  leaves the event to the slow path: the masks below are made of these rows
+ *   SEES  checks the gate itself: by the word of the breaker, or by the permit, the retry key or the charge of the call
+ *   NO    nothing: the setting has no effect on the event
+ *
+ * X(NAME, lowest bit, bits, gate, begin, success, failure, wake). A breaker by time and a token budget are 0. */
+#define CORE_HOT_LIST(X)                                                                                               \
+    X(BREAKER_KIND, 0, 2, BIDE_GATE_BREAKER, SEES, SLOW, SLOW, SEES) /* enum bide_breaker_kind */                      \
+    X(SLOW_IS_FAILURE, 2, 1, BIDE_GATE_BREAKER, NO, SLOW, SLOW, NO)  /* slow successes count as failures */            \
+    X(BUDGET_KIND, 3, 2, BIDE_GATE_BUDGET, NO, SLOW, SLOW, NO)       /* enum bide_budget_kind */                       \
+    X(COUNTS_FIRST, 5, 1, BIDE_GATE_BUDGET, SLOW, NO, NO, NO)        /* a first attempt earns or is counted */         \
+    X(REFUND, 6, 1, BIDE_GATE_BUDGET, NO, SEES, NO, NO)              /* see success_earnings */                        \
+    X(COST_FAILURE, 7, 1, BIDE_GATE_BUDGET, NO, NO, SLOW, NO)        /* a failure costs tokens */                      \
+    X(THROTTLE, 8, 1, BIDE_GATE_THROTTLE, SLOW, SLOW, SLOW, SLOW)                                                      \
+    X(IN_FLIGHT, 9, 1, BIDE_GATE_IN_FLIGHT, SLOW, SEES, SEES, SLOW) /* the call holds a permit */                      \
+    X(KEYS, 10, 1, BIDE_GATE_KEY_LIMIT, SLOW, NO, SEES, NO)         /* the call has a retry key */                     \
+    X(HOLD_OFF_FIRST, 11, 1, 0, SLOW, NO, NO, NO)                                                                      \
+    X(LATENCY, 12, 1, 0, NO, SLOW, SLOW, NO)                                                                           \
+    X(ON_EMPTY_OPEN, 13, 1, BIDE_GATE_BUDGET, NO, NO, SEES, NO) /* the charge is refused */                            \
+    X(TRUST, 14, 2, 0, NO, NO, SEES, NO)                        /* enum bide_trust; unsafe requests */                 \
+    X(OBSERVE, 16, BIDE_GATE_COUNT, 0, NO, NO, NO, NO)          /* no gate refuses there */                            \
+    X(LEASED, 28, 1, BIDE_GATE_BUDGET, NO, SLOW, SLOW, NO)      /* by a fleet; COUNTS_FIRST is set too */
 
-    /* Without any of these bits no gate but the breaker applies to a first attempt, and it is not counted: begin may
-     * take its fast path. */
-    CORE_HOT_NO_FAST_BEGIN =
-        CORE_HOT_COUNTS_FIRST | CORE_HOT_THROTTLE | CORE_HOT_IN_FLIGHT | CORE_HOT_KEYS | CORE_HOT_HOLD_OFF_FIRST,
-    /* Without any of these bits (so: token budget, breaker by time) a success records at most a healthy vote and a
-     * credit to the bucket: outcome may take its fast path. */
-    CORE_HOT_NO_FAST_END = CORE_HOT_BREAKER_KIND | CORE_HOT_SLOW_IS_FAILURE | CORE_HOT_BUDGET_KIND | CORE_HOT_THROTTLE |
-                           CORE_HOT_LATENCY | CORE_HOT_LEASED,
+#define CORE_HOT_BITS(low, bits) (((1u << (bits)) - 1) << (low))
+#define CORE_MASK_SLOW(mask)     (mask)
+#define CORE_MASK_SEES(mask)     0u
+#define CORE_MASK_NO(mask)       0u
+
+enum core_hot {
+#define CORE_ROW(NAME, low, bits, gate, begin, success, failure, wake)                                                 \
+    CORE_HOT_##NAME = CORE_HOT_BITS(low, bits), CORE_HOT_##NAME##_SHIFT = (low),
+    CORE_HOT_LIST(CORE_ROW)
+#undef CORE_ROW
+#define CORE_ROW(NAME, low, bits, gate, begin, success, failure, wake) | CORE_MASK_##begin(CORE_HOT_##NAME)
+        CORE_HOT_NO_FAST_BEGIN = 0u CORE_HOT_LIST(CORE_ROW),
+#undef CORE_ROW
+#define CORE_ROW(NAME, low, bits, gate, begin, success, failure, wake) | CORE_MASK_##success(CORE_HOT_##NAME)
+    CORE_HOT_NO_FAST_SUCCESS = 0u CORE_HOT_LIST(CORE_ROW),
+#undef CORE_ROW
+#define CORE_ROW(NAME, low, bits, gate, begin, success, failure, wake) | CORE_MASK_##failure(CORE_HOT_##NAME)
+    CORE_HOT_NO_FAST_FAILURE = 0u CORE_HOT_LIST(CORE_ROW),
+#undef CORE_ROW
+#define CORE_ROW(NAME, low, bits, gate, begin, success, failure, wake) | CORE_MASK_##wake(CORE_HOT_##NAME)
+    CORE_HOT_NO_FAST_WAKE = 0u CORE_HOT_LIST(CORE_ROW),
+#undef CORE_ROW
 };
-_Static_assert(BIDE_BREAKER_BY_TIME == 0 && BIDE_BUDGET_TOKENS == 0, "CORE_HOT_NO_FAST_END means these by zero");
+_Static_assert(BIDE_BREAKER_BY_TIME == 0 && BIDE_BUDGET_TOKENS == 0, "the masks mean these by zero");
+
+/* Every gate of a target has a row, and no two rows share a bit. A gate of the policy has no hot bit: the conditions of
+ * the fast paths in call.c name each of them. */
+#define CORE_ROW(NAME, low, bits, gate, begin, success, failure, wake) | (unsigned)(gate)
+_Static_assert((0u CORE_HOT_LIST(CORE_ROW)) == BIDE_TARGET_GATES, "a gate of the target has no row");
+#undef CORE_ROW
+#define CORE_ROW(NAME, low, bits, gate, begin, success, failure, wake) +(uint64_t)CORE_HOT_BITS(low, bits)
+#define CORE_OR(NAME, low, bits, gate, begin, success, failure, wake)  | (uint64_t)CORE_HOT_BITS(low, bits)
+_Static_assert((0 CORE_HOT_LIST(CORE_ROW)) == (0 CORE_HOT_LIST(CORE_OR)), "two rows share a bit");
+#undef CORE_ROW
+#undef CORE_OR
+_Static_assert((BIDE_TARGET_GATES | BIDE_POLICY_GATES) == (1u << BIDE_GATE_COUNT) - 1, "a gate belongs to neither");
 
 static inline uint64_t core_config_slot(const struct bide_target *t)
 {
@@ -62,7 +97,7 @@ static inline uint32_t core_hot(const struct bide_target *t)
 
 static inline enum bide_budget_kind core_hot_budget_kind(uint32_t hot)
 {
-    return (enum bide_budget_kind)((hot & CORE_HOT_BUDGET_KIND) >> CORE_HOT_BUDGET_SHIFT);
+    return (enum bide_budget_kind)((hot & CORE_HOT_BUDGET_KIND) >> CORE_HOT_BUDGET_KIND_SHIFT);
 }
 
 static inline enum bide_breaker_kind core_hot_breaker_kind(uint32_t hot)
@@ -100,11 +135,13 @@ static inline __attribute__((always_inline)) void core_config_copy(const struct 
 static inline void core_budget_config(const struct bide_target *t, struct bide_budget_config *into)
 {
     core_config_copy(t, into, offsetof(struct bide_target_config, budget), sizeof *into);
+    core_clamp_budget(into);
 }
 
 static inline void core_breaker_config(const struct bide_target *t, struct bide_breaker_config *into)
 {
     core_config_copy(t, into, offsetof(struct bide_target_config, breaker), sizeof *into);
+    core_clamp_breaker(into);
 }
 
 static inline uint32_t core_in_flight_max(const struct bide_target *t)
@@ -177,6 +214,7 @@ struct core_charge {
     uint16_t owner; /* owner of the target that was charged */
     enum bide_budget_kind kind;
     uint32_t amount; /* tokens: thousandths. window: epoch of the slot. concurrency: permits held */
+    bool leased;     /* tokens: the bucket was leased */
 };
 
 /* Charges a retry after this outcome, all or nothing; returns false if the budget cannot afford it. The caller sets
@@ -218,11 +256,13 @@ bool core_budget_is_evictable(const struct bide_target *t, int64_t now_ns);
 /* A reload that changes the kind of budget, or the length of its window, carries over the retries that were spent.
  * Before the new configuration is published, the deciding word is set to a value that allows at most as many retries as
  * before, whether a call reads it as the old kind or as the new; afterwards the window is rebuilt from the counts
- * carried over. Known weakness: a thread that read the old configuration before the reload, and stores its word after
- * it (the end of a cooldown into a token bucket), leaves a word that the new kind misreads. */
+ * carried over, or the bucket filled with the tokens that the old kind had left. Known weakness: a thread that read the
+ * configuration of a bucket before a reload to a window, and charges after it, is granted its retry; the word that it
+ * stores makes the window cool down. */
 struct core_budget_carry {
     bool moved;
-    bool drained; /* the old budget could not afford a retry */
+    bool drained;  /* the old budget could not afford a retry */
+    uint64_t word; /* to tokens: the word of the bucket */
     uint64_t requests, retries;
 };
 struct core_budget_carry core_budget_before_reload(struct bide_target *t, const struct bide_budget_config *next,
@@ -294,6 +334,7 @@ static inline bool core_breaker_try_count_healthy(struct bide_target *t, uint32_
         return false;
     if (now_ns >= (int64_t)core_load(&t->votes.edge_ns))
         return false; /* a new slot of the window must begin first */
+    core_assert(lane < BIDE_LANES);
     core_add(&t->lane[lane].healthy, 1);
     return true;
 }
@@ -309,6 +350,9 @@ void core_breaker_clear_evidence(struct bide_target *t);
 /* Adaptive throttling: counts a requested attempt and draws whether it may start; returns false to shed it. */
 bool core_throttle_admit(struct bide_target *t, uint32_t lane, struct core_random_key key, int64_t now_ns);
 void core_throttle_record_accept(struct bide_target *t, uint32_t lane);
+
+/* Subtracts an attempt that was counted as requested: its end is no evidence about the server. */
+void core_throttle_forget_attempt(struct bide_target *t, uint32_t lane);
 bool core_throttle_is_evictable(const struct bide_target *t, int64_t now_ns);
 
 /* The share of requests to refuse, by the SRE book: max(0, (requests - K * accepts) / (requests + 1)). */
@@ -323,5 +367,26 @@ void core_key_refund(struct bide_target *t, uint32_t key, uint32_t tick);
 bool core_key_is_evictable(const struct bide_target *t, int64_t now_ns);
 
 void core_latency_record(struct bide_target *t, int64_t latency_ns);
+
+/* ---- the usual latency ---- */
+
+/* Two words, kept where the lanes had room: the estimate in ns (0: no success was sampled yet), and when it was sampled
+ * last (while there is no estimate: when the deadline of a call first cut an attempt; 0: never). */
+#define CORE_USUAL_NS(t) (&(t)->lane[4].aside)
+#define CORE_USUAL_AT(t) (&(t)->lane[5].aside)
+
+/* Returns true if a success that ends now may be sampled: with a time window only the first vote of a slot is. The fast
+ * path of a success leaves exactly these to the slow path (core_breaker_try_count_healthy), so it needs no sampling of
+ * its own, and both paths take the same samples. */
+static inline bool core_usual_may_sample(const struct bide_target *t, uint32_t hot, int64_t now_ns)
+{
+    return core_hot_breaker_kind(hot) != BIDE_BREAKER_BY_TIME || now_ns >= (int64_t)core_load(&t->votes.edge_ns);
+}
+
+/* Moves the estimate towards the latency of a success, at most once in 100 ms. */
+void core_usual_sample(struct bide_target *t, int64_t latency_ns, int64_t now_ns);
+
+/* The deadline of a call cut an attempt after latency_ns. Returns true if that is no evidence about the server. */
+bool core_usual_excuses_cut(struct bide_target *t, int64_t latency_ns, bool probe, int64_t now_ns);
 
 #endif

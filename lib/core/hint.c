@@ -103,7 +103,9 @@ struct bide_hint bide_hint_ratelimit(struct bide_text value)
         longest = core_max(longest, seconds);
         core_parse_blanks(&cursor);
     } while (core_parse_char(&cursor, ','));
-    return core_cursor_at_end(&cursor) && longest >= 0 ? wait_hint(longest, BIDE_S) : none;
+    if (core_cursor_at_end(&cursor) && longest >= 0)
+        return wait_hint(longest, BIDE_S);
+    return none;
 }
 
 static bool read_seconds(struct bide_text value, int64_t now_s, int64_t *seconds)

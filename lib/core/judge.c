@@ -171,10 +171,12 @@ static struct bide_verdict call_out_of_budget(struct core_event *e, int64_t wake
 struct bide_verdict core_call_judge(struct core_event *e, const struct bide_outcome *o)
 {
     struct bide_call *c = e->call;
+    core_assert(c->state == CORE_RUNNING && core_round_in_flight(c) == 0 && core_kind_is_retryable(o->kind));
     enum bide_reason refused = check_free_gates(e, o);
     if (refused != BIDE_REASON_NOTHING)
         return core_call_give_up(e, refused);
     struct wait_plan plan = plan_wait(e, o);
+    core_assert(plan.wait_ns >= 0);
     int64_t wake_ns = core_sum(e->now_ns, plan.wait_ns);
     if (wake_ns >= c->deadline_ns)
         return core_call_give_up(e, BIDE_REASON_DEADLINE_NEAR);

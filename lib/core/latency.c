@@ -1,12 +1,17 @@
-/* latency.c - the latency of attempts, as a histogram small enough to live in a target.
+/* latency.c - the latency of attempts: a histogram small enough to live in a target, and the usual latency.
  *
  * Fifteen octaves from 2^17 ns (131 us) to 2^32 ns (4.3 s), each divided into four equal bins with 16-bit counters,
  * four to a word. A quantile is reported as the upper end of its bin: at most 25 % too high, never too low. Faster
  * attempts fall into the first bin; slower attempts fall into the last bin, which therefore has no upper end. After
- * 1024 samples all counters are halved, so that recent attempts weigh more. */
+ * 1024 samples all counters are halved, so that recent attempts weigh more.
+ *
+ * The histogram is optional, because every success must write it. The usual latency is always known: an estimate near
+ * the median of the successes, from a sample of them that costs the fast path of a success nothing. It answers one
+ * question: when the deadline of a call cut an attempt, would a healthy server have replied by then? */
 #include <bide/target.h>
 
 #include "gates.h"
+#include "saturate.h"
 
 #define OCTAVES         15u
 #define BINS_PER_OCTAVE 4u
@@ -33,6 +38,7 @@ static struct bin bin_of(int64_t ns)
 /* The last bin has no upper end: it also holds all slower attempts. */
 static int64_t bin_upper_end_ns(struct bin bin)
 {
+    core_assert(bin.octave < OCTAVES && bin.index < BINS_PER_OCTAVE);
     if (bin.octave == OCTAVES - 1 && bin.index == BINS_PER_OCTAVE - 1)
         return BIDE_NEVER;
     return (int64_t)(BINS_PER_OCTAVE + bin.index + 1) << (bin.octave + LOWEST - 2);
@@ -57,6 +63,7 @@ static void histogram_halve_if_full(struct bide_target *t)
 void core_latency_record(struct bide_target *t, int64_t latency_ns)
 {
     struct bin bin = bin_of(latency_ns);
+    core_assert(latency_ns < bin_upper_end_ns(bin) || bin_upper_end_ns(bin) == BIDE_NEVER);
     core_add(&t->latency[bin.octave], UINT64_C(1) << 16 * bin.index);
     core_add(&t->latency[SAMPLES], 1);
     histogram_halve_if_full(t);
@@ -81,4 +88,53 @@ int64_t bide_target_latency_ns(const struct bide_target *t, uint32_t permille)
         below += bin_count(core_load(&t->latency[bin.octave]), bin.index);
     }
     return bin_upper_end_ns(bin);
+}
+
+/* ---- the usual latency ---- */
+
+#define SAMPLE_INTERVAL (100 * BIDE_MS)
+#define UNKNOWN_MAX     (10 * BIDE_S) /* how long attempts are excused while no success is known */
+
+/* Another process may have written any bytes. */
+static int64_t usual_ns(const struct bide_target *t)
+{
+    return core_clamp_ns((int64_t)core_load(CORE_USUAL_NS(t)), 0);
+}
+
+/* Moves a quarter of the way towards the sample, which counts as a quarter of the estimate at least and as twice of it
+ * at most: a single slow success (a new connection, a pause of the server) moves it up by no more than a quarter. Known
+ * weakness: an estimate below 4 ns never moves. It comes from a driver whose clock did not advance during the first
+ * success; cut attempts then vote. */
+static int64_t usual_moved_ns(int64_t usual_ns, int64_t latency_ns)
+{
+    int64_t sample_ns = core_min(core_max(latency_ns, usual_ns / 4), 2 * usual_ns);
+    return usual_ns + (sample_ns - usual_ns) / 4;
+}
+
+/* Two threads that sample at once may lose one of the two samples, or count both: either is harmless. An instant of the
+ * last sample that lies in the future, which is the case between two readings of the clock at most, does not count. */
+void core_usual_sample(struct bide_target *t, int64_t latency_ns, int64_t now_ns)
+{
+    int64_t usual = usual_ns(t);
+    if (usual > 0 && (uint64_t)now_ns - core_load(CORE_USUAL_AT(t)) < (uint64_t)SAMPLE_INTERVAL)
+        return;
+    int64_t next = usual > 0 ? usual_moved_ns(usual, latency_ns) : core_max(latency_ns, 1);
+    core_assert(next > 0);
+    core_store(CORE_USUAL_AT(t), (uint64_t)now_ns);
+    core_store(CORE_USUAL_NS(t), (uint64_t)next);
+}
+
+/* Without an estimate nothing distinguishes a server that hangs from a caller that is impatient. Attempts are excused
+ * for UNKNOWN_MAX, in which a patient caller can provide a success; then they count, so that a server that is dead from
+ * the start is noticed. A probe is excused even then: impatient callers must not reopen the breaker for longer and
+ * longer before a patient caller can close it. */
+bool core_usual_excuses_cut(struct bide_target *t, int64_t latency_ns, bool probe, int64_t now_ns)
+{
+    int64_t usual = usual_ns(t);
+    if (usual > 0)
+        return latency_ns < usual;
+    uint64_t since = core_load(CORE_USUAL_AT(t));
+    if (since == 0)
+        core_store(CORE_USUAL_AT(t), (uint64_t)core_max(now_ns, 1));
+    return probe || since == 0 || (int64_t)((uint64_t)now_ns - since) < UNKNOWN_MAX;
 }

@@ -6,8 +6,8 @@
  * A lease begins in steps, and its process may be killed between any two: the end of the lease is set to 0, the leased
  * flag is published, the bucket is drained, the end is set. A leased target whose end is 0 counts as empty, even if its
  * bucket holds tokens, until a process begins the lease again: so tokens from before the lease are never spent under
- * it. A credit that was under way when the lease began is not added: see bucket_add in budget.c. One exception: the
- * refund of a retry that was charged before the lease, and never sent, is added. */
+ * it. A credit that was under way when the lease began, or the refund of a retry that was charged before it, is not
+ * added: see bucket_add in budget.c. */
 #include <bide/lease.h>
 
 #include "gates.h"
@@ -40,31 +40,32 @@ enum bide_err core_lease_check(const struct bide_budget_config *budget, struct b
     return BIDE_ERR_INVALID;
 }
 
-/* Begins the lease; the caller holds the claim. Another process may have begun the lease between the caller's check and
- * its claim, or be at it now, if its claim was taken over as stale. Then the bucket is drained twice, and tokens lent
- * in between are lost: an error towards fewer retries. An end that is set already is kept: the other process set it. */
+/* Begins the lease; the caller holds the claim. Another process may be at it too, if its claim was taken over as stale.
+ * Then the bucket is drained twice, and tokens lent in between are lost: an error towards fewer retries. */
 static void lease_start(struct bide_target *t, int64_t now_ns)
 {
-    int64_t end_ns = core_max(bide_lease_until(t), core_max(now_ns, 1));
     core_store(CORE_LEASE_END(t), 0);
     core_target_set_leased(t, true, now_ns);
     core_budget_drain(t, now_ns);
     (void)bide_lease_collect(t); /* counts of an earlier lease */
     bide_lease_memo_set(t, (struct bide_lease_memo){0});
-    core_store_release(CORE_LEASE_END(t), (uint64_t)end_ns);
+    core_store_release(CORE_LEASE_END(t), (uint64_t)core_max(now_ns, 1));
 }
 
 enum bide_err bide_lease_begin(struct bide_target *target, int64_t now_ns, struct bide_problem *problem)
 {
     struct bide_budget_config budget;
+    enum bide_err err = BIDE_OK;
     if (bide_lease_until(target) != 0)
         return BIDE_OK;
     if (!core_target_claim(target, now_ns))
         return BIDE_ERR_BUSY;
-    core_budget_config(target, &budget);
-    enum bide_err err = core_lease_check(&budget, problem);
-    if (err == BIDE_OK)
-        lease_start(target, now_ns);
+    if (bide_lease_until(target) == 0) { /* else another process began the lease before this one had the claim */
+        core_budget_config(target, &budget);
+        err = core_lease_check(&budget, problem);
+        if (err == BIDE_OK)
+            lease_start(target, now_ns);
+    }
     core_target_release(target);
     return err;
 }
@@ -117,6 +118,7 @@ struct bide_lease_report bide_lease_collect(struct bide_target *target)
 /* Rounds up: a claim never ends early. */
 static uint64_t tick_not_before(int64_t ns)
 {
+    core_assert(ns >= 0);
     return (uint64_t)core_min(core_sum(ns, (INT64_C(1) << TICK_SHIFT) - 1) >> TICK_SHIFT, UINT32_MAX);
 }
 
@@ -125,6 +127,7 @@ static uint64_t tick_not_before(int64_t ns)
 bool bide_lease_claim(struct bide_target *target, uint32_t exchanger, int64_t until_ns, int64_t now_ns)
 {
     uint64_t held = core_load(CORE_LEASE_EXCHANGER(target));
+    core_assert(exchanger != 0); /* 0 is the claim of no exchanger */
     bool mine = held >> EXCHANGER_SHIFT == exchanger, past = until_ns <= now_ns;
     bool theirs = !mine && (int64_t)((held & UINT32_MAX) << TICK_SHIFT) > now_ns;
     if (theirs || (past && !mine))

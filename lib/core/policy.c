@@ -9,6 +9,7 @@
 #include <bide/policy.h>
 #include <bide/target.h>
 
+#include "clamp.h"
 #include "label.h"
 #include "saturate.h"
 #include "text.h"
@@ -133,61 +134,55 @@ struct preset_row {
     const struct bide_budget_config *budget;
     bool breaker;
     bool require_key;
+    bool foreign; /* of another system, which knows neither layers, nor conflicts, nor a hold-off shared by all calls */
 };
 
 #define NEVER BIDE_NEVER
 static const struct preset_row preset_rows[BIDE_PRESET_COUNT] = {
-    /* attempts, jitter, base, cap, floor, attempt, connect, deadline, hints, budget, breaker, require_key */
+    /* attempts, jitter, base, cap, floor, attempt, connect, deadline, hints, budget, breaker, require_key, foreign */
     [BIDE_PRESET_SERVICE] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, 10 * S, 3 * S, 60 * S, &default_hints,
-                             &default_budget, true, false},
+                             &default_budget, true, false, false},
     [BIDE_PRESET_INTERACTIVE] = {3, BIDE_JITTER_FULL, 100 * MS, 2 * S, 0, 2 * S, 500 * MS, 5 * S, &default_hints,
-                                 &default_budget, true, false},
+                                 &default_budget, true, false, false},
     [BIDE_PRESET_EXTERNAL] = {4, BIDE_JITTER_FULL, 1 * S, 60 * S, 0, 30 * S, 5 * S, 180 * S, &default_hints,
-                              &default_budget, true, false},
+                              &default_budget, true, false, false},
     [BIDE_PRESET_BACKGROUND] = {6, BIDE_JITTER_DECORRELATED, 1 * S, 120 * S, 0, 60 * S, 5 * S, 900 * S, &default_hints,
-                                &default_budget, true, false},
+                                &default_budget, true, false, false},
     [BIDE_PRESET_SERVERLESS] = {3, BIDE_JITTER_FULL, 100 * MS, 1 * S, 0, 3 * S, 1 * S, 10 * S, &default_hints,
-                                &default_budget, true, false},
+                                &default_budget, true, false, false},
     [BIDE_PRESET_PAYMENT] = {3, BIDE_JITTER_FULL, 100 * MS, 2 * S, 0, 5 * S, 1 * S, 15 * S, &default_hints,
-                             &default_budget, true, true},
+                             &default_budget, true, true, false},
     /* A process that makes a single call: its own budget and breaker would know no more than its attempts do. */
     [BIDE_PRESET_COMMAND] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, NEVER, NEVER, NEVER, &default_hints, &no_budget,
-                             false, false},
+                             false, false, false},
     [BIDE_PRESET_AWS_2_0] = {3, BIDE_JITTER_FULL, 1 * S, 20 * S, 0, 60 * S, 60 * S, NEVER, &aws_2_0_hints,
-                             &aws_bucket_2_0, false, false},
+                             &aws_bucket_2_0, false, false, true},
     [BIDE_PRESET_AWS_2_1] = {3, BIDE_JITTER_FULL, 50 * MS, 20 * S, 0, 60 * S, 60 * S, NEVER, &aws_2_1_hints,
-                             &aws_bucket_2_1, false, false},
+                             &aws_bucket_2_1, false, false, true},
     [BIDE_PRESET_GRPC] = {4, BIDE_JITTER_PROPORTIONAL, 100 * MS, 1 * S, 0, NEVER, 20 * S, NEVER, &grpc_hints,
-                          &grpc_throttling, false, false},
+                          &grpc_throttling, false, false, true},
     [BIDE_PRESET_ENVOY] = {2, BIDE_JITTER_FULL, 25 * MS, 250 * MS, 0, NEVER, 5 * S, 15 * S, &envoy_hints, &envoy_budget,
-                           false, false},
+                           false, false, true},
     [BIDE_PRESET_CURL] = {4, BIDE_JITTER_NONE, 1 * S, 600 * S, 0, NEVER, 300 * S, NEVER, &curl_hints, &no_budget, false,
-                          false},
+                          false, true},
     [BIDE_PRESET_FINAGLE] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, 10 * S, 3 * S, 60 * S, &default_hints,
-                             &finagle_budget, false, false},
+                             &finagle_budget, false, false, true},
     [BIDE_PRESET_SRE] = {3, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, 10 * S, 3 * S, 60 * S, &default_hints, &sre_ratio,
-                         false, false},
+                         false, false, true},
     [BIDE_PRESET_PAYSETU] = {4, BIDE_JITTER_FULL, 100 * MS, 2 * S, 0, 150 * MS, 30 * MS, 6600 * MS, &default_hints,
-                             &no_budget, false, false},
+                             &no_budget, false, false, true},
     [BIDE_PRESET_CRICSTREAM] = {2, BIDE_JITTER_FULL, 4 * S, 4 * S, 0, 10 * S, 3 * S, 30 * S, &default_hints, &no_budget,
-                                false, false},
+                                false, false, true},
     [BIDE_PRESET_SEED_001] = {4, BIDE_JITTER_FULL, 1 * S, 30 * S, 0, 10 * S, 10 * S, NEVER, &seed_001_hints,
-                              &seed_001_bucket, false, false},
+                              &seed_001_bucket, false, false, true},
     [BIDE_PRESET_SEED_004] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 50 * MS, 10 * S, 3 * S, 60 * S, &default_hints,
-                              &seed_004_ratio, false, true},
+                              &seed_004_ratio, false, true, true},
 };
-
-/* Presets of other systems, which know neither layers, nor conflicts, nor a hold-off shared by all calls. */
-static bool preset_is_foreign(enum bide_preset preset)
-{
-    return preset >= BIDE_PRESET_AWS_2_0;
-}
 
 static void preset_fill_policy(struct bide_policy *p, enum bide_preset preset)
 {
     const struct preset_row *r = &preset_rows[preset];
     const struct preset_hints *h = r->hints;
-    bool foreign = preset_is_foreign(preset);
     *p = (struct bide_policy){
         .struct_size = sizeof *p,
         .attempts_max = r->attempts,
@@ -202,7 +197,7 @@ static void preset_fill_policy(struct bide_policy *p, enum bide_preset preset)
         .jitter_hi_permille = preset == BIDE_PRESET_GRPC ? 1200 : 1000,
         .jitter_past_cap = preset == BIDE_PRESET_GRPC,
         .hedge_delay_ns = 1 * S,
-        .layer = foreign ? BIDE_LAYER_ANY : BIDE_LAYER_OUTERMOST,
+        .layer = r->foreign ? BIDE_LAYER_ANY : BIDE_LAYER_OUTERMOST,
         .attempt_timeout_ns = r->attempt_ns,
         .connect_timeout_ns = r->connect_ns,
         .deadline_ns = r->deadline_ns,
@@ -213,7 +208,7 @@ static void preset_fill_policy(struct bide_policy *p, enum bide_preset preset)
         .hint_max_ns = h->max_ns,
         .hint_over_ns = h->over_ns,
         .require_key = r->require_key,
-        .conflict_at_once = !foreign,
+        .conflict_at_once = !r->foreign,
     };
 }
 
@@ -227,7 +222,7 @@ static void preset_fill_config(struct bide_target_config *c, enum bide_preset pr
         .throttle_max_permille = 900,
         .throttle_min_volume = 10,
         .throttle_window_ns = 120 * S,
-        .hold_off_max_ns = preset_is_foreign(preset) ? 0 : 300 * S,
+        .hold_off_max_ns = r->foreign ? 0 : 300 * S,
         .budget = *r->budget,
         .breaker = default_breaker,
     };
@@ -236,17 +231,8 @@ static void preset_fill_config(struct bide_target_config *c, enum bide_preset pr
         c->breaker.kind = BIDE_BREAKER_OFF;
 }
 
-static const char *const preset_labels[] = {
-#define LABEL(NAME, label, purpose) label,
-    BIDE_PRESET_LIST(LABEL)
-#undef LABEL
-};
-
-static const char *const preset_purposes[] = {
-#define PURPOSE(NAME, label, purpose) purpose,
-    BIDE_PRESET_LIST(PURPOSE)
-#undef PURPOSE
-};
+static const char *const preset_labels[] = {BIDE_PRESET_LIST(CORE_LIST_LABEL)};
+static const char *const preset_purposes[] = {BIDE_PRESET_LIST(CORE_LIST_TEXT)};
 
 const char *bide_preset_label(enum bide_preset preset)
 {
@@ -342,10 +328,10 @@ static const struct range policy_ranges[] = {
 
 static const struct range config_ranges[] = {
     AS_ROW(T(trust), NARROW, "a combination of enum bide_trust bits", 0, 3),
-    AS_ROW(T(key_retries), NARROW, "0 (no limit) to 255", 0, 255),
-    AS_ROW(T(throttle_k_milli), NARROW, "0 (off), or 1001 to 1000000 (2000 in the SRE book)", 0, 1000000),
+    AS_ROW(T(key_retries), NARROW, "0 (no limit) to 255", 0, CORE_KEY_RETRIES_MAX),
+    AS_ROW(T(throttle_k_milli), NARROW, "0 (off), or 1001 to 1000000 (2000 in the SRE book)", 0, CORE_THROTTLE_K_MAX),
     AS_ROW(T(throttle_max_permille), NARROW, "1 to 1000", 1, 1000),
-    AS_ROW(T(throttle_window_ns), WIDE, WANT_SLOTS, BIDE_SLOTS, BIDE_DURATION_MAX),
+    AS_ROW(T(throttle_window_ns), WIDE, WANT_SLOTS, CORE_WINDOW_MIN_NS, BIDE_DURATION_MAX),
     AS_ROW(T(key_interval_ns), WIDE, WANT_1, DURATION),
     AS_ROW(T(hold_off_max_ns), WIDE, "0 (hints are not shared) or more, at most about 31 years", DURATION_0),
     AS_ROW(T(budget.kind), NARROW, "0 (tokens) to 3 (none)", 0, BIDE_BUDGET_NONE),
@@ -358,20 +344,21 @@ static const struct range config_ranges[] = {
     AS_ROW(T(budget.threshold_milli), NARROW, "0 to 268435455", 0, BIDE_CAPACITY_MAX_MILLI),
     AS_ROW(T(budget.earn_success_milli), NARROW, "0 to 268435455", 0, BIDE_CAPACITY_MAX_MILLI),
     AS_ROW(T(budget.earn_first_milli), NARROW, "0 to 268435455", 0, BIDE_CAPACITY_MAX_MILLI),
-    AS_ROW(T(budget.refill_per_minute_milli), NARROW, "0 to 100000000", 0, 100000000),
+    AS_ROW(T(budget.refill_per_minute_milli), NARROW, "0 to 100000000", 0, CORE_REFILL_MAX_MILLI),
     AS_ROW(T(budget.refund_permille), NARROW, "0 to 1000", 0, 1000),
-    AS_ROW(T(budget.ratio_ppm), NARROW, "0 to 1000000 (one retry for each request)", 0, 1000000),
-    AS_ROW(T(budget.window_ns), WIDE, WANT_SLOTS, BIDE_SLOTS, BIDE_DURATION_MAX),
+    AS_ROW(T(budget.ratio_ppm), NARROW, "0 to 1000000 (one retry for each request)", 0, CORE_RATIO_MAX_PPM),
+    AS_ROW(T(budget.window_ns), WIDE, WANT_SLOTS, CORE_WINDOW_MIN_NS, BIDE_DURATION_MAX),
     AS_ROW(T(budget.cooldown_ns), WIDE, WANT_0, DURATION_0),
     AS_ROW(T(breaker.kind), NARROW, "0 (time window) to 3 (off)", 0, BIDE_BREAKER_OFF),
     AS_ROW(T(breaker.consecutive), NARROW, "1 or more", 1, UINT32_MAX),
     AS_ROW(T(breaker.ratio_permille), NARROW, "1 to 1000", 1, 1000),
     AS_ROW(T(breaker.min_volume), NARROW, "1 or more", 1, UINT32_MAX),
     AS_ROW(T(breaker.count_window), NARROW, "1 to 256 (for more, use a time window)", 1, BIDE_COUNT_WINDOW_MAX),
-    AS_ROW(T(breaker.open_growth_milli), NARROW, "1000 (constant) to 100000", 1000, 100000),
-    AS_ROW(T(breaker.open_jitter_permille), NARROW, "0 to 900", 0, 900),
+    AS_ROW(T(breaker.open_growth_milli), NARROW, "1000 (constant) to 100000", CORE_OPEN_GROWTH_MIN,
+           CORE_OPEN_GROWTH_MAX),
+    AS_ROW(T(breaker.open_jitter_permille), NARROW, "0 to 900", 0, CORE_OPEN_JITTER_MAX),
     AS_ROW(T(breaker.probes), NARROW, "1 to 8", 1, BIDE_PROBES_MAX),
-    AS_ROW(T(breaker.window_ns), WIDE, WANT_SLOTS, BIDE_SLOTS, BIDE_DURATION_MAX),
+    AS_ROW(T(breaker.window_ns), WIDE, WANT_SLOTS, CORE_WINDOW_MIN_NS, BIDE_DURATION_MAX),
     AS_ROW(T(breaker.slow_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
     AS_ROW(T(breaker.open_ns), WIDE, WANT_1, DURATION),
     AS_ROW(T(breaker.open_max_ns), WIDE, WANT_1, DURATION),
@@ -507,6 +494,37 @@ enum bide_err bide_target_config_check(const struct bide_target_config *config, 
                               "the value that bide_target_config_init sets");
     enum bide_err err = check_ranges(config, config_ranges, COUNT(config_ranges), problem);
     return err != BIDE_OK ? err : check_config_relations(config, problem);
+}
+
+/* ---- a configuration from memory that another process may write ---- */
+
+static void range_clamp_field(void *base, const struct range *r)
+{
+    unsigned char *at = (unsigned char *)base + r->offset;
+    int64_t value = range_field_value(base, r), clamped = core_min(core_max(value, r->least), r->most);
+    if (r->width == NARROW)
+        *(uint32_t *)(void *)at = (uint32_t)clamped;
+    else if (r->width == WIDE || value != BIDE_NEVER)
+        *(int64_t *)(void *)at = clamped;
+}
+
+/* A flag is read as a byte first: any byte but 0 and 1 is no valid bool. */
+static void clamp_flag(bool *flag)
+{
+    const unsigned char *byte = (const unsigned char *)flag;
+    *flag = *byte != 0;
+}
+
+void core_clamp_config(struct bide_target_config *config)
+{
+    for (size_t i = 0; i < COUNT(config_ranges); i++)
+        range_clamp_field(config, &config_ranges[i]);
+    config->struct_size = sizeof *config;
+    config->observe &= BIDE_TARGET_GATES;
+    clamp_flag(&config->hold_off_first);
+    clamp_flag(&config->latency);
+    for (size_t i = 0; i < COUNT(config->reserved_flags_); i++)
+        config->reserved_flags_[i] = false;
 }
 
 /* ---- copies between versions ---- */

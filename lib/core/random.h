@@ -38,6 +38,30 @@ struct core_random_key {
 
 uint64_t core_random(struct core_random_key key);
 
+/* Returns the upper half of the 128-bit product, from 32-bit parts: wasm32 has no wide multiply without an import. */
+static inline uint64_t core_product_high(uint64_t a, uint64_t b)
+{
+    uint64_t a0 = a & UINT32_MAX, a1 = a >> 32, b0 = b & UINT32_MAX, b1 = b >> 32;
+    uint64_t middle = a1 * b0 + (a0 * b0 >> 32);
+    uint64_t carry = a0 * b1 + (middle & UINT32_MAX);
+    return a1 * b1 + (middle >> 32) + (carry >> 32);
+}
+
+/* Converts 64 random bits to a uniform number in 0 ... most, both included (Lemire's method: scales by a
+ * multiplication). Bits that would bias the result are replaced by the next number of their SplitMix64 stream. */
+static inline uint64_t core_bits_to_range(uint64_t bits, uint64_t most)
+{
+    uint64_t range = most + 1;
+    if (range == 0)
+        return bits;
+    if (bits * range < range) {
+        uint64_t unfair = (UINT64_MAX - most) % range; /* 2^64 mod range */
+        while (bits * range < unfair)
+            bits = core_mix(bits + CORE_GOLDEN);
+    }
+    return core_product_high(bits, range);
+}
+
 /* Returns a uniform number in 0 ... most, both included. */
 uint64_t core_uniform(struct core_random_key key, uint64_t most);
 

@@ -15,6 +15,7 @@
 bool core_permit_acquire(uint64_t *word, uint16_t owner, uint64_t most)
 {
     uint64_t seen = core_load(word);
+    core_assert(most <= CORE_PERMITS_MAX); /* so that adding one never changes the owner */
     do
         if (seen >> CORE_OWNER_SHIFT != owner || (seen & CORE_PERMITS_MAX) >= most)
             return false;
@@ -25,13 +26,16 @@ bool core_permit_acquire(uint64_t *word, uint16_t owner, uint64_t most)
 void core_permit_release(uint64_t *word, uint16_t owner, uint32_t permits)
 {
     uint64_t seen = core_load(word);
-    while (seen >> CORE_OWNER_SHIFT == owner)
-        if (core_cas(word, &seen, seen - permits))
+    while (seen >> CORE_OWNER_SHIFT == owner) {
+        uint64_t held = seen & CORE_PERMITS_MAX;
+        if (core_cas(word, &seen, seen - (held < permits ? held : permits)))
             return;
+    }
 }
 
 bool core_gate_refuse(struct core_event *e, enum bide_gate gate)
 {
+    core_assert(core_popcount((unsigned)gate) == 1 && (unsigned)gate < 1u << BIDE_GATE_COUNT);
     uint32_t observing = e->hot >> CORE_HOT_OBSERVE_SHIFT | e->call->policy->observe;
     if (e->target)
         core_add(&e->target->refused[__builtin_ctz((unsigned)gate)], 1);
@@ -69,14 +73,16 @@ bool core_call_try_charge_budget(struct core_event *e, const struct bide_outcome
 {
     struct bide_call *c = e->call;
     struct core_charge charge = {.owner = c->owner};
+    core_assert(e->target);
     if (!core_budget_charge(e->target, outcome, e->now_ns, &charge))
         return false;
     if (charge.kind == BIDE_BUDGET_CONCURRENCY)
         charge.amount = core_has_flag(c, CORE_CHARGED) ? c->charge + 1 : 1;
     else
         core_call_refund_budget(e); /* releases permits held under the old kind, if a reload changed the kind */
-    core_clear_flag(c, 3u << CORE_CHARGE_KIND_SHIFT);
-    core_set_flag(c, CORE_CHARGED | CORE_PAID | (uint32_t)charge.kind << CORE_CHARGE_KIND_SHIFT);
+    core_clear_flag(c, 3u << CORE_CHARGE_KIND_SHIFT | CORE_CHARGE_LEASED);
+    core_set_flag(c, CORE_CHARGED | CORE_PAID | (uint32_t)charge.kind << CORE_CHARGE_KIND_SHIFT |
+                         (charge.leased ? CORE_CHARGE_LEASED : 0u));
     c->charge = charge.amount;
     return true;
 }
@@ -100,6 +106,7 @@ void core_call_refund_unsent(struct core_event *e, uint32_t attempt)
     if (attempt != c->attempt || !core_has_flag(c, CORE_PAID))
         return;
     struct core_charge charge = core_call_last_charge(c);
+    core_assert(charge.kind != BIDE_BUDGET_CONCURRENCY || charge.amount > 0);
     if (charge.kind == BIDE_BUDGET_CONCURRENCY)
         charge.amount = 1; /* one of the permits held */
     if (e->target)
@@ -114,6 +121,7 @@ bool core_call_charge_key(struct core_event *e, uint32_t *tick)
     struct bide_call *c = e->call;
     if (c->key == 0)
         return true;
+    core_assert(!core_has_flag(c, CORE_KEY_CHARGED) && e->target);
     if (!core_key_charge(e->target, c->key, e->now_ns, tick))
         return !core_gate_refuse(e, BIDE_GATE_KEY_LIMIT);
     core_set_flag(c, CORE_KEY_CHARGED);
@@ -175,7 +183,10 @@ static void call_release_all(struct core_event *e, enum bide_action action)
 struct bide_verdict core_call_end(struct core_event *e, enum bide_action action, enum bide_reason reason)
 {
     struct bide_call *c = e->call;
+    core_assert(c->state != CORE_NEW && c->state != CORE_ENDED);
+    core_assert(action == BIDE_DONE || action == BIDE_GIVE_UP);
     call_release_all(e, action);
+    core_assert(c->live == 0 && !core_has_flag(c, CORE_CHARGED | CORE_KEY_CHARGED));
     c->state = CORE_ENDED;
     c->wake_ns = BIDE_NEVER;
     return core_verdict(e, action, reason);

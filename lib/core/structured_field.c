@@ -99,6 +99,11 @@ static bool parse_date(struct core_cursor *cursor, struct core_item *item)
     return parse_number(cursor, &number) && number.type == CORE_ITEM_INTEGER;
 }
 
+static bool parse_hex_pair(struct core_cursor *cursor)
+{
+    return parse_char_in(cursor, DIGITS "abcdef") && parse_char_in(cursor, DIGITS "abcdef");
+}
+
 /* RFC 9651 4.2.10: a quoted string in which % and two lower-case hex digits stand for a byte. */
 static bool parse_display(struct core_cursor *cursor, struct core_item *item)
 {
@@ -110,7 +115,7 @@ static bool parse_display(struct core_cursor *cursor, struct core_item *item)
         if (c < 0x20 || c > 0x7e)
             return false;
         core_cursor_skip(cursor);
-        if (c == '%' && !(parse_char_in(cursor, DIGITS "abcdef") && parse_char_in(cursor, DIGITS "abcdef")))
+        if (c == '%' && !parse_hex_pair(cursor))
             return false;
     }
     return true;

@@ -22,6 +22,7 @@
 void bide_target_config_get(const struct bide_target *target, struct bide_target_config *config)
 {
     core_config_copy(target, config, 0, sizeof *config);
+    core_clamp_config(config);
 }
 
 static uint32_t flag_if(bool condition, uint32_t flag)
@@ -34,7 +35,7 @@ static uint64_t config_pack_hot(const struct bide_target_config *c, bool leased)
     const struct bide_budget_config *b = &c->budget;
     bool tokens = b->kind == BIDE_BUDGET_TOKENS;
     bool first = tokens ? leased || b->earn_first_milli > 0 : b->kind != BIDE_BUDGET_NONE;
-    return (uint32_t)c->breaker.kind | (uint32_t)b->kind << CORE_HOT_BUDGET_SHIFT |
+    return (uint32_t)c->breaker.kind | (uint32_t)b->kind << CORE_HOT_BUDGET_KIND_SHIFT |
            flag_if(c->breaker.slow_ns != BIDE_NEVER, CORE_HOT_SLOW_IS_FAILURE) | flag_if(first, CORE_HOT_COUNTS_FIRST) |
            flag_if(b->refund_permille > 0, CORE_HOT_REFUND) |
            flag_if(tokens && b->cost_failure_milli > 0, CORE_HOT_COST_FAILURE) |
@@ -51,6 +52,7 @@ static uint64_t config_pack_earnings(const struct bide_budget_config *b)
 
 static void config_write_slot(struct bide_target *t, uint64_t slot, const struct bide_target_config *c, bool leased)
 {
+    core_assert(slot <= 1 && c->struct_size == sizeof *c && c->observe <= BIDE_TARGET_GATES && c->trust <= 3);
     const core_word *from = (const core_word *)(const void *)c;
     core_word *into = (core_word *)(void *)&t->config[slot];
     for (size_t i = 0; i < sizeof *c / sizeof(core_word); i++)
@@ -97,6 +99,7 @@ enum bide_err bide_target_init(struct bide_target *target, const struct bide_tar
     enum bide_err err = bide_target_config_check(config, problem);
     if (err != BIDE_OK)
         return err;
+    core_assert((uintptr_t)target % _Alignof(uint64_t) == 0 && now_ns >= 0);
     target->identity = LAYOUT;
     target->active = 0;
     target->claim = 0;
@@ -105,10 +108,12 @@ enum bide_err bide_target_init(struct bide_target *target, const struct bide_tar
     return BIDE_OK;
 }
 
+/* A claim further in the future than two processes' clock readings can differ was not written by bide: stale too. */
 bool core_target_claim(struct bide_target *t, int64_t now_ns)
 {
     uint64_t held = core_load(&t->claim);
-    bool stale = now_ns - (int64_t)held > CLAIM_STALE;
+    int64_t age_ns = (int64_t)((uint64_t)now_ns - held);
+    bool stale = age_ns > CLAIM_STALE || age_ns < -CLAIM_STALE;
     return (held == 0 || stale) && core_cas(&t->claim, &held, (uint64_t)now_ns | 1);
 }
 
@@ -221,7 +226,7 @@ static int64_t hold_off_max_ns(const struct bide_target *t)
 {
     int64_t most;
     core_config_copy(t, &most, offsetof(struct bide_target_config, hold_off_max_ns), sizeof most);
-    return most;
+    return core_clamp_ns(most, 0);
 }
 
 int64_t bide_target_hold_off_until(const struct bide_target *target, int64_t now_ns)
@@ -234,17 +239,14 @@ int64_t bide_target_hold_off_until(const struct bide_target *target, int64_t now
  * order, must not end this hold-off for a success from before the request. Known weaknesses: a request that extends
  * nothing leaves hold_off_ns unchanged, so a success that loaded hold_off_asked_ns just before this store still ends
  * the hold-off; the call that requested it waits nevertheless. And of two requests at once the earlier time may be
- * stored last. */
+ * stored last in hold_off_asked_ns. */
 void bide_target_hold_off(struct bide_target *target, int64_t until_ns, int64_t now_ns)
 {
     int64_t most_ns = core_sum(now_ns, hold_off_max_ns(target)), wanted_ns = core_min(until_ns, most_ns);
-    uint64_t old = core_load(&target->hold_off_ns);
     if (wanted_ns <= now_ns)
         return; /* already over, or hold_off_max_ns is 0 */
     core_store(&target->hold_off_asked_ns, (uint64_t)now_ns);
-    while ((int64_t)old < wanted_ns)
-        if (core_cas(&target->hold_off_ns, &old, (uint64_t)wanted_ns))
-            return;
+    core_raise(&target->hold_off_ns, wanted_ns); /* loads it now: a success may have ended the hold-off meanwhile */
 }
 
 bool bide_target_is_evictable(const struct bide_target *target, int64_t now_ns)

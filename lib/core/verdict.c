@@ -3,17 +3,8 @@
 
 #include "label.h"
 
-static const char *const reason_labels[] = {
-#define LABEL(NAME, label, sentence) label,
-    BIDE_REASON_LIST(LABEL)
-#undef LABEL
-};
-
-static const char *const reason_texts[] = {
-#define TEXT(NAME, label, sentence) sentence,
-    BIDE_REASON_LIST(TEXT)
-#undef TEXT
-};
+static const char *const reason_labels[] = {BIDE_REASON_LIST(CORE_LIST_LABEL)};
+static const char *const reason_texts[] = {BIDE_REASON_LIST(CORE_LIST_TEXT)};
 
 static const char *const action_labels[] = {
     [BIDE_NONE] = "none", [BIDE_START] = "start",     [BIDE_WAIT] = "wait",

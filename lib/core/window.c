@@ -1,6 +1,8 @@
 /* window.c - sums over a sliding window of ten slots: see window.h. */
 #include "window.h"
 
+#include "saturate.h"
+
 #define VALUE_BITS 40
 #define VALUE_MASK ((UINT64_C(1) << VALUE_BITS) - 1)
 #define EPOCH_MASK UINT64_C(0x7fffff)
@@ -9,8 +11,9 @@
  * beginning. */
 static uint64_t epoch_of(struct core_window w, int64_t now_ns)
 {
-    int64_t begun_ns = (int64_t)core_load(&w.words->edge_ns) - w.slot_ns;
-    return (uint64_t)(now_ns > begun_ns ? now_ns : begun_ns) / (uint64_t)w.slot_ns;
+    int64_t begun_ns = core_max((int64_t)core_load(&w.words->edge_ns), 0) - w.slot_ns;
+    core_assert(now_ns >= 0 && w.slot_ns > 0);
+    return (uint64_t)core_max(now_ns, begun_ns) / (uint64_t)w.slot_ns;
 }
 
 /* The epoch as a slot stores it: never 0, so that a cleared word belongs to no epoch. */
@@ -19,35 +22,40 @@ static uint64_t epoch_tag(uint64_t epoch)
     return (epoch & EPOCH_MASK) | (EPOCH_MASK + 1);
 }
 
-static uint64_t slot_pack(uint64_t epoch, uint64_t value)
-{
-    return epoch_tag(epoch) << VALUE_BITS | (value & VALUE_MASK);
-}
-
 static bool slot_is_of_epoch(uint64_t word, uint64_t epoch)
 {
     return word >> VALUE_BITS == epoch_tag(epoch);
 }
 
-/* Begins a slot by one CAS: if two threads do so at once, the CAS of the slower fails and the other's value stands.
- * Known weakness: core_window_remove may change a `count` that has just left the window between the load and the CAS.
- * Then the CAS fails although no thread began the slot, and retries of this slot are counted under the old epoch, so
- * the sum misses them. */
-static void slot_begin(uint64_t *word, uint64_t epoch, uint64_t value)
+static uint64_t slot_pack(uint64_t epoch, uint64_t value)
 {
-    uint64_t old = core_load(word);
-    if (!slot_is_of_epoch(old, epoch))
-        (void)core_cas(word, &old, slot_pack(epoch, value));
+    uint64_t word = epoch_tag(epoch) << VALUE_BITS | (value & VALUE_MASK);
+    core_assert(slot_is_of_epoch(word, epoch) && !slot_is_of_epoch(word, epoch + BIDE_SLOTS));
+    return word;
 }
 
-/* The release store of edge_ns publishes the slot to threads that load the edge with acquire. A slower thread may store
- * an earlier edge after a later one: then the next thread begins the slot again, which changes only the edge. */
+/* Begins a slot by one CAS, unless it has begun. Returns false if another thread changed the word first. */
+static bool slot_try_begin(uint64_t *word, uint64_t epoch, uint64_t value)
+{
+    uint64_t old = core_load(word);
+    return slot_is_of_epoch(old, epoch) || core_cas(word, &old, slot_pack(epoch, value));
+}
+
+/* A CAS fails because another thread began this slot, began a later slot in its place, or removed a count that has just
+ * left the window (core_window_remove). In all three cases the epoch is computed again: the edge may have moved on.
+ *
+ * The CAS in core_raise publishes the slot to threads that load the edge with acquire. The edge never moves back: a
+ * thread that is late by a slot or more finds a later edge, and then adds to and sums up to the latest slot, as all
+ * other threads do. */
 void core_window_begin_slot(struct core_window w, struct core_marks marks, int64_t now_ns)
 {
-    uint64_t epoch = epoch_of(w, now_ns), i = epoch % BIDE_SLOTS;
-    slot_begin(&w.words->mark[i], epoch, marks.mark);
-    slot_begin(&w.words->count[i], epoch, marks.count);
-    core_store_release(&w.words->edge_ns, (epoch + 1) * (uint64_t)w.slot_ns);
+    uint64_t epoch, i;
+    do {
+        epoch = epoch_of(w, now_ns);
+        i = epoch % BIDE_SLOTS;
+    } while (!slot_try_begin(&w.words->mark[i], epoch, marks.mark) ||
+             !slot_try_begin(&w.words->count[i], epoch, marks.count));
+    core_raise(&w.words->edge_ns, (int64_t)((epoch + 1) * (uint64_t)w.slot_ns));
 }
 
 uint32_t core_window_add(struct core_window w, int64_t now_ns)

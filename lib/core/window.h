@@ -13,6 +13,7 @@
 
 #include <bide/target.h>
 
+#include "assert.h"
 #include "atomic.h"
 
 struct core_window {
@@ -20,12 +21,11 @@ struct core_window {
     int64_t slot_ns;
 };
 
-/* The slot length is never 0: another process may truncate the file of a shared target, so that its configuration reads
- * as zeros. */
+/* The window is at least 10 ns long, so a slot is never 0. */
 static inline struct core_window core_window(const struct bide_window_words_ *words, int64_t window_ns)
 {
-    int64_t slot_ns = window_ns / (int64_t)BIDE_SLOTS;
-    return (struct core_window){(struct bide_window_words_ *)(uintptr_t)words, slot_ns + (slot_ns == 0)};
+    core_assert(window_ns >= (int64_t)BIDE_SLOTS && window_ns <= BIDE_DURATION_MAX);
+    return (struct core_window){(struct bide_window_words_ *)(uintptr_t)words, window_ns / (int64_t)BIDE_SLOTS};
 }
 
 static inline bool core_window_is_current(const struct bide_window_words_ *words, int64_t now_ns)

@@ -13,7 +13,9 @@
 
 #include "world.h"
 
-#define EVENTS 120
+#define EVENTS       120
+#define CUT_EARLY_NS (2 * BIDE_MS) /* an attempt that ends this much before the deadline was cut by it */
+#define UNKNOWN_NS   (10 * BIDE_S) /* such attempts are excused for this long, even if no success is known */
 
 /* -- the model ----------------------------------------------------------------------------------------------------- */
 
@@ -25,15 +27,16 @@ struct model {
     int64_t wake_ns;    /* from the last verdict */
     int64_t not_before; /* end of the wait that a server requested from this call */
     uint32_t started;
-    uint32_t hedges;   /* of this round */
-    uint32_t live;     /* bits, by attempt */
-    bool waiting;      /* received WAIT, for a retry or for the hold-off */
-    bool giving_up;    /* received WAIT budget_empty: only GIVE_UP may follow */
-    bool charged;      /* a retry is charged and has not started */
-    bool paid;         /* the latest retry or hedge was charged */
-    bool may_have_run; /* and must not be repeated then, if it is unsafe */
-    bool stopped;      /* the server sent a stop */
-    uint32_t cost;     /* of the last charge, in milli */
+    int64_t started_ns[32]; /* of each attempt */
+    uint32_t hedges;        /* of this round */
+    uint32_t live;          /* bits, by attempt */
+    bool waiting;           /* received WAIT, for a retry or for the hold-off */
+    bool giving_up;         /* received WAIT budget_empty: only GIVE_UP may follow */
+    bool charged;           /* a retry is charged and has not started */
+    bool paid;              /* the latest retry or hedge was charged */
+    bool may_have_run;      /* and must not be repeated then, if it is unsafe */
+    bool stopped;           /* the server sent a stop */
+    uint32_t cost;          /* of the last charge, in milli */
 };
 
 struct grant {
@@ -50,6 +53,7 @@ struct run {
     struct bide_call call[CALLS];
     struct model model[CALLS];
     int64_t now_ns;
+    int64_t fastest_ns;   /* the fastest success; BIDE_NEVER: none */
     int64_t level_milli;  /* tokens: upper bound of the level */
     bool inexact;         /* ... and the level may be lower */
     double refill_milli;  /* refilled by time, less than a thousandth */
@@ -337,6 +341,38 @@ static void record_outcome(struct run *r, const struct event *e)
         m->not_before = r->now_ns + o->hint.wait_ns;
 }
 
+static bool is_past_cut(const struct model *m, int64_t now_ns)
+{
+    return m->end == ALIVE && now_ns >= m->deadline_ns - CUT_EARLY_NS;
+}
+
+/* The usual latency lies between the fastest and the slowest success. The engine stores the start of a hedge in
+ * microseconds, rounded down. */
+static bool is_no_evidence(const struct run *r, const struct event *e)
+{
+    const struct model *m = &r->model[e->call];
+    int64_t took_ns = r->now_ns - m->started_ns[e->attempt] + BIDE_US;
+    bool cut = (e->outcome.flags & BIDE_FLAG_TIMED_OUT) != 0 && is_past_cut(m, r->now_ns);
+    return (e->outcome.flags & BIDE_FLAG_LOCAL) != 0 ||
+           (cut && took_ns < r->fastest_ns && r->now_ns < r->world->epoch_ns + UNKNOWN_NS);
+}
+
+/* An empty budget may open the breaker as well. */
+static void check_vote(struct run *r, const struct event *e, struct bide_breaker_view before)
+{
+    const struct model *m = &r->model[e->call];
+    if (e->op != OP_OUTCOME || !r->world->has_target)
+        return;
+    if (e->outcome.kind == BIDE_KIND_OK)
+        r->fastest_ns = r->now_ns - m->started_ns[e->attempt] < r->fastest_ns ? r->now_ns - m->started_ns[e->attempt]
+                                                                              : r->fastest_ns;
+    else if (is_no_evidence(r, e))
+        require_invariant(r,
+                          bide_breaker_get(&r->target).generation == before.generation ||
+                              r->verdict.reason == BIDE_REASON_BUDGET_EMPTY,
+                          "a failure that is no evidence casts no vote");
+}
+
 static void check_start(struct run *r, const struct event *e, int64_t hold_off_ns, struct bide_breaker_view breaker)
 {
     const struct bide_policy *p = &r->world->policy;
@@ -396,6 +432,7 @@ static void apply_start(struct run *r, const struct event *e)
         charge(r, e->call, NULL);
     record_sent(r, e->call);
     m->started++;
+    m->started_ns[m->started % 32] = r->now_ns;
     m->live |= 1u << m->started;
     m->waiting = false;
 }

@@ -6,15 +6,14 @@
  * back to an old state, its clock jumps. After every step all tokens anywhere (the cost of retries so far, the buckets,
  * messages in transit) are added up, and must not exceed the supply:
  *
- *     the bucket's refill, as its clock moved on  +  earnings of calls  +  floor x time disconnected, of each target
+ *     the bucket's refill, as its clock moved on  +  its initial tokens: a retry per new member, a bucketful at most
+ *     +  earnings of calls  +  floor x time disconnected, of each target
  *     +  a full bucket for each time the bucket went back to an old state
+ *     +  for each target with a floor that got no grant: a retry minus floor x time before its first reply, if positive
  *
  * So the fleet's retries are within the promise at every instant, and the sum of tokens can only drift down.
  *
- * Each world comes from a number. A failure prints it.
- *
- *     test_fleet_promise                 the default number of worlds, from a fixed seed
- *     test_fleet_promise SEED [WORLDS]   others */
+ * Each world comes from a number. A failure prints it; BIDE_TEST_SEED=NUMBER begins with that world (seed.h). */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,8 +31,9 @@
 #include "fleet/protocol/member.h"
 
 #include "dice.h"
+#include "seed.h"
 
-#define WORLDS    40
+#define WORLDS    50
 #define INSTANCES 300    /* of a world */
 #define STEPS     150000 /* of all its instances together */
 #define PROCESSES 3
@@ -44,7 +44,6 @@
 #define EARN      100  /* by a success */
 
 static uint64_t first_seed = 1;
-static uint32_t worlds = WORLDS;
 
 /* ---- chance ---- */
 
@@ -75,7 +74,9 @@ struct instance {
     struct bide_target target;
     struct process process[PROCESSES];
     struct pending pending[PENDING];
-    int64_t until_ns; /* up to which time is accounted for */
+    int64_t until_ns;     /* up to which time is accounted for */
+    int64_t unreplied_ns; /* time before its first reply */
+    bool replied, got_grant;
     uint32_t calls_per_s;
     uint64_t granted; /* retries */
     bool is_here;
@@ -124,7 +125,9 @@ struct world {
     int64_t highest_ms, moved_ms; /* of the bucket's clock */
     int64_t disconnected_ns;
     int64_t earned_milli, rolled_back_milli;
-    int64_t paid_milli; /* for retries so far */
+    int64_t initial_milli;      /* of new members, in the bucket */
+    int64_t ended_excess_milli; /* of targets that are gone */
+    int64_t paid_milli;         /* for retries so far */
     uint64_t retries, refused, forged_replies, late, rollbacks;
 };
 
@@ -147,11 +150,8 @@ static void open_world(struct world *w, uint64_t seed, uint32_t size)
     w->size = size;
     w->now_ns = 1000 * S;
     w->clock_ms = INT64_C(1700000000000);
-    w->terms = (struct lease_terms){.capacity_milli = 1000 * RETRY,
-                                    .per_minute_milli = 60 * RETRY,
-                                    .open_permille = 500,
-                                    .timeout_ns = 500 * MS,
-                                    .hold_off = true};
+    w->terms =
+        (struct lease_terms){.capacity_milli = 1000 * RETRY, .per_minute_milli = 60 * RETRY, .timeout_ns = 500 * MS};
     w->config = config_of(100, 1);
     assert_int_equal(bide_policy_init(&w->policy, BIDE_PRESET_SERVICE), BIDE_OK);
     w->instance = aligned_alloc(64, size * sizeof *w->instance);
@@ -183,6 +183,22 @@ static void join(struct world *w, uint32_t place, uint32_t processes)
     assert_int_equal(bide_target_init(&i->target, &w->config, w->now_ns, NULL), BIDE_OK);
     for (uint32_t p = 0; p < processes; p++)
         start_process(w, i, p, processes > 1);
+}
+
+/* Returns the tokens that the floor will not have earned: one retry at the join, however many processes, that no grant
+ * has repaid, minus the floor in the time before the first reply. */
+static int64_t excess_milli(const struct world *w, const struct instance *i)
+{
+    int64_t floor = w->config.budget.refill_per_minute_milli;
+    int64_t earned_milli = i->unreplied_ns * floor / BIDE_MINUTE;
+    return floor == 0 || i->got_grant || earned_milli >= RETRY ? 0 : RETRY - earned_milli;
+}
+
+/* Ends an instance, with all tokens in it. */
+static void end_instance(struct world *w, struct instance *i)
+{
+    w->ended_excess_milli += excess_milli(w, i);
+    i->is_here = false;
 }
 
 static void message_post(struct world *w, const struct message *m)
@@ -219,7 +235,7 @@ static void leave(struct world *w, uint32_t place)
     for (uint32_t p = 0; p < PROCESSES; p++)
         if (i->process[p].number && lease_member_leave(&i->process[p].lease, w->now_ns, &request))
             message_send(w, place, i->process[p].number, &request);
-    i->is_here = false;
+    end_instance(w, i);
 }
 
 /* ---- the bucket ---- */
@@ -234,6 +250,13 @@ static void account_for_clock(struct world *w, int64_t now_ms)
         w->moved_ms += passed_ms < LEASE_REFILL_MAX_MS ? passed_ms : LEASE_REFILL_MAX_MS;
         w->highest_ms = now_ms;
     }
+}
+
+static void account_for_initial(struct world *w, int64_t added_milli)
+{
+    assert_in_range(added_milli, 0, RETRY);
+    assert_true(w->bucket.initial_milli <= w->terms.capacity_milli);
+    w->initial_milli += added_milli;
 }
 
 static void disturb_bucket(struct world *w)
@@ -254,14 +277,15 @@ static void disturb_bucket(struct world *w)
         w->clock_ms += ((int64_t)below(&w->dice, 7200) - 3600) * (below(&w->dice, 4) == 0 ? 1000 : 10);
 }
 
-/* Forges a reply: makes a field invalid. */
-static void forge(struct world *w, struct lease_reply *a, const struct lease_request *request)
+/* Forges a reply: makes a field invalid, or grants more than any member wants (the reply may arrive when the member
+ * already waits for the reply to a later request, so one token too many might be no more than that one wants). */
+static void forge(struct world *w, struct lease_reply *a)
 {
     int64_t *field = (int64_t *)a + below(&w->dice, LEASE_REPLY_FIELD_COUNT);
     static const int64_t forged_replies[] = {-1, INT64_MIN, INT64_MAX, LEASE_COUNT_MAX + 1};
     *field = forged_replies[below(&w->dice, 4)];
     if (below(&w->dice, 3) == 0)
-        a->granted_milli = request->wanted_milli + 1;
+        a->granted_milli = LEASE_MILLI_MAX;
     w->forged_replies++;
 }
 
@@ -269,9 +293,12 @@ static void bucket_receive(struct world *w, const struct message *m)
 {
     struct lease_reply reply;
     int64_t bucket_ms = w->now_ns / MS + w->clock_ms;
+    struct lease_bucket before = w->bucket;
     account_for_clock(w, bucket_ms);
     lease_bucket_serve(&w->bucket, &m->request, bucket_ms, &reply);
     assert_null(lease_bucket_check(&w->bucket));
+    if (m->request.seen_serial <= before.serial)
+        account_for_initial(w, w->bucket.initial_milli - before.initial_milli);
     w->exchanges++;
     if (m->request.leaving || w->is_cut || one_in_a_million(&w->dice, w->chaos.lost))
         return;
@@ -280,7 +307,7 @@ static void bucket_receive(struct world *w, const struct message *m)
     back.reply = reply;
     back.is_forged = one_in_a_million(&w->dice, w->chaos.forge);
     if (back.is_forged)
-        forge(w, &back.reply, &m->request);
+        forge(w, &back.reply);
     back.at_ns = w->now_ns + travel_ns(w);
     message_post(w, &back);
     back.is_copy = true;
@@ -307,6 +334,9 @@ static void process_receive(struct world *w, const struct message *m)
         const char *wrong = lease_member_accept_reply(&process->lease, &m->reply, roll(&w->dice), w->now_ns);
         assert_true(wrong || !m->is_forged);
         w->late += wrong && !m->is_forged;
+        bool applied = !wrong && process->lease.state == LEASE_MEMBER_LEASED;
+        i->replied |= applied;
+        i->got_grant |= applied && m->reply.granted_milli > 0;
         if (wrong && process->lease.request_pending)
             fail_request(w, process);
         process->check_ns = lease_member_next_check_ns(&process->lease, w->now_ns);
@@ -445,19 +475,30 @@ static void traffic(struct world *w, struct instance *i, int64_t step_ns)
 
 /* ---- the account ---- */
 
-/* Adds the time since the last step that the lease did not cover. */
+/* Adds the time since the last step that the lease did not cover. Before the first reply there is no lease: the end in
+ * the target only delays the floor. */
 static void account_for_time(struct world *w, struct instance *i)
 {
-    int64_t until_ns = bide_lease_until(&i->target), from_ns = until_ns > i->until_ns ? until_ns : i->until_ns;
+    int64_t until_ns = i->replied ? bide_lease_until(&i->target) : 0;
+    int64_t from_ns = until_ns > i->until_ns ? until_ns : i->until_ns;
     w->disconnected_ns += w->now_ns > from_ns ? w->now_ns - from_ns : 0;
+    i->unreplied_ns += i->replied ? 0 : w->now_ns - i->until_ns;
     i->until_ns = w->now_ns;
+}
+
+static int64_t all_excess_milli(const struct world *w)
+{
+    int64_t sum = w->ended_excess_milli;
+    for (uint32_t n = 0; n < w->size; n++)
+        sum += w->instance[n].is_here ? excess_milli(w, &w->instance[n]) : 0;
+    return sum;
 }
 
 static int64_t supplied_milli(const struct world *w)
 {
     int64_t floor = w->config.budget.refill_per_minute_milli, minutes = w->disconnected_ns / BIDE_MINUTE;
-    return w->moved_ms * w->terms.per_minute_milli / 60000 + w->earned_milli + w->rolled_back_milli + minutes * floor +
-           w->disconnected_ns % BIDE_MINUTE * floor / BIDE_MINUTE;
+    return w->moved_ms * w->terms.per_minute_milli / 60000 + w->earned_milli + w->initial_milli + all_excess_milli(w) +
+           w->rolled_back_milli + minutes * floor + w->disconnected_ns % BIDE_MINUTE * floor / BIDE_MINUTE;
 }
 
 static int64_t held_milli(const struct world *w)
@@ -525,7 +566,7 @@ static void disturb_instance(struct world *w, uint32_t place)
         return;
     }
     if (one_in_a_million(&w->dice, c->kill_host))
-        i->is_here = false; /* with all tokens in it */
+        end_instance(w, i);
     else if (one_in_a_million(&w->dice, c->leave))
         leave(w, place);
     struct process *p = &i->process[below(&w->dice, PROCESSES)];
@@ -615,13 +656,12 @@ static void run_chaos(uint64_t seed, struct world *sum)
 static void retries_never_exceed_budget_leases_and_floors(void **state)
 {
     struct world sum = {0};
-    for (uint32_t i = 0; i < worlds; i++)
+    for (uint32_t i = 0; i < WORLDS; i++)
         run_chaos(first_seed + i, &sum);
-    print_message("%u worlds from seed %" PRIu64 ": %" PRIu64 " retries, %" PRIu64 " exchanges, %" PRIu64
+    print_message("%d worlds from seed %" PRIu64 ": %" PRIu64 " retries, %" PRIu64 " exchanges, %" PRIu64
                   " forged replies, %" PRIu64 " late replies, %" PRIu64 " rollbacks\n",
-                  worlds, first_seed, sum.retries, sum.exchanges, sum.forged_replies, sum.late, sum.rollbacks);
-    assert_true(worlds < WORLDS ||
-                (sum.retries > 1000 && sum.forged_replies > 100 && sum.late > 100 && sum.rollbacks > 10));
+                  WORLDS, first_seed, sum.retries, sum.exchanges, sum.forged_replies, sum.late, sum.rollbacks);
+    assert_true(sum.retries > 1000 && sum.forged_replies > 100 && sum.late > 100 && sum.rollbacks > 2);
 }
 
 /* ---- fair shares ---- */
@@ -636,6 +676,7 @@ static void open_calm_world(struct world *w, uint32_t size, struct funds funds)
     open_world(w, first_seed, size);
     w->terms.per_minute_milli = funds.per_minute * RETRY;
     w->bucket.serial = 1;
+    w->bucket.initial_milli = w->terms.capacity_milli;
     w->bucket.level_milli = w->earned_milli = funds.tokens * RETRY;
     w->bucket.refilled_ms = w->highest_ms = w->now_ns / MS + w->clock_ms;
     for (uint32_t i = 0; i < size; i++)
@@ -692,7 +733,7 @@ static void single_busy_instance_gets_its_demand_within_two_seconds(void **state
         run_for(&w, 8 * S, 50 * MS);
         print_message("%u calls a second: %" PRIu64 " refused in 2 s, then %" PRIu64 " of %" PRIu64 "\n", per_s,
                       refused, w.refused - refused, w.refused - refused + w.retries - retries);
-        assert_true(20 * (w.refused - refused) <= w.retries - retries);
+        assert_true(w.refused - refused <= 2 + (w.retries - retries) / 20); /* two: calls may come in a burst */
         close_world(&w);
     }
 }
@@ -716,7 +757,7 @@ static void scarce_tokens_are_shared_fairly(void **state)
         sum += got;
     }
     print_message("%" PRIu64 " to %" PRIu64 " retries, %" PRIu64 " in all\n", least, most, sum);
-    assert_true(2 * most <= 3 * least);
+    assert_true(most <= 2 * least);
     close_world(&w);
 }
 
@@ -750,7 +791,7 @@ static void disconnected_instance_continues_at_its_floor_and_reconnects(void **s
         w.instance[i].calls_per_s = 5;
     run_for(&w, 301 * S, 50 * MS);
     print_message("%" PRIu64 " retries of 5 instances disconnected for 5 minutes\n", w.retries);
-    assert_in_range(w.retries, 5 * 4, 5 * 5); /* a retry per minute each */
+    assert_in_range(w.retries, 5 * 3, 5 * 5); /* a retry per minute each, from an instant of the first minute on */
     w.is_cut = false;
     run_for(&w, 10 * S, 50 * MS);
     for (uint32_t i = 0; i < 5; i++)
@@ -758,10 +799,28 @@ static void disconnected_instance_continues_at_its_floor_and_reconnects(void **s
     close_world(&w);
 }
 
+static void fleet_without_redis_makes_one_retry_each_or_its_floors(void **state)
+{
+    struct world w;
+    open_calm_world(&w, 5, (struct funds){1000, 0});
+    w.is_cut = w.is_down = true;
+    for (uint32_t i = 0; i < 5; i++)
+        w.instance[i].calls_per_s = 5;
+    run_for(&w, 59 * S, 50 * MS);
+    assert_int_equal(w.retries, 5); /* at once */
+    run_for(&w, 60 * S, 50 * MS);
+    assert_int_equal(w.retries, 5);
+    run_for(&w, 182 * S, 50 * MS);
+    assert_in_range(w.retries, 5 * 5 - 1, 5 * 5); /* in five minutes */
+    close_world(&w);
+}
+
 static void no_token_is_lost_when_nothing_fails(void **state)
 {
     struct world w;
     open_calm_world(&w, 20, (struct funds){100, 600});
+    run_for(&w, S, 50 * MS);               /* the first reply repays the first retry of each floor */
+    int64_t excess = all_excess_milli(&w); /* of members that got a reply without a grant */
     for (uint32_t i = 0; i < 20; i++)
         w.instance[i].calls_per_s = 5 * (i % 3);
     for (int i = 0; i < 12; i++) {
@@ -771,11 +830,11 @@ static void no_token_is_lost_when_nothing_fails(void **state)
     int64_t forfeited =
         w.disconnected_ns / MS * w.config.budget.refill_per_minute_milli / 60000; /* before the first reply */
     assert_true(w.retries > 100 && w.bucket.level_milli < w.terms.capacity_milli);
-    assert_in_range(total_milli(&w), supplied_milli(&w) - forfeited - 1, supplied_milli(&w));
+    assert_in_range(total_milli(&w), supplied_milli(&w) - excess - forfeited - 1, supplied_milli(&w));
     close_world(&w);
 }
 
-int main(int argc, char **argv)
+static int play_seed(uint64_t seed)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(retries_never_exceed_budget_leases_and_floors),
@@ -785,11 +844,15 @@ int main(int argc, char **argv)
         cmocka_unit_test(scarce_tokens_are_shared_fairly),
         cmocka_unit_test(tokens_return_when_demand_ends),
         cmocka_unit_test(disconnected_instance_continues_at_its_floor_and_reconnects),
+        cmocka_unit_test(fleet_without_redis_makes_one_retry_each_or_its_floors),
         cmocka_unit_test(no_token_is_lost_when_nothing_fails),
     };
-    if (argc > 1) /* not 0: nothing would ever happen */
-        first_seed = strtoull(argv[1], NULL, 10);
-    if (argc > 2)
-        worlds = (uint32_t)strtoul(argv[2], NULL, 10);
+    first_seed = seed > 0 ? seed : 1; /* with 0 nothing would ever happen */
     return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    return seed_main(argv[0], 1, play_seed);
 }

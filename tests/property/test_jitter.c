@@ -6,7 +6,7 @@
  *   fine digits         chi-square over the remainder modulo 1 us and 1 ms: a generator that works in whole
  *                       milliseconds looks uniform from afar;
  *   neighbours          chi-square over pairs of successive draws: clients that move together.
- * Each test has a chance of one in a million to reject a perfect generator; the seeds are fixed, so a result repeats.
+ * Each test has a chance of one in a million to reject a perfect generator; a result repeats with its seed (seed.h).
  *
  * Tests that never reject are worth nothing: the last tests feed them generators that are biased, truncated, piled
  * up at the cap, open at one end, or in lockstep, and each of these must be rejected. */
@@ -25,6 +25,8 @@
 #include <bide/breaker.h>
 #include <bide/call.h>
 
+#include "seed.h"
+
 #define DRAWS  100000
 #define CELLS  100
 #define SIDE   20                /* pairs are tested on SIDE * SIDE cells */
@@ -32,7 +34,7 @@
 #define MS     BIDE_MS
 #define S      BIDE_S
 
-static uint64_t test_seed = UINT64_C(0x62696465); /* "bide"; another one may be given as argument */
+static uint64_t test_seed;
 
 /* Positions inside their window, 0 to 1, and the draws. */
 static double sample[DRAWS];
@@ -649,7 +651,7 @@ static void the_tests_reject_an_end_that_is_never_drawn(void **state)
     assert_false(chi_square_accepts(counts, 7));
 }
 
-int main(int argc, char **argv)
+static int play_seed(uint64_t seed)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_jitter_is_uniform_from_zero_to_the_envelope),
@@ -683,8 +685,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_tests_reject_clients_in_lockstep),
         cmocka_unit_test(the_tests_reject_an_end_that_is_never_drawn),
     };
-    if (argc > 1)
-        test_seed = strtoull(argv[1], NULL, 0) | 1; /* own_random would stay at 0 */
-    printf("seed 0x%" PRIx64 ", %d draws per sample\n", test_seed, DRAWS);
+    test_seed = seed | 1; /* own_random would stay at 0 */
     return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    return seed_main(argv[0], UINT64_C(0x62696465), play_seed); /* "bide" */
 }

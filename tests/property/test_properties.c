@@ -15,13 +15,13 @@
  *   budget          spending never exceeds the initial tokens plus earnings and refill;
  *   lease           a leased target earns nothing but its refill, and records the earnings of its calls;
  *   no leak         when all calls have ended, no permit of the target is held;
+ *   votes           a failure of the caller's own side, and an attempt that the deadline cut before the fastest success
+ *                   would have ended, change nothing about the breaker;
  *   limits          attempts in flight, retries of a key, the open breaker, the inner layer;
  *   replay          the same events give the same verdicts, on the fast paths and on the slow paths.
  *
- * Each world comes from a number. A failure prints it, and the shortest list of events found that still fails.
- *
- *     test_properties                 the default number of worlds, from a fixed seed
- *     test_properties SEED [WORLDS]   other worlds */
+ * Each world comes from a number. A failure prints it, and the shortest list of events found that still fails;
+ * BIDE_TEST_SEED=NUMBER begins with that world (seed.h). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +29,11 @@
 
 #include "core/event.h"
 #include "model.h"
+#include "seed.h"
 
+#ifndef WORLDS /* tools/mutate sets fewer */
 #define WORLDS 30000
+#endif
 
 /* -- playing ------------------------------------------------------------------------------------------------------- */
 
@@ -39,6 +42,7 @@ static void open_run(struct run *r, const struct world *w)
     memset(r, 0, sizeof *r);
     r->world = w;
     r->now_ns = w->epoch_ns;
+    r->fastest_ns = BIDE_NEVER;
     r->level_milli =
         w->config.budget.initial_milli == BIDE_FULL ? w->config.budget.capacity_milli : w->config.budget.initial_milli;
     for (int i = 0; i < CALLS; i++)
@@ -131,6 +135,7 @@ static void step(struct run *r, const struct event *e)
         begin_model(r, e);
     if (e->op == OP_OUTCOME)
         record_outcome(r, e);
+    check_vote(r, e, breaker);
     check_verdict(r, e, hold_off_ns, breaker);
     check_level(r);
 }
@@ -169,7 +174,7 @@ static struct bide_outcome some_outcome(struct dice *d)
     if (one_in(d, 2)) /* mostly a retryable outcome */
         o = (struct bide_outcome){.kind = BIDE_KIND_TRANSIENT, .evidence = (enum bide_evidence)below(d, 4)};
     if (one_in(d, 3))
-        o.flags = 1u << below(d, 6);
+        o.flags = 1u << below(d, 7);
     if (one_in(d, 3))
         o.hint = (struct bide_hint){BIDE_HINT_WAIT, one_in(d, 8) ? 0 : some_time(d)};
     if (one_in(d, 30))
@@ -179,16 +184,18 @@ static struct bide_outcome some_outcome(struct dice *d)
     return o;
 }
 
-/* The instant: now, soon, exactly when a timer fires, just before, or much later. */
+/* The instant: now, soon, exactly when a timer fires, just before, when a deadline cuts an attempt, or much later. */
 static int64_t some_instant(struct dice *d, const struct run *r)
 {
-    int64_t wake = r->model[below(d, CALLS)].wake_ns;
-    switch (below(d, 8)) {
+    const struct model *m = &r->model[below(d, CALLS)];
+    int64_t wake = m->wake_ns, cut = m->deadline_ns - (int64_t)below(d, 2) * CUT_EARLY_NS;
+    switch (below(d, 9)) {
     case 0: return r->now_ns;
     case 1: return r->now_ns + 1;
     case 2: return r->now_ns + some_time(d) / 10;
     case 3: return r->now_ns + some_time(d);
-    case 4: return wake != BIDE_NEVER && wake - 1 > r->now_ns ? wake - 1 : r->now_ns;
+    case 4: return cut > r->now_ns && cut < r->now_ns + BIDE_MINUTE ? cut : r->now_ns;
+    case 5: return wake != BIDE_NEVER && wake - 1 > r->now_ns ? wake - 1 : r->now_ns;
     default: return wake != BIDE_NEVER && wake > r->now_ns ? wake : r->now_ns;
     }
 }
@@ -243,6 +250,8 @@ static size_t make_event(struct run *r, const struct world *w, struct event *eve
         e->attempt = e->op == OP_OUTCOME ? some_attempt(&d, &r->model[e->call]) : 0;
         if (e->op == OP_OUTCOME)
             e->outcome = some_outcome(&d);
+        if (e->op == OP_OUTCOME && is_past_cut(&r->model[e->call], e->now_ns) && one_in(&d, 2))
+            e->outcome = (struct bide_outcome){.kind = BIDE_KIND_TRANSIENT, .flags = BIDE_FLAG_TIMED_OUT};
         if (w->leased && one_in(&d, 5))
             some_exchange(&d, w, e);
         step(r, e);
@@ -368,15 +377,19 @@ static bool world_holds(uint64_t seed, uint64_t seen[BIDE_REASON_COUNT])
     return true;
 }
 
-int main(int argc, char **argv)
+static int play_worlds(uint64_t seed)
 {
-    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
-    uint64_t worlds = argc > 2 ? strtoull(argv[2], NULL, 0) : WORLDS;
     uint64_t seen[BIDE_REASON_COUNT] = {0};
     uint64_t failed = 0;
-    printf("worlds %" PRIu64 " to %" PRIu64 ", %d events each\n", seed, seed + worlds - 1, EVENTS);
-    for (uint64_t i = 0; i < worlds && failed < 3; i++)
+    printf("worlds %" PRIu64 " to %" PRIu64 ", %d events each\n", seed, seed + WORLDS - 1, EVENTS);
+    for (uint64_t i = 0; i < WORLDS && failed < 3; i++)
         failed += !world_holds(seed + i, seen);
     printf("%s\n", failed == 0 ? "all hold" : "see above");
     return failed != 0;
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    return seed_main(argv[0], 1, play_worlds);
 }

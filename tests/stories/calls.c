@@ -66,7 +66,7 @@ static bool run_begin(struct story *s, struct bide_call *call, struct story_curs
     return true;
 }
 
-static bool read_kind(const char *word, enum bide_kind *kind)
+bool story_read_kind(const char *word, enum bide_kind *kind)
 {
     for (int i = 0; word != NULL && i <= BIDE_KIND_OK; i++) {
         *kind = (enum bide_kind)i;
@@ -92,7 +92,7 @@ static bool read_hint(const char *word, struct bide_hint *hint)
     if (strcmp(word, "stop") == 0)
         return true;
     hint->kind = BIDE_HINT_WAIT;
-    return conf_duration_parse(word, strlen(word), &hint->wait_ns);
+    return text_duration_parse(word, strlen(word), &hint->wait_ns);
 }
 
 static const struct {
@@ -100,7 +100,8 @@ static const struct {
     enum bide_outcome_flag flag;
 } outcome_flags[] = {
     {"timeout", BIDE_FLAG_TIMED_OUT}, {"unavailable", BIDE_FLAG_UNAVAILABLE}, {"once", BIDE_FLAG_ONCE},
-    {"fresh", BIDE_FLAG_FRESH},       {"body_spent", BIDE_FLAG_BODY_SPENT},   {"key_409", BIDE_FLAG_KEY_409}};
+    {"fresh", BIDE_FLAG_FRESH},       {"body_spent", BIDE_FLAG_BODY_SPENT},   {"key_409", BIDE_FLAG_KEY_409},
+    {"local", BIDE_FLAG_LOCAL}};
 
 static bool take_flag(struct story_cursor *c, uint32_t *flags)
 {
@@ -126,7 +127,7 @@ bool story_read_details(struct story *s, struct story_cursor *c, struct bide_out
         return story_fail(
             s,
             "an outcome takes hint=TIME|stop, evidence=unknown|not_sent|rejected|answered|body_delivered, "
-            "timeout unavailable once fresh body_spent key_409; not '%s'",
+            "timeout unavailable once fresh body_spent key_409 local; not '%s'",
             value != NULL ? value : story_peek(c));
     }
     return true;
@@ -149,7 +150,7 @@ static bool run_fail(struct story *s, struct bide_call *call, struct story_curso
 {
     uint32_t attempt;
     struct bide_outcome outcome = {0};
-    if (!story_read_u32(story_next(c), &attempt) || !read_kind(story_next(c), &outcome.kind))
+    if (!story_read_u32(story_next(c), &attempt) || !story_read_kind(story_next(c), &outcome.kind))
         return story_fail(
             s, "expected fail ATTEMPT transient|throttled|conflict|permanent|cancelled [evidence=...] [timeout]");
     if (!story_read_details(s, c, &outcome))

@@ -57,7 +57,7 @@ static bool assign_size(const struct story_fields *fields, void *object, const c
     static const char key[] = "struct_size=";
     int64_t size;
     if (fields->of_target || strncmp(word, key, strlen(key)) != 0 ||
-        !conf_decimal_parse(word + strlen(key), strlen(word + strlen(key)), 1, &size) || size > UINT32_MAX)
+        !text_decimal_parse(word + strlen(key), strlen(word + strlen(key)), 1, &size) || size > UINT32_MAX)
         return false;
     ((struct bide_policy *)object)->struct_size = (uint32_t)size;
     return true;

@@ -85,7 +85,7 @@ int64_t story_from_engine(const struct story *s, int64_t ns)
 
 bool story_read_instant(const struct story *s, const char *word, int64_t *ns)
 {
-    if (word == NULL || !conf_duration_parse(word, strlen(word), ns))
+    if (word == NULL || !text_duration_parse(word, strlen(word), ns))
         return false;
     *ns = story_to_engine(s, *ns);
     return true;

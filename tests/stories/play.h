@@ -84,6 +84,7 @@ void story_record_verdict(struct story *s, struct bide_verdict v);
 void story_compare(struct story *s, struct bide_verdict v, struct story_cursor expected_words);
 
 /* calls.c: reads hint=, evidence= and flags of an outcome; runs an event of the call with that name. */
+bool story_read_kind(const char *word, enum bide_kind *kind);
 bool story_read_details(struct story *s, struct story_cursor *c, struct bide_outcome *outcome);
 bool story_call_event(struct story *s, struct story_cursor *c, struct story_cursor expected_words, const char *name);
 

@@ -43,7 +43,7 @@ static bool run_add(struct story *s, struct story_cursor *c, struct story_cursor
     int64_t milli;
     bool negative = word != NULL && word[0] == '-';
     (void)expected_words;
-    if (word == NULL || !conf_decimal_parse(word + negative, strlen(word + negative), 1000, &milli))
+    if (word == NULL || !text_decimal_parse(word + negative, strlen(word + negative), 1000, &milli))
         return story_fail(s, "expected add TOKENS, such as 2.5 or -1");
     bide_budget_add_milli(&s->target, negative ? -milli : milli, s->now_ns);
     return true;
@@ -70,9 +70,9 @@ static bool run_lease(struct story *s, struct story_cursor *c, struct story_curs
 static bool run_collect(struct story *s, struct story_cursor *c, struct story_cursor expected_words)
 {
     struct bide_lease_report report = bide_lease_collect(&s->target);
-    char expected[STORY_TEXT_MAX], got[STORY_TEXT_MAX], earned[32];
+    char expected[STORY_TEXT_MAX], got[STORY_TEXT_MAX], earned[TEXT_VALUE_SIZE];
     (void)expected_words;
-    story_print_milli(earned, sizeof earned, (int64_t)report.earned_milli);
+    text_decimal_format(earned, (int64_t)report.earned_milli, 1000);
     snprintf(got, sizeof got, "firsts=%" PRIu64 " successes=%" PRIu64 " earned=%s", report.firsts, report.successes,
              earned);
     story_join_words(expected, sizeof expected, c);
@@ -120,19 +120,28 @@ struct crowd {
     int64_t every_ns;
 };
 
-static bool read_crowd(struct story *s, struct story_cursor *c, struct crowd *crowd)
+static bool read_crowd_outcome(const char *word, struct bide_outcome *outcome)
 {
     uint32_t status;
+    if (story_read_kind(word, &outcome->kind))
+        return true;
+    if (!story_read_u32(word, &status) || status > 999)
+        return false;
+    *outcome = bide_classify_http((int)status, NULL);
+    return true;
+}
+
+static bool read_crowd(struct story *s, struct story_cursor *c, struct crowd *crowd)
+{
     const char *method, *value;
     *crowd = (struct crowd){0};
     if (!story_read_u32(story_next(c), &crowd->count) || (method = story_next(c)) == NULL ||
-        !story_read_u32(story_next(c), &status) || status > 999)
-        return story_fail(s, "expected crowd COUNT METHOD STATUS [took=TIME] [every=TIME] -> REASON=COUNT ...");
+        !read_crowd_outcome(story_next(c), &crowd->outcome))
+        return story_fail(s, "expected crowd COUNT METHOD STATUS|KIND [took=TIME] [every=TIME] -> REASON=COUNT ...");
     crowd->safety = bide_method_safety(method, strlen(method));
-    crowd->outcome = bide_classify_http((int)status, NULL);
-    if ((value = story_take_value(c, "took")) != NULL && !conf_duration_parse(value, strlen(value), &crowd->took_ns))
+    if ((value = story_take_value(c, "took")) != NULL && !text_duration_parse(value, strlen(value), &crowd->took_ns))
         return story_fail(s, "expected took=TIME, not '%s'", value);
-    if ((value = story_take_value(c, "every")) != NULL && !conf_duration_parse(value, strlen(value), &crowd->every_ns))
+    if ((value = story_take_value(c, "every")) != NULL && !text_duration_parse(value, strlen(value), &crowd->every_ns))
         return story_fail(s, "expected every=TIME, not '%s'", value);
     return story_read_details(s, c, &crowd->outcome);
 }
@@ -232,14 +241,14 @@ static void expect_budget(struct story *s, const char *word, const char *key)
 {
     struct story_range range;
     int64_t got = bide_budget_left_milli(&s->target, s->now_ns);
-    char text[32], line[STORY_TEXT_MAX];
+    char text[TEXT_VALUE_SIZE], line[STORY_TEXT_MAX];
     if (strcmp(word, "budget=unlimited") == 0)
         range = (struct story_range){INT64_MAX, INT64_MAX};
     else if (!story_milli_range(word + strlen(key) + 1, &range))
         story_fail(s, "expected budget=TOKENS, budget=TOKENS..TOKENS or budget=unlimited");
     if (s->stopped || story_in_range(range, got))
         return;
-    story_print_milli(text, sizeof text, got);
+    text_decimal_format(text, got, 1000);
     snprintf(line, sizeof line, "budget=%s", got == INT64_MAX ? "unlimited" : text);
     story_report_mismatch(s, word, line);
 }

@@ -1,4 +1,4 @@
-/* text.c - splits lines into words; parses ranges of the values that app/conf/unit.h reads and prints exactly.
+/* text.c - splits lines into words; parses ranges of the values that lib/text/unit.h reads and prints exactly.
  *
  * No floating point and no rounding: a number that its unit cannot represent exactly is an error of the story. */
 #include "text.h"
@@ -43,16 +43,16 @@ bool story_duration_range(const char *text, struct story_range *range)
 {
     size_t first;
     const char *second;
-    return halves(text, &first, &second) && conf_duration_parse(text, first, &range->lo) &&
-           conf_duration_parse(second, strlen(second), &range->hi) && range->lo <= range->hi;
+    return halves(text, &first, &second) && text_duration_parse(text, first, &range->lo) &&
+           text_duration_parse(second, strlen(second), &range->hi) && range->lo <= range->hi;
 }
 
 bool story_milli_range(const char *text, struct story_range *range)
 {
     size_t first;
     const char *second;
-    return halves(text, &first, &second) && conf_decimal_parse(text, first, 1000, &range->lo) &&
-           conf_decimal_parse(second, strlen(second), 1000, &range->hi) && range->lo <= range->hi;
+    return halves(text, &first, &second) && text_decimal_parse(text, first, 1000, &range->lo) &&
+           text_decimal_parse(second, strlen(second), 1000, &range->hi) && range->lo <= range->hi;
 }
 
 void story_print_duration(char *text, size_t size, int64_t ns)
@@ -67,13 +67,4 @@ void story_print_duration(char *text, size_t size, int64_t ns)
         snprintf(text, size, "%" PRId64 "us", ns / BIDE_US);
     else
         snprintf(text, size, "%" PRId64 "ns", ns);
-}
-
-void story_print_milli(char *text, size_t size, int64_t milli)
-{
-    int length = snprintf(text, size, "%" PRId64 ".%03d", milli / 1000, (int)(milli % 1000));
-    while (length > 0 && text[length - 1] == '0')
-        text[--length] = '\0';
-    if (length > 0 && text[length - 1] == '.')
-        text[length - 1] = '\0';
 }

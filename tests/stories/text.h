@@ -1,4 +1,4 @@
-/* text.h - splits lines into words; parses ranges of the values that app/conf/unit.h reads and prints exactly. */
+/* text.h - splits lines into words; parses ranges of the values that lib/text/unit.h reads and prints exactly. */
 #ifndef STORY_TEXT_H
 #define STORY_TEXT_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "conf/unit.h"
+#include "text/unit.h"
 
 #define STORY_WORDS_MAX 40
 #define STORY_LINE_MAX  512
@@ -36,8 +36,5 @@ bool story_milli_range(const char *text, struct story_range *range);
 
 /* "2040ms": the largest unit that needs no fraction. */
 void story_print_duration(char *text, size_t size, int64_t ns);
-
-/* "9.5" for 9500. */
-void story_print_milli(char *text, size_t size, int64_t milli);
 
 #endif

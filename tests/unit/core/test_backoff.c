@@ -64,6 +64,22 @@ static void assert_envelopes(const struct bide_policy *policy, const int64_t *ex
         assert_int_equal(envelope(policy, (uint32_t)i), expected[i]);
 }
 
+/* A nanosecond is the shortest base after a throttled outcome; a multiplier next to 2 does not double. */
+static void the_smallest_settings_of_growth_have_their_effect(void **state)
+{
+    static const uint32_t multipliers[] = {1999, 2000, 2001};
+    struct bide_policy policy = without_jitter(1000, BIDE_DURATION_MAX);
+    (void)state;
+    for (size_t i = 0; i < COUNT(multipliers); i++) {
+        policy.multiplier_milli = multipliers[i];
+        assert_valid(&policy);
+        assert_int_equal(envelope(&policy, 1), multipliers[i]);
+    }
+    policy.throttled_base_ns = 1;
+    assert_valid(&policy);
+    assert_int_equal(bide_backoff_envelope(&policy, (struct bide_step){.throttled = true}), 1);
+}
+
 /* -- growth at the edges ------------------------------------------------------------------------------------------- */
 
 static void doubling_one_nanosecond_is_exact_until_the_cap(void **state)
@@ -546,6 +562,7 @@ static void a_wait_depends_on_seed_and_draw_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_smallest_settings_of_growth_have_their_effect),
         cmocka_unit_test(doubling_one_nanosecond_is_exact_until_the_cap),
         cmocka_unit_test(doubling_saturates_even_where_the_cap_is_the_largest_number),
         cmocka_unit_test(linear_growth_is_base_times_n_until_the_cap),

@@ -4,6 +4,8 @@
  * closing, holds, and eviction. Admission of probes in between is in test_probes.c. */
 #include "breaker_world.h"
 
+#include <string.h>
+
 /* -- evidence ------------------------------------------------------------------------------------------------------ */
 
 struct sequence {
@@ -77,7 +79,7 @@ static void the_largest_count_window_counts_each_of_its_calls(void **state)
         struct bide_target_config config = service();
         config.breaker.kind = BIDE_BREAKER_BY_COUNT;
         config.breaker.count_window = config.breaker.min_volume = sizes[i];
-        config.breaker.ratio_permille = 1000;
+        config.breaker.ratio_permille = 997; /* more than all but one of 256 */
         init_target(&config);
         calls(".", NOW);
         for (uint32_t n = 0; n < sizes[i]; n++) {
@@ -86,6 +88,22 @@ static void the_largest_count_window_counts_each_of_its_calls(void **state)
         }
         assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
     }
+}
+
+/* A thread that still read the configuration of a time window may have written there. */
+static void a_count_window_ignores_the_words_beside_its_ring(void **state)
+{
+    struct bide_target_config config = service();
+    config.breaker.kind = BIDE_BREAKER_BY_COUNT;
+    config.breaker.count_window = config.breaker.min_volume = 256;
+    config.breaker.ratio_permille = 100;
+    init_target(&config);
+    for (size_t i = 4; i < BIDE_SLOTS; i++)
+        target.votes.mark[i] = UINT64_MAX;
+    for (int i = 0; i < 256; i++)
+        call('.', NOW);
+    call('x', NOW);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
 }
 
 static void a_time_window_opens_exactly_at_its_ratio(void **state)
@@ -433,7 +451,7 @@ static void the_opening_count_resets_after_staying_closed(void **state)
     struct bide_target_config config = fragile(1);
     for (int reset = 0; reset < 2; reset++) {
         close_breaker(&config);
-        int64_t at = LATER + 70 * S + (reset ? TICK : -TICK);
+        int64_t at = (LATER / TICK + 1) * TICK + 70 * S - (reset ? 0 : 1);
         assert_admitted(admit(1, at), false);
         assert_int_equal(bide_breaker_get(&target).openings, reset ? 0 : 1);
         assert_int_equal(CORE_BREAKER_CALM(target.breaker), reset);
@@ -524,7 +542,8 @@ static void releasing_a_breaker_that_is_not_held_changes_nothing(void **state)
     open_breaker(&config);
     struct bide_target before = target;
     bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
-    bide_breaker_hold(&target, (enum bide_hold)7); /* nor does a hold that does not exist */
+    bide_breaker_hold(&target, (enum bide_hold)3); /* nor does a hold that does not exist */
+    bide_breaker_hold(&target, (enum bide_hold)7);
     assert_memory_equal(&target, &before, sizeof target);
     assert_int_equal(bide_breaker_get(&target).openings_total, 1);
 }
@@ -561,18 +580,14 @@ static void the_generation_may_wrap(void **state)
 }
 
 /* Shared memory can be corrupted. Three of the eight values of the state bits are invalid. */
-static void an_invalid_state_admits_calls_until_a_manual_hold_repairs_it(void **state)
+static void a_state_that_does_not_exist_counts_as_closed(void **state)
 {
     for (uint64_t odd = BIDE_BREAKER_HELD_OPEN + 1; odd < 8; odd++) {
         struct bide_target_config config = fragile(1);
         init_target(&config);
         target.breaker = (target.breaker & ~UINT64_C(7)) | odd;
+        assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
         assert_admitted(admit(1, NOW), false);
-        call('x', NOW);
-        bide_breaker_trip(&target, 1, NOW);
-        assert_admitted(admit(1, NOW), false);
-        bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
-        bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
         call('x', NOW);
         assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
     }
@@ -638,12 +653,146 @@ static void a_healthy_vote_on_a_closed_breaker_writes_no_shared_word(void **stat
     }
 }
 
+/* -- cleared evidence, and exact numbers --------------------------------------------------------------------------- */
+
+static struct bide_target_config opens_at_four(enum bide_breaker_kind kind)
+{
+    struct bide_target_config config = service();
+    config.breaker.kind = kind;
+    config.breaker.min_volume = 4;
+    config.breaker.consecutive = 4;
+    config.breaker.count_window = 10;
+    config.breaker.window_ns = 100 * S; /* a slot is 10 s long, longer than the open time */
+    return config;
+}
+
+static void open_and_close(const struct bide_target_config *config, int64_t now_ns)
+{
+    assert_true(bide_breaker_trip(&target, 1, now_ns));
+    report(probe_at(now_ns + 6 * S), CORE_VOTE_HEALTHY, now_ns + 6 * S);
+}
+
+static void hold_and_release(const struct bide_target_config *config, int64_t now_ns)
+{
+    bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
+    bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
+}
+
+static void reload_another_window(const struct bide_target_config *config, int64_t now_ns)
+{
+    struct bide_target_config other = *config;
+    other.breaker.window_ns++;
+    other.breaker.count_window++;
+    assert_int_equal(bide_target_configure(&target, &other, now_ns, NULL), BIDE_OK);
+}
+
+/* After three failures each of these closes the breaker without evidence: three more leave it closed, the fourth opens
+ * it. The failures come in each of the ten slots of the window, after others in the slot before. */
+static void evidence_is_cleared_on_closing_on_release_and_with_another_window(void **state)
+{
+    static void (*const clear[])(const struct bide_target_config *, int64_t) = {open_and_close, hold_and_release,
+                                                                                reload_another_window};
+    for (size_t i = 0; i < COUNT(clear); i++)
+        for (int64_t kind = BIDE_BREAKER_BY_TIME; kind <= BIDE_BREAKER_BY_RUN; kind++)
+            for (int64_t at = NOW; at < NOW + 100 * S; at += 10 * S) {
+                struct bide_target_config config = opens_at_four((enum bide_breaker_kind)kind);
+                init_target(&config);
+                calls("xx", at - 5 * S);
+                calls("x", at);
+                clear[i](&config, at);
+                assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+                calls("xxx", at + 6 * S);
+                assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+                calls("x", at + 6 * S);
+                assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+            }
+}
+
+static void a_time_window_opens_at_exactly_its_ratio(void **state)
+{
+    struct bide_target_config config = service(); /* 500 thousandths */
+    init_target(&config);
+    for (int i = 0; i < 501; i++)
+        call('.', NOW);
+    for (int i = 0; i < 500; i++)
+        call('x', NOW);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+    call('x', NOW);
+    assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+}
+
+/* 100,000 seeds: one thousandth more or less would show. */
+static void the_ramp_begins_with_a_tenth_of_the_calls(void **state)
+{
+    struct bide_target_config config = service();
+    uint32_t admitted = 0;
+    close_breaker(&config);
+    for (uint64_t seed = 0; seed < 100000; seed++)
+        admitted += admit(seed, LATER).refused == BIDE_REASON_NOTHING;
+    assert_in_range(admitted, 9700, 10300);
+}
+
+/* A ramp of ten nanoseconds begins with one of ten draws, of which none is left out and none is added. */
+static void the_shortest_ramp_admits_exactly_its_share(void **state)
+{
+    struct bide_target_config config = service();
+    uint32_t admitted = 0;
+    config.breaker.ramp_ns = 10;
+    close_breaker(&config);
+    for (uint64_t seed = 0; seed < 100000; seed++)
+        admitted += admit(seed, LATER).refused == BIDE_REASON_NOTHING;
+    assert_in_range(admitted, 9700, 10300);
+}
+
+/* The ends of the range are reached to a ten-thousandth, and not exceeded. */
+static void the_open_time_varies_by_exactly_its_jitter(void **state)
+{
+    struct bide_target_config config = service();
+    int64_t least = BIDE_NEVER, most = 0;
+    config.breaker.open_ns = config.breaker.open_max_ns = 1000 * S;
+    config.breaker.open_jitter_permille = 500;
+    for (uint64_t seed = 0; seed < 20000; seed++) {
+        init_target(&config);
+        assert_true(bide_breaker_trip(&target, seed, NOW));
+        int64_t open_ns = bide_breaker_get(&target).until_ns - NOW;
+        least = open_ns < least ? open_ns : least;
+        most = open_ns > most ? open_ns : most;
+    }
+    assert_in_range(least, 500 * S, 500 * S + 300 * MS);
+    assert_in_range(most, 1500 * S - 300 * MS, 1500 * S + TICK);
+}
+
+static void a_closed_breaker_is_evictable_exactly_when_it_has_settled(void **state)
+{
+    struct bide_target_config config = service();
+    close_breaker(&config);
+    int64_t closed_ns = (LATER / TICK + 1) * TICK, settled_ns = closed_ns + 70 * S;
+    assert_false(core_breaker_is_evictable(&target, settled_ns - 1));
+    assert_true(core_breaker_is_evictable(&target, settled_ns));
+}
+
+static void clearing_the_evidence_changes_nothing_beside_it(void **state)
+{
+    struct bide_target_config config = service();
+    struct bide_target before;
+    init_target(&config);
+    memset(&target.votes, 0x5a, sizeof target.votes);
+    memset(&target.spends, 0x5a, sizeof target.spends);
+    target.failures = 7;
+    before = target;
+    core_breaker_clear_evidence(&target);
+    before.votes = (struct bide_window_words_){0};
+    before.failures = 0;
+    assert_memory_equal(&target, &before, sizeof target);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(consecutive_failures_open_the_breaker_exactly_at_the_threshold),
         cmocka_unit_test(a_count_window_opens_exactly_at_its_ratio),
         cmocka_unit_test(the_largest_count_window_counts_each_of_its_calls),
+        cmocka_unit_test(a_count_window_ignores_the_words_beside_its_ring),
         cmocka_unit_test(a_time_window_opens_exactly_at_its_ratio),
         cmocka_unit_test(failures_further_apart_than_the_window_never_open_the_breaker),
         cmocka_unit_test(failures_from_before_an_idle_time_do_not_count),
@@ -672,10 +821,17 @@ int main(void)
         cmocka_unit_test(releasing_a_breaker_that_is_not_held_changes_nothing),
         cmocka_unit_test(a_manual_hold_retries_until_its_swap_succeeds),
         cmocka_unit_test(the_generation_may_wrap),
-        cmocka_unit_test(an_invalid_state_admits_calls_until_a_manual_hold_repairs_it),
+        cmocka_unit_test(a_state_that_does_not_exist_counts_as_closed),
         cmocka_unit_test(a_breaker_is_evictable_only_without_failures_in_its_time_window),
         cmocka_unit_test(a_breaker_is_not_evictable_until_closed_and_settled),
         cmocka_unit_test(a_healthy_vote_on_a_closed_breaker_writes_no_shared_word),
+        cmocka_unit_test(evidence_is_cleared_on_closing_on_release_and_with_another_window),
+        cmocka_unit_test(a_time_window_opens_at_exactly_its_ratio),
+        cmocka_unit_test(the_ramp_begins_with_a_tenth_of_the_calls),
+        cmocka_unit_test(the_shortest_ramp_admits_exactly_its_share),
+        cmocka_unit_test(the_open_time_varies_by_exactly_its_jitter),
+        cmocka_unit_test(a_closed_breaker_is_evictable_exactly_when_it_has_settled),
+        cmocka_unit_test(clearing_the_evidence_changes_nothing_beside_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,10 +11,12 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <string.h>
 
 #include <bide/call.h>
 
 #include "core/gates.h"
+#include "seed.h"
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 #define MS           BIDE_MS
@@ -196,7 +198,8 @@ static void a_failure_charges_at_most_what_the_bucket_holds(void **state)
     assert_int_equal(tokens_left(0), 0);
 }
 
-/* One token per minute: 1/1000 in 60 ms. The current tick is never complete, so the refill is never too much. */
+/* One token per minute: 1/1000 in 60 ms. The current tick is never complete, so the refill is never too much if the
+ * bucket begins with a tick, as here. */
 static void the_refill_is_credited_per_tick_and_rounded_down(void **state)
 {
     static const struct {
@@ -227,6 +230,22 @@ static void the_refill_is_credited_per_tick_and_rounded_down(void **state)
             fail_msg("row %zu: %lld left", i, (long long)tokens_left(table[i].at_ns));
 }
 
+/* The bucket counts from the beginning of the tick in which it was made, at most one tick too early. */
+static void a_bucket_made_within_a_tick_gains_the_part_before(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.initial_milli = 0;
+    budget.refill_per_minute_milli = 1000;
+    init_target(budget, TICK - 1);
+    assert_int_equal(tokens_left(TICK - 1), 0);
+    assert_int_equal(tokens_left(8 * TICK - 1), 0);
+    assert_int_equal(tokens_left(8 * TICK), 1); /* 1/1000 after 58.7 ms instead of 60 ms */
+    init_target(budget, TICK);
+    assert_int_equal(tokens_left(9 * TICK - 1), 0); /* 67.1 ms: a bucket that begins with a tick gains nothing */
+    assert_int_equal(tokens_left(9 * TICK), 1);
+}
+
 static void a_drained_bucket_affords_one_retry_a_minute(void **state)
 {
     struct bide_budget_config budget = ten;
@@ -240,7 +259,8 @@ static void a_drained_bucket_affords_one_retry_a_minute(void **state)
     assert_in_range(taken, 98, 99); /* each charge may lose a tick: never a hundredth retry too early */
 }
 
-/* The rate may be so high that a tick refills many thousandths: the result is rounded down. */
+/* The rate may be so high that a tick refills many thousandths: the result is rounded down. The bucket begins with a
+ * tick; a bucket that does not may gain up to one tick. */
 static void the_refill_never_exceeds_its_rate(void **state)
 {
     static const uint32_t rates[] = {1, 7, 1000, 59999, 1000000, 100000000};
@@ -439,6 +459,8 @@ static void a_bucket_untouched_for_ten_years_earns_nothing(void **state)
     budget.refill_per_minute_milli = 1000;
     init_target(budget, 0);
     assert_int_equal(tokens_left(9 * year_ns), 10000);
+    assert_int_equal(tokens_left((TICK << 35) - TICK), 10000); /* the last tick of the first half */
+    assert_int_equal(tokens_left(TICK << 35), 0);
     assert_int_equal(tokens_left(10 * year_ns), 0);
 }
 
@@ -470,15 +492,14 @@ static uint64_t next_random(uint64_t *x)
     return *x;
 }
 
-static void spending_never_exceeds_the_initial_tokens_plus_earnings(void **state)
+static void spending_never_exceeds_the_initial_tokens_plus_earnings_from(uint64_t first)
 {
     struct bide_budget_config budget = ten;
-    (void)state;
     budget.earn_success_milli = 130;
     budget.earn_first_milli = 17;
     budget.refill_per_minute_milli = 900;
-    for (uint64_t seed = 1; seed <= 20; seed++) {
-        uint64_t x = seed * 0x9e3779b97f4a7c15, spent = 0, earned = 0;
+    for (uint64_t seed = first; seed < first + 20; seed++) {
+        uint64_t x = seed * 0x9e3779b97f4a7c15 | 1, spent = 0, earned = 0;
         int64_t now_ns = 0, latest_ns = 0;
         struct core_charge charge = {0};
         init_target(budget, 0);
@@ -503,6 +524,12 @@ static void spending_never_exceeds_the_initial_tokens_plus_earnings(void **state
             assert_in_range(tokens_left(now_ns), 0, 10000);
         }
     }
+}
+
+static void spending_never_exceeds_the_initial_tokens_plus_earnings(void **state)
+{
+    (void)state;
+    seed_each(1, spending_never_exceeds_the_initial_tokens_plus_earnings_from);
 }
 
 /* ---- window ---- */
@@ -1051,6 +1078,193 @@ static void eight_threads_never_have_more_retries_in_flight_than_the_limit(void 
     assert_int_equal(tokens_left(S), 3000);
 }
 
+/* A budget that could not afford a retry allows none for one window after a reload to a window; one that could does. */
+static void a_drained_budget_stays_drained_for_one_window(void **state)
+{
+    struct bide_budget_config five = tenth, longer = tenth, none = {.kind = BIDE_BUDGET_NONE, .window_ns = S};
+    five.reserve = 5;
+    longer.window_ns = 20 * S;
+    longer.reserve = 5;
+    const struct {
+        struct bide_budget_config from, to;
+        int64_t spend_milli; /* of a bucket */
+        uint32_t retries;    /* of a window */
+        bool drained;
+    } table[] = {
+        {ten, five, 9000, 0, false},                               /* one token left */
+        {ten, five, 9001, 0, true},                                /* less than the cost of a retry */
+        {ten, five, 0, 0, false},     {tenth, longer, 0, 2, true}, /* both of its two retries were made */
+        {tenth, longer, 0, 1, false}, {none, five, 0, 0, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++) {
+        init_target(table[i].from, 0);
+        requests(table[i].from.kind == BIDE_BUDGET_WINDOW ? 20 : 0, 5 * S);
+        bide_budget_add_milli(&target, -table[i].spend_milli, 5 * S);
+        for (uint32_t n = 0; n < table[i].retries; n++)
+            assert_true(charge_retry(5 * S));
+        reload(table[i].to, 5 * S);
+        assert_int_equal(charge_retry(5 * S), !table[i].drained);
+        assert_int_equal(charge_retry(5 * S + table[i].to.window_ns - 1), !table[i].drained);
+        assert_true(charge_retry(5 * S + table[i].to.window_ns));
+    }
+}
+
+/* ---- races with a reload ---- */
+
+static struct bide_budget_config tenth_then_cooldown(void)
+{
+    struct bide_budget_config budget = tenth;
+    budget.cooldown_ns = 5 * S;
+    return budget;
+}
+
+/* Three tokens of ten, so that a wrong word shows. */
+static void reload_to_tokens(uint64_t *word)
+{
+    struct bide_budget_config budget = ten;
+    budget.initial_milli = 3000;
+    if (word != &target.budget)
+        core_before_cas = reload_to_tokens;
+    else
+        reload(budget, 5 * S);
+}
+
+/* Race: a thread refuses a retry of a window and stores the end of the cooldown, while the budget becomes a bucket.
+ * Read as a bucket, an instant would be any number of tokens. */
+static void a_refusal_does_not_overwrite_a_bucket_that_a_reload_made(void **state)
+{
+    (void)state;
+    init_target(tenth_then_cooldown(), 0);
+    requests(20, 5 * S);
+    assert_true(charge_retry(5 * S));
+    assert_true(charge_retry(5 * S));
+    core_before_cas = reload_to_tokens;
+    assert_false(charge_retry(5 * S));
+    assert_null(core_before_cas);
+    assert_int_equal(tokens_left(5 * S), 0); /* the window had no retry left */
+}
+
+/* Race: the same with the repair of a cooldown that ends too far ahead. */
+static void the_repair_of_a_cooldown_does_not_overwrite_a_bucket(void **state)
+{
+    (void)state;
+    init_target(tenth_then_cooldown(), 0);
+    target.budget = (uint64_t)1 << 60;
+    core_before_cas = reload_to_tokens;
+    assert_false(charge_retry(5 * S));
+    assert_null(core_before_cas);
+    assert_int_equal(tokens_left(5 * S), 0);
+}
+
+static void a_reload_from_a_window_to_tokens_keeps_the_retries_left(void **state)
+{
+    (void)state;
+    init_target(tenth, 0);
+    requests(20, 5 * S);
+    reload_to_tokens(&target.budget);
+    assert_int_equal(tokens_left(5 * S), 2000);
+}
+
+/* ---- exact words ---- */
+
+static void a_threshold_of_a_thousandth_is_a_threshold(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.cost_milli = budget.threshold_milli = budget.initial_milli = 1;
+    init_target(budget, 0);
+    assert_false(charge_retry(0));
+    assert_int_equal(bide_budget_add_milli(&target, 1, 0), 1);
+    assert_true(charge_retry(0));
+}
+
+/* A word from before the drain must not come again, or a stale compare-and-swap would succeed (ABA). */
+static void a_drained_bucket_is_stamped_with_the_next_tick(void **state)
+{
+    (void)state;
+    init_target(ten, 100 * TICK);
+    core_budget_drain(&target, 300 * TICK);
+    assert_int_equal(target.budget, UINT64_C(301) << 28);
+    core_budget_drain(&target, 300 * TICK);
+    assert_int_equal(target.budget, UINT64_C(302) << 28);
+}
+
+static void adding_no_tokens_changes_nothing(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.initial_milli = 0;
+    budget.refill_per_minute_milli = 1000;
+    init_target(budget, 0);
+    assert_int_equal(bide_budget_add_milli(&target, 0, 5 * BIDE_MINUTE), 0);
+    assert_int_equal(target.budget, 0);
+}
+
+/* Only the tokens of a leased bucket are leased; a permit is one permit. */
+static void a_charge_records_one_permit_and_no_lease(void **state)
+{
+    const struct bide_budget_config kinds[] = {ten, tenth, three_at_once, {.kind = BIDE_BUDGET_NONE, .window_ns = S}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        struct core_charge charge = {.amount = 7, .leased = true};
+        init_target(kinds[i], 0);
+        requests(kinds[i].kind == BIDE_BUDGET_WINDOW ? 10 : 0, 0);
+        assert_true(charge_for(&transient, 0, &charge));
+        assert_false(charge.leased);
+        if (kinds[i].kind == BIDE_BUDGET_CONCURRENCY)
+            assert_int_equal(charge.amount, 1);
+    }
+}
+
+/* ---- the steps of a reload ---- */
+
+static void a_reload_that_loses_a_race_still_credits_the_refill_so_far(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.initial_milli = 0;
+    budget.refill_per_minute_milli = 1000;
+    init_target(budget, 0);
+    core_cas_successes = 1; /* the claim of the configuration */
+    core_cas_failures = 1;
+    reload(ten, 5 * BIDE_MINUTE + TICK);
+    assert_int_equal(core_cas_failures, 0);
+    assert_int_equal(tokens_left(5 * BIDE_MINUTE + TICK), 5000);
+}
+
+/* Between the two steps of a reload no retry is allowed, whether a call reads the word as tokens or as a window. */
+static void no_retry_is_allowed_between_the_steps_of_a_reload(void **state)
+{
+    static const int64_t clocks[] = {0, TICK, 5 * S};
+    struct bide_budget_config cheap = ten, reserve = tenth;
+    (void)state;
+    cheap.cost_milli = 1;
+    reserve.reserve = 5;
+    for (size_t i = 0; i < COUNT(clocks); i++) {
+        init_target(cheap, clocks[i]);
+        core_budget_before_reload(&target, &reserve, clocks[i]);
+        assert_false(charge_retry(clocks[i]));
+        init_target(reserve, clocks[i]);
+        core_budget_before_reload(&target, &cheap, clocks[i]);
+        assert_false(charge_retry(clocks[i]));
+    }
+}
+
+static void a_reload_to_a_window_changes_nothing_beside_its_words(void **state)
+{
+    struct bide_window_words_ votes, asks;
+    (void)state;
+    init_target(ten, 0);
+    memset(&target.votes, 0x5a, sizeof target.votes);
+    memset(&target.asks, 0x5a, sizeof target.asks);
+    votes = target.votes;
+    asks = target.asks;
+    reload(tenth, 5 * S);
+    assert_memory_equal(&target.votes, &votes, sizeof votes);
+    assert_memory_equal(&target.asks, &asks, sizeof asks);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1062,6 +1276,7 @@ int main(void)
         cmocka_unit_test(a_retry_needs_more_than_the_threshold),
         cmocka_unit_test(a_failure_charges_at_most_what_the_bucket_holds),
         cmocka_unit_test(the_refill_is_credited_per_tick_and_rounded_down),
+        cmocka_unit_test(a_bucket_made_within_a_tick_gains_the_part_before),
         cmocka_unit_test(a_drained_bucket_affords_one_retry_a_minute),
         cmocka_unit_test(the_refill_never_exceeds_its_rate),
         cmocka_unit_test(time_spent_full_is_not_credited_later),
@@ -1110,6 +1325,17 @@ int main(void)
         cmocka_unit_test(eight_threads_spend_a_bucket_to_the_last_token_and_not_beyond),
         cmocka_unit_test(eight_threads_never_exceed_the_ratio_of_a_window),
         cmocka_unit_test(eight_threads_never_have_more_retries_in_flight_than_the_limit),
+        cmocka_unit_test(a_refusal_does_not_overwrite_a_bucket_that_a_reload_made),
+        cmocka_unit_test(the_repair_of_a_cooldown_does_not_overwrite_a_bucket),
+        cmocka_unit_test(a_reload_from_a_window_to_tokens_keeps_the_retries_left),
+        cmocka_unit_test(a_drained_budget_stays_drained_for_one_window),
+        cmocka_unit_test(a_threshold_of_a_thousandth_is_a_threshold),
+        cmocka_unit_test(a_drained_bucket_is_stamped_with_the_next_tick),
+        cmocka_unit_test(adding_no_tokens_changes_nothing),
+        cmocka_unit_test(a_charge_records_one_permit_and_no_lease),
+        cmocka_unit_test(a_reload_that_loses_a_race_still_credits_the_refill_so_far),
+        cmocka_unit_test(no_retry_is_allowed_between_the_steps_of_a_reload),
+        cmocka_unit_test(a_reload_to_a_window_changes_nothing_beside_its_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -596,6 +596,184 @@ static void the_breaker_is_consulted_again_after_the_wait(void **state)
     assert_action(wake(T0 + 300 * MS), BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN);
 }
 
+/* Each hedge has its own start: here 100, 200 and 300 ms after the first attempt. A success counts as slow from 50 ms
+ * on, and then opens the breaker. */
+static void the_latency_of_a_hedge_counts_from_its_own_start(void **state)
+{
+    (void)state;
+    for (uint32_t hedge = 1; hedge <= 3; hedge++)
+        for (int slow = 0; slow <= 1; slow++) {
+            reset_world();
+            policy.hedges_max = 3;
+            policy.hedge_delay_ns = 100 * MS;
+            config.breaker.kind = BIDE_BREAKER_BY_RUN;
+            config.breaker.consecutive = 1;
+            config.breaker.slow_ns = 50 * MS;
+            open_target();
+            begin(T0);
+            for (uint32_t n = 1; n <= hedge; n++)
+                assert_action(wake(T0 + n * 100 * MS), BIDE_START, BIDE_REASON_HEDGE);
+            int64_t end_ns = T0 + hedge * 100 * MS + 50 * MS - (slow ? 0 : BIDE_US);
+            assert_action(report(hedge + 1, good, end_ns), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+            assert_int_equal(bide_breaker_get(&target).state, slow ? BIDE_BREAKER_OPEN : BIDE_BREAKER_CLOSED);
+        }
+}
+
+/* The start of a hedge is stored in 32 bits of microseconds, 71 minutes: a later one counts as started then. */
+static void a_hedge_after_more_than_an_hour_has_a_start_too(void **state)
+{
+    (void)state;
+    reset_world();
+    policy.hedges_max = 1;
+    policy.deadline_ns = policy.attempt_timeout_ns = NEVER;
+    policy.hedge_delay_ns = 2 * 3600 * S;
+    open_target();
+    begin(T0);
+    assert_action(wake(T0 + 2 * 3600 * S), BIDE_START, BIDE_REASON_HEDGE);
+    assert_int_equal(call.hedge_us[0], UINT32_MAX);
+}
+
+/* ---- the first instants of a clock, and other ends of a range ---- */
+
+static void open_at_instant_zero(void)
+{
+    policy.backoff = BIDE_BACKOFF_NONE;
+    assert_int_equal(bide_target_init(&target, &config, 0, NULL), BIDE_OK);
+}
+
+static void a_hold_off_until_the_first_instant_is_kept(void **state)
+{
+    (void)state;
+    reset_world();
+    config.hold_off_first = true;
+    open_at_instant_zero();
+    bide_target_hold_off(&target, 1, 0);
+    assert_verdict(begin(0), VERDICT(WAIT, HOLD_OFF, 0, 1, NEVER, NEVER));
+
+    reset_world();
+    open_at_instant_zero();
+    begin(0);
+    report(1, failed, 0);
+    bide_target_hold_off(&target, 1, 0);
+    assert_verdict(wake(0), VERDICT(WAIT, HOLD_OFF, 1, 1, NEVER, NEVER));
+
+    reset_world();
+    policy.hedges_max = 1;
+    policy.hedge_delay_ns = 0;
+    open_at_instant_zero();
+    begin(0);
+    bide_target_hold_off(&target, 1, 0);
+    assert_verdict(wake(0), VERDICT(NONE, HOLD_OFF, 1, NEVER, NEVER, NEVER));
+    assert_action(report(1, good, 0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_int_equal(bide_target_hold_off_until(&target, 0), 0); /* the success ends it */
+}
+
+static void a_deadline_before_the_first_instant_has_passed(void **state)
+{
+    struct bide_request late = {.safety = BIDE_SAFE, .deadline_ns = -1};
+    (void)state;
+    reset_world();
+    open_at_instant_zero();
+    assert_verdict(begin_as(&late, 0), VERDICT(GIVE_UP, DEADLINE, 0, NEVER, NEVER, NEVER));
+}
+
+static void only_a_concurrency_budget_counts_the_calls(void **state)
+{
+    static const enum bide_budget_kind kinds[] = {BIDE_BUDGET_TOKENS, BIDE_BUDGET_WINDOW, BIDE_BUDGET_CONCURRENCY};
+    (void)state;
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        reset_world();
+        config.budget.kind = kinds[i];
+        config.budget.earn_first_milli = 1;
+        open_target();
+        begin(T0);
+        assert_int_equal(target.calls, kinds[i] == BIDE_BUDGET_CONCURRENCY);
+    }
+    target.calls = CORE_PERMITS_MAX; /* no room for another call: it is not counted, and releases nothing */
+    begin(T0);
+    cancel(T0);
+    assert_int_equal(target.calls, CORE_PERMITS_MAX);
+}
+
+static void the_lowest_quantile_of_the_latency_delays_a_hedge(void **state)
+{
+    (void)state;
+    open_hedged(1);
+    policy.hedge_quantile_permille = 1;
+    for (int i = 0; i < 20; i++)
+        core_latency_record(&target, 10 * MS);
+    int64_t expected_ns = T0 + bide_target_latency_ns(&target, 1);
+    assert_in_range(expected_ns, T0 + 10 * MS, T0 + 13 * MS);
+    assert_int_equal(begin(T0).wake_ns, expected_ns);
+}
+
+/* The low 32 bits of this key are 0 after mixing, and 0 would mean that the request has no key. */
+static void every_retry_key_is_limited(void **state)
+{
+    struct bide_request request = {.safety = BIDE_SAFE, .retry_key = UINT64_C(0xa0d6349ed189bf84)};
+    (void)state;
+    assert_int_equal((uint32_t)core_mix(request.retry_key), 0);
+    reset_world();
+    config.key_retries = 1;
+    open_target();
+    begin_as(&request, T0);
+    assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    begin_as(&request, T0);
+    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_LIMIT);
+}
+
+/* The server asked the first attempt for 50 ms, which have passed when its hedge fails. */
+static void a_hint_of_the_round_that_has_passed_is_no_hint(void **state)
+{
+    (void)state;
+    open_hedged(1);
+    policy.hint_rule = BIDE_HINT_RULE_EXACT;
+    begin(T0);
+    wake(T0 + 100 * MS);
+    report(1, with_hint(failed, 50 * MS), T0 + 100 * MS);
+    assert_verdict(report(2, failed, T0 + 200 * MS), VERDICT(WAIT, BACKOFF, 2, T0 + 300 * MS, NEVER, NEVER));
+}
+
+/* A reload removes the in-flight limit while a call waits: its retry is not counted, and releases no permit. */
+static void a_retry_releases_no_permit_of_another_call(void **state)
+{
+    (void)state;
+    for (int slow = 0; slow < 2; slow++) {
+        struct bide_call other;
+        reset_world();
+        config.in_flight_max = 2;
+        open_target();
+        begin(T0);
+        assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+        bide_call_begin(&other, &policy, &target, &get, T0);
+        assert_int_equal(target.in_flight, 1);
+        config.in_flight_max = 0;
+        assert_int_equal(bide_target_configure(&target, &config, T0, NULL), BIDE_OK);
+        core_force_slow_path = slow;
+        assert_action(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
+        core_force_slow_path = false;
+        assert_action(report(2, good, T0 + 100 * MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+        assert_int_equal(target.in_flight, 1);
+    }
+}
+
+static void a_wake_up_to_a_second_late_starts_the_retry(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        bool slow = i & 1, too_late = i & 2;
+        reset_world();
+        policy.jitter = BIDE_JITTER_FULL;
+        open_target();
+        core_force_slow_path = slow;
+        begin(T0);
+        int64_t wake_ns = report(1, failed, T0).wake_ns;
+        assert_action(wake(wake_ns + S + too_late), too_late ? BIDE_WAIT : BIDE_START,
+                      too_late ? BIDE_REASON_LATE_WAKE : BIDE_REASON_RETRY);
+        core_force_slow_path = false;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -628,6 +806,16 @@ int main(void)
         cmocka_unit_test(the_fast_path_accepts_only_the_attempt_in_flight),
         cmocka_unit_test(the_fast_paths_detect_a_new_owner),
         cmocka_unit_test(the_breaker_is_consulted_again_after_the_wait),
+        cmocka_unit_test(the_latency_of_a_hedge_counts_from_its_own_start),
+        cmocka_unit_test(a_hedge_after_more_than_an_hour_has_a_start_too),
+        cmocka_unit_test(a_hold_off_until_the_first_instant_is_kept),
+        cmocka_unit_test(a_deadline_before_the_first_instant_has_passed),
+        cmocka_unit_test(only_a_concurrency_budget_counts_the_calls),
+        cmocka_unit_test(the_lowest_quantile_of_the_latency_delays_a_hedge),
+        cmocka_unit_test(every_retry_key_is_limited),
+        cmocka_unit_test(a_hint_of_the_round_that_has_passed_is_no_hint),
+        cmocka_unit_test(a_retry_releases_no_permit_of_another_call),
+        cmocka_unit_test(a_wake_up_to_a_second_late_starts_the_retry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,11 +65,13 @@ static void http_statuses_carry_their_evidence(void **state)
         enum bide_evidence evidence;
         uint32_t flags;
     } table[] = {
+        {399, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0},
         {400, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0}, /* the key is missing: do not retry unchanged */
         {404, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
         {408, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, BIDE_FLAG_FRESH},
         {409, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED,
          BIDE_FLAG_KEY_409}, /* the first request with this key still runs */
+        {410, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
         {421, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED, BIDE_FLAG_FRESH},
         {422, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0}, /* the key was used for another payload */
         {425, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED, BIDE_FLAG_ONCE | BIDE_FLAG_FRESH},
@@ -262,12 +264,13 @@ static void the_check_reports_the_first_wrong_rule(void **state)
         {{500, 499, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0}, "rule.first", 500},
         {{500, 500, (enum bide_kind)6, BIDE_EVIDENCE_ANSWERED, 0}, "rule.kind", 6},
         {{500, 500, BIDE_KIND_OK, (enum bide_evidence)5, 0}, "rule.evidence", 5},
-        {{500, 500, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 64}, "rule.flags", 64},
+        {{500, 500, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 128}, "rule.flags", 128},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
         struct bide_rule rule[] = {{1, 2, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0}, table[i].rule, {9, 8, 0, 0, 0}};
         struct bide_problem problem;
+        assert_int_equal(bide_rules_check(&(struct bide_rules){&rule[1], 1, false}, NULL), BIDE_ERR_INVALID);
         assert_int_equal(bide_rules_check(&(struct bide_rules){rule, COUNT(rule), false}, &problem), BIDE_ERR_INVALID);
         assert_string_equal(problem.field, table[i].field);
         assert_int_equal(problem.value, table[i].value);
@@ -283,6 +286,15 @@ static void a_count_without_a_list_is_an_error(void **state)
     assert_int_equal(bide_rules_check(&(struct bide_rules){NULL, 3, false}, &problem), BIDE_ERR_INVALID);
     assert_string_equal(problem.field, "rules.count");
     assert_int_equal(problem.value, 3);
+    assert_int_equal(bide_rules_check(&(struct bide_rules){NULL, 1, false}, &problem), BIDE_ERR_INVALID);
+}
+
+static void a_number_outside_a_table_has_no_flags(void **state)
+{
+    static classify *const of[] = {bide_classify_http, bide_classify_grpc, bide_classify_exit};
+    (void)state;
+    for (size_t i = 0; i < COUNT(of); i++)
+        assert_outcome(-1, of[i](-1, NULL), outcome(BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0));
 }
 
 int main(void)
@@ -304,6 +316,7 @@ int main(void)
         cmocka_unit_test(good_rules_pass_the_check),
         cmocka_unit_test(the_check_reports_the_first_wrong_rule),
         cmocka_unit_test(a_count_without_a_list_is_an_error),
+        cmocka_unit_test(a_number_outside_a_table_has_no_flags),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

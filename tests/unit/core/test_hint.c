@@ -425,6 +425,8 @@ static void assert_parameter(const char *parameter, bool good)
     char value[200];
     snprintf(value, sizeof value, "\"x\";%s;r=0;t=3", parameter);
     assert_ratelimit(value, good ? wait(3 * S) : none);
+    snprintf(value, sizeof value, "\"x\";r=0;t=3;%s", parameter);
+    assert_ratelimit(value, good ? wait(3 * S) : none);
 }
 
 static void unknown_parameters_of_every_type_are_skipped(void **state)
@@ -440,6 +442,7 @@ static void unknown_parameters_of_every_type_are_skipped(void **state)
         "a=-123456789012.123",
         "a=\"\"",
         "a=\"b c\"",
+        "a=\" !}~\"",
         "a=\"\\\"\\\\\"",
         "a=token",
         "a=*t!#$%&'*+-.^_`|~:/9Z",
@@ -447,7 +450,8 @@ static void unknown_parameters_of_every_type_are_skipped(void **state)
         "a=:YWJj:",
         "a=:YWI=:",
         "a=:YQ==:",
-        "a=:YQ:",           /* padding is missing */
+        "a=:YQ:", /* padding is missing */
+        "a=:YWJjZA:",
         "a=:cHsdsRa894==:", /* pad bits that are not zero, as in the examples of the draft */
         "a=:sdfjLJUOUH==:",
         "a=:+/09:",
@@ -457,6 +461,7 @@ static void unknown_parameters_of_every_type_are_skipped(void **state)
         "a=@-1",
         "a=%\"\"",
         "a=%\"f%c3%bc \\\"",
+        "a=%\" !}~\"",
     };
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++)
@@ -487,10 +492,12 @@ static void malformed_parameters_invalidate_the_field(void **state)
         "a=\"\\n\"",
         "a=\"b\\",
         "a=\"\x01\"",
+        "a=\"\x1f\"",
         "a=\"\x7f\"",
         "a=\"\xc3\xbc\"",
         "a=:YQ=:",
         "a=:Y:",
+        "a=:YWJjZ:",
         "a=:YQ===:",
         "a=:YWJj====:",
         "a=:Y=Q=:",
@@ -504,10 +511,15 @@ static void malformed_parameters_invalidate_the_field(void **state)
         "a=@x",
         "a=%",
         "a=%x",
+        "a=%x\"",
         "a=%\"%C3\"",
         "a=%\"%c\"",
+        "a=%\"%",
+        "a=%\"%c",
         "a=%\"x",
         "a=%\"\x01\"",
+        "a=%\"\x1f\"",
+        "a=%\"\x7f\"",
         "a=%\"\xc3\"",
         "a=(1)",
         "a=[",
@@ -749,6 +761,74 @@ static void stop_beats_wait_beats_none_and_the_longer_wait_wins(void **state)
             assert_hint("merged", bide_hint_merge(order[i], order[j]), order[i > j ? i : j]);
 }
 
+/* The same days in both notations, and the same days that do not exist. */
+static void rfc_3339_has_the_same_days_as_http_dates(void **state)
+{
+    static const char *const month[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    char http[64], rfc3339[64];
+    int64_t seconds;
+    (void)state;
+    for (int year = 1995; year <= 1996; year++)
+        for (int i = 0; i < 12 * 32; i++) {
+            snprintf(http, sizeof http, "Mon, %02d %s %d 00:00:00 GMT", i % 32, month[i / 32], year);
+            snprintf(rfc3339, sizeof rfc3339, "%d-%02d-%02dT00:00:00Z", year, i / 32 + 1, i % 32);
+            bool exists = bide_http_date(text(http), 0, &seconds);
+            assert_hint(rfc3339, bide_hint_reset(text(rfc3339), BIDE_RESET_RFC3339, absent, NOW_S),
+                        exists ? wait((seconds - NOW_S) * S) : none);
+        }
+}
+
+static void every_weekday_and_every_short_day_is_parsed(void **state)
+{
+    static const char *const weekday[] = {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
+    char value[64];
+    (void)state;
+    for (size_t i = 0; i < COUNT(weekday); i++) {
+        snprintf(value, sizeof value, "%s, 06-Nov-94 08:49:37 GMT", weekday[i]);
+        assert_int_equal(date(value, NOW_S), 784111777);
+        snprintf(value, sizeof value, "%.3s, 06 Nov 1994 08:49:37 GMT", weekday[i]);
+        assert_int_equal(date(value, 0), 784111777);
+    }
+    for (int day = 1; day <= 9; day++) {
+        snprintf(value, sizeof value, "Sun Nov  %d 08:49:37 1994", day);
+        assert_int_equal(date(value, 0), 784111777 + (day - 6) * 86400);
+    }
+    assert_no_date("Sun Nov  0 08:49:37 1994");
+}
+
+/* Only the two digits of the rfc850-date are completed by the clock. */
+static void a_year_of_four_digits_may_be_far_away(void **state)
+{
+    static const struct {
+        const char *value;
+        int64_t seconds;
+    } table[] = {
+        {"Sat, 06 Nov 2094 08:49:37 GMT", INT64_C(3939871777)}, {"Sat Nov  6 08:49:37 2094", INT64_C(3939871777)},
+        {"Tue Nov 16 08:49:37 2094", INT64_C(3940735777)},      {"Tue, 06 Nov 1894 08:49:37 GMT", INT64_C(-2371561823)},
+        {"Tue Nov  6 08:49:37 1894", INT64_C(-2371561823)},     {"Fri Nov 16 08:49:37 1894", INT64_C(-2370697823)},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++)
+        assert_int_equal(date(table[i].value, NOW_S), table[i].seconds);
+}
+
+/* 50 years before these dates lie instants 0 and 1: the first is not after a clock at 0, the second is. */
+static void a_short_year_is_completed_by_a_clock_that_starts_at_zero(void **state)
+{
+    (void)state;
+    assert_int_equal(date("Wednesday, 01-Jan-20 00:00:00 GMT", 0), INT64_C(1577836800));
+    assert_int_equal(date("Wednesday, 01-Jan-20 00:00:01 GMT", 0), INT64_C(-1577923199));
+}
+
+static void rfc_3339_needs_a_letter_between_date_and_time(void **state)
+{
+    static const char *const table[] = {"1994-11-0608:50:07Z", "1994-11-06 08:50:07Z", "1994-11-06_08:50:07Z"};
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++)
+        assert_hint(table[i], bide_hint_reset(text(table[i]), BIDE_RESET_RFC3339, absent, NOW_S), none);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -788,6 +868,11 @@ int main(void)
         cmocka_unit_test(a_pushback_is_a_wait_or_a_stop),
         cmocka_unit_test(no_pushback_is_no_hint),
         cmocka_unit_test(stop_beats_wait_beats_none_and_the_longer_wait_wins),
+        cmocka_unit_test(rfc_3339_has_the_same_days_as_http_dates),
+        cmocka_unit_test(every_weekday_and_every_short_day_is_parsed),
+        cmocka_unit_test(a_year_of_four_digits_may_be_far_away),
+        cmocka_unit_test(a_short_year_is_completed_by_a_clock_that_starts_at_zero),
+        cmocka_unit_test(rfc_3339_needs_a_letter_between_date_and_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
  * server's hint, and the hold-off that applies to all calls of a target. */
 #include "call_world.h"
 
+#include <bide/backoff.h>
+
 /* ---- repeatable requests ---- */
 
 static void an_unsafe_request_is_repeated_only_if_it_cannot_have_run(void **state)
@@ -465,6 +467,114 @@ static void an_invalid_safety_or_hint_is_read_as_the_careful_value(void **state)
     assert_action(report(1, with_hint(failed, -1), T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
 }
 
+/* Decorrelated jitter draws from base to three times the previous wait: a reset forgets that wait. */
+static void a_reset_by_a_hint_restarts_decorrelated_jitter(void **state)
+{
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        reset_world();
+        policy.jitter = BIDE_JITTER_DECORRELATED;
+        policy.hint_rule = BIDE_HINT_RULE_EXACT;
+        policy.hint_step = BIDE_HINT_STEP_RESET;
+        policy.attempts_max = 10;
+        open_target();
+        begin_as(&(struct bide_request){.safety = BIDE_SAFE, .seed = seed}, T0);
+        int64_t now_ns = T0;
+        for (uint32_t attempt = 1; attempt <= 4; attempt++) {
+            now_ns = report(attempt, failed, now_ns).wake_ns;
+            assert_action(wake(now_ns), BIDE_START, BIDE_REASON_RETRY);
+        }
+        now_ns = report(5, with_hint(failed, 10 * MS), now_ns).wake_ns;
+        wake(now_ns);
+        struct bide_verdict v = report(6, failed, now_ns);
+        assert_action(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
+        assert_in_range(v.wake_ns - now_ns, 100 * MS, 300 * MS);
+    }
+}
+
+static void a_hint_as_long_as_the_policy_allows_is_followed(void **state)
+{
+    static const int64_t most[] = {10 * S, BIDE_DURATION_MAX, BIDE_NEVER};
+    for (size_t i = 0; i < COUNT(most); i++) {
+        int64_t longest = most[i] < BIDE_DURATION_MAX ? most[i] : BIDE_DURATION_MAX;
+        reset_world();
+        policy.hint_max_ns = most[i];
+        policy.deadline_ns = NEVER;
+        config.hold_off_max_ns = 0;
+        open_target();
+        begin(T0);
+        assert_action(report(1, with_hint(failed, longest), T0), BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+        begin(T0);
+        assert_action(report(1, with_hint(failed, longest + 1), T0), BIDE_GIVE_UP, BIDE_REASON_HINT_TOO_LONG);
+    }
+}
+
+/* On the fast path and on the slow path. */
+static void a_retry_that_would_start_at_the_deadline_is_not_planned(void **state)
+{
+    for (int slow = 0; slow <= 1; slow++) {
+        reset_world();
+        config.breaker.kind = BIDE_BREAKER_BY_TIME;
+        policy.deadline_ns = 100 * MS;
+        open_target();
+        core_force_slow_path = slow;
+        begin(T0);
+        assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
+        policy.deadline_ns = 100 * MS + 1;
+        begin(T0);
+        assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+        assert_action(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
+        begin(T0);
+        assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+        assert_action(wake(T0 + 100 * MS + 1), BIDE_GIVE_UP, BIDE_REASON_DEADLINE);
+        core_force_slow_path = false;
+    }
+}
+
+/* ---- exact waits ---- */
+
+static void a_hint_of_a_nanosecond_is_a_hint(void **state)
+{
+    (void)state;
+    reset_world();
+    policy.hint_rule = BIDE_HINT_RULE_EXACT;
+    open_target();
+    begin(T0);
+    assert_verdict(report(1, with_hint(failed, 1), T0), VERDICT(WAIT, SERVER_HINT, 1, T0 + 1, NEVER, NEVER));
+}
+
+static void a_hint_is_jittered_by_exactly_its_share(void **state)
+{
+    (void)state;
+    reset_world();
+    policy.jitter = BIDE_JITTER_FULL;
+    policy.hint_jitter_permille = 500;
+    policy.deadline_ns = NEVER;
+    open_target();
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        struct bide_request request = {.safety = BIDE_SAFE, .seed = seed};
+        uint64_t jitter = core_uniform((struct core_random_key){seed, 1, CORE_FOR_HINT}, 50 * S);
+        begin_as(&request, T0);
+        assert_int_equal(report(1, with_hint(failed, 100 * S), T0).wake_ns, T0 + 100 * S + (int64_t)jitter);
+    }
+}
+
+static void decorrelated_jitter_grows_from_the_previous_wait(void **state)
+{
+    (void)state;
+    reset_world();
+    policy.jitter = BIDE_JITTER_DECORRELATED;
+    open_target();
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        struct bide_request request = {.safety = BIDE_SAFE, .seed = seed};
+        int64_t first_ns = bide_backoff_wait(&policy, (struct bide_step){0}, seed, 1);
+        int64_t second_ns = bide_backoff_wait(&policy, (struct bide_step){1, false, first_ns}, seed, 2);
+        begin_as(&request, T0);
+        assert_int_equal(report(1, failed, T0).wake_ns, T0 + first_ns);
+        wake(T0 + first_ns);
+        assert_int_equal(report(2, failed, T0 + first_ns).wake_ns, T0 + first_ns + second_ns);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -489,6 +599,12 @@ int main(void)
         cmocka_unit_test(a_hint_that_is_too_long_or_empty_causes_no_hold_off),
         cmocka_unit_test(a_success_that_started_after_the_hold_off_ends_it),
         cmocka_unit_test(an_invalid_safety_or_hint_is_read_as_the_careful_value),
+        cmocka_unit_test(a_reset_by_a_hint_restarts_decorrelated_jitter),
+        cmocka_unit_test(a_hint_as_long_as_the_policy_allows_is_followed),
+        cmocka_unit_test(a_retry_that_would_start_at_the_deadline_is_not_planned),
+        cmocka_unit_test(a_hint_of_a_nanosecond_is_a_hint),
+        cmocka_unit_test(a_hint_is_jittered_by_exactly_its_share),
+        cmocka_unit_test(decorrelated_jitter_grows_from_the_previous_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,6 +254,122 @@ static void the_limit_holds_across_a_tick_wrap(void **state)
     assert_true(charge_key(99, end + 30 * S));
 }
 
+static bool other_admitted;
+
+/* Another thread refunds the last entry of the set and charges the key 20 there. */
+static void charge_the_same_key_elsewhere(uint64_t *word)
+{
+    uint32_t tick;
+    refund_key(neighbour(1), charged_at);
+    other_admitted = core_key_charge(&target, neighbour(20), NOW, &tick);
+}
+
+/* Fills the set but for one entry, then charges the key 20, while another thread does so too: in another entry. The
+ * search takes the last free entry, so neighbour(1) is charged in the last. */
+static bool charge_in_two_entries(uint32_t limit)
+{
+    init_target(limit, 30 * S);
+    for (uint32_t n = 1; n < WAYS; n++)
+        assert_true(charge_key(neighbour(n), NOW));
+    core_before_cas = charge_the_same_key_elsewhere;
+    return charge_key(neighbour(20), NOW);
+}
+
+/* Race: neither thread sees an entry of the key, and each takes another one. */
+static void two_first_retries_in_two_entries_count_together(void **state)
+{
+    assert_false(charge_in_two_entries(1) && other_admitted);
+    assert_true(other_admitted); /* it was first */
+    assert_false(charge_key(neighbour(20), NOW));
+    assert_true(charge_in_two_entries(3) && other_admitted);
+    assert_true(charge_key(neighbour(20), NOW));
+    assert_false(charge_key(neighbour(20), NOW));
+}
+
+static void a_reload_that_removes_the_limit_refuses_no_key(void **state)
+{
+    struct bide_target_config config;
+    init_target(1, 30 * S);
+    assert_true(charge_key(99, NOW));
+    bide_target_config_get(&target, &config);
+    config.key_retries = 0;
+    assert_int_equal(bide_target_configure(&target, &config, NOW, NULL), BIDE_OK);
+    for (int i = 0; i < 3; i++)
+        assert_true(charge_key(99, NOW));
+}
+
+/* Another process wrote the limit: an entry has eight bits for its retries. */
+static void a_limit_beyond_its_range_counts_as_255(void **state)
+{
+    init_target(1, 30 * S);
+    target.config[0].key_retries = 1000;
+    for (int i = 0; i < 255; i++)
+        assert_true(charge_key(99, NOW));
+    assert_false(charge_key(99, NOW));
+}
+
+static void every_entry_of_a_set_can_be_refunded(void **state)
+{
+    for (uint32_t n = 1; n <= WAYS; n++) {
+        init_target(1, 30 * S);
+        for (uint32_t other = 1; other <= WAYS; other++)
+            assert_true(charge_key(neighbour(other), NOW));
+        refund_key(neighbour(n), charged_at);
+        for (uint32_t other = 1; other <= WAYS; other++)
+            assert_int_equal(charge_key(neighbour(other), NOW), other == n);
+    }
+}
+
+/* -- ends of the range --------------------------------------------------------------------------------------------- */
+
+static uint64_t entry_word(uint32_t key, uint64_t retries, int64_t now_ns)
+{
+    return (uint64_t)(key >> 12) << 44 | retries << 36 | (uint64_t)(now_ns / TICK);
+}
+
+/* Half of the range of ticks counts as the future: nine years. */
+static void an_entry_counts_as_old_for_half_of_the_range(void **state)
+{
+    int64_t half_ns = (NOW / TICK + (INT64_C(1) << 35) - 1) * TICK;
+    init_target(1, 30 * S);
+    assert_true(charge_key(99, NOW));
+    assert_false(charge_key(99, half_ns + TICK));
+    assert_true(charge_key(99, half_ns));
+}
+
+static void the_thread_that_exceeds_the_limit_refunds_its_charge(void **state)
+{
+    uint32_t charged = 0;
+    assert_false(charge_in_two_entries(1));
+    for (size_t i = 0; i < BIDE_KEY_WORDS; i++)
+        charged += target.key[i] == entry_word(neighbour(20), 1, NOW);
+    assert_int_equal(charged, 1);
+}
+
+/* A key of the next set, with the same tag. */
+static void a_refund_stays_in_its_set(void **state)
+{
+    init_target(1, 30 * S);
+    target.key[WAYS] = entry_word(neighbour(1), 1, NOW);
+    refund_key(neighbour(1), (uint32_t)(NOW / TICK));
+    assert_int_equal(target.key[WAYS], entry_word(neighbour(1), 1, NOW));
+}
+
+static void exactly_the_entries_of_the_table_prevent_eviction(void **state)
+{
+    struct bide_target_config config;
+    bide_target_config_init(&config, BIDE_PRESET_SERVICE);
+    config.observe = BIDE_GATE_BREAKER; /* the configuration follows the table: read as an entry, this is a retry */
+    int64_t now_ns = config.struct_size * TICK;
+    assert_int_equal(bide_target_init(&target, &config, now_ns, NULL), BIDE_OK);
+    assert_true(core_key_is_evictable(&target, now_ns));
+    for (size_t i = 0; i < BIDE_KEY_WORDS; i++) {
+        target.key[i] = entry_word(7777777, 1, now_ns);
+        assert_false(core_key_is_evictable(&target, now_ns));
+        target.key[i] = 0;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +391,14 @@ int main(void)
         cmocka_unit_test(a_lower_limit_applies_from_the_reload_on),
         cmocka_unit_test(the_key_table_is_evictable_when_no_entry_counts),
         cmocka_unit_test(the_limit_holds_across_a_tick_wrap),
+        cmocka_unit_test(two_first_retries_in_two_entries_count_together),
+        cmocka_unit_test(a_reload_that_removes_the_limit_refuses_no_key),
+        cmocka_unit_test(a_limit_beyond_its_range_counts_as_255),
+        cmocka_unit_test(every_entry_of_a_set_can_be_refunded),
+        cmocka_unit_test(an_entry_counts_as_old_for_half_of_the_range),
+        cmocka_unit_test(the_thread_that_exceeds_the_limit_refunds_its_charge),
+        cmocka_unit_test(a_refund_stays_in_its_set),
+        cmocka_unit_test(exactly_the_entries_of_the_table_prevent_eviction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

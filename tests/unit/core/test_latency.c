@@ -1,6 +1,7 @@
-/* test_latency.c - the latency histogram: never below the true quantile, at most a quarter above it.
+/* test_latency.c - the latency histogram: never below the true quantile, at most a quarter above it. And the usual
+ * latency: an estimate near the median that one slow success does not move far.
  *
- * It is precise between 131 us and 4.3 s; faster and slower attempts fall into its first and last bin. */
+ * The histogram is precise between 131 us and 4.3 s; faster and slower attempts fall into its first and last bin. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -190,6 +191,136 @@ static void a_lost_race_to_halve_leaves_it_to_the_next_sample(void **state)
     assert_tight_bound(quantile(502), 1 * S);
 }
 
+/* -- the usual latency --------------------------------------------------------------------------------------------- */
+
+static int64_t usual(void)
+{
+    return (int64_t)core_load(CORE_USUAL_NS(&target));
+}
+
+/* Samples of this latency, a second apart. */
+static void sample_usual(uint32_t times, int64_t latency_ns)
+{
+    static int64_t now_ns = 0;
+    for (uint32_t i = 0; i < times; i++)
+        core_usual_sample(&target, latency_ns, now_ns += S);
+}
+
+static void the_first_success_is_the_usual_latency(void **state)
+{
+    static const int64_t latencies[] = {1, 2 * MS, 5 * S, BIDE_DURATION_MAX};
+    for (size_t i = 0; i < COUNT(latencies); i++) {
+        reset_histogram();
+        assert_int_equal(usual(), 0);
+        sample_usual(1, latencies[i]);
+        assert_int_equal(usual(), latencies[i]);
+    }
+    reset_histogram();
+    sample_usual(1, 0); /* 0 would mean that it is unknown */
+    assert_int_equal(usual(), 1);
+    reset_histogram();
+    sample_usual(1, -1);
+    assert_int_equal(usual(), 1);
+}
+
+static void the_usual_latency_moves_a_quarter_of_the_way_to_a_sample(void **state)
+{
+    static const struct {
+        int64_t sample_ns, usual_ns;
+    } rows[] = {
+        {16 * MS, 16 * MS}, {20 * MS, 17 * MS},
+        {8 * MS, 14 * MS},  {32 * MS, 20 * MS}, /* twice as much, the most that counts */
+        {50 * S, 20 * MS},  {4 * MS, 13 * MS},  /* a quarter, the least that counts */
+        {0, 13 * MS},       {-1, 13 * MS},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        reset_histogram();
+        sample_usual(1, 16 * MS);
+        sample_usual(1, rows[i].sample_ns);
+        assert_int_equal(usual(), rows[i].usual_ns);
+    }
+}
+
+static void the_usual_latency_follows_a_lasting_change_within_a_score_of_samples(void **state)
+{
+    reset_histogram();
+    sample_usual(1, 2 * MS);
+    sample_usual(20, 50 * MS);
+    assert_true(usual() > 45 * MS && usual() <= 50 * MS);
+    sample_usual(20, 2 * MS);
+    assert_true(usual() >= 2 * MS && usual() < 5 * MS / 2);
+}
+
+static void one_success_in_a_hundred_milliseconds_is_sampled(void **state)
+{
+    reset_histogram();
+    core_usual_sample(&target, 16 * MS, S);
+    core_usual_sample(&target, 20 * MS, S);
+    core_usual_sample(&target, 20 * MS, S + 100 * MS - 1);
+    assert_int_equal(usual(), 16 * MS);
+    core_usual_sample(&target, 20 * MS, S + 100 * MS);
+    assert_int_equal(usual(), 17 * MS);
+    core_usual_sample(&target, 21 * MS, S); /* another process stored an instant in the future: it does not count */
+    assert_int_equal(usual(), 18 * MS);
+}
+
+static void garbage_in_the_estimate_is_harmless(void **state)
+{
+    reset_histogram();
+    core_store(CORE_USUAL_NS(&target), UINT64_MAX); /* negative: unknown */
+    assert_true(core_usual_excuses_cut(&target, BIDE_DURATION_MAX, false, S));
+    core_store(CORE_USUAL_NS(&target), INT64_MAX);
+    core_store(CORE_USUAL_AT(&target), 0);
+    core_usual_sample(&target, INT64_MAX, S);
+    assert_true(usual() > 0 && usual() <= 2 * BIDE_DURATION_MAX);
+}
+
+static void a_cut_attempt_is_excused_if_it_ran_shorter_than_usual(void **state)
+{
+    reset_histogram();
+    sample_usual(1, 50 * MS);
+    for (int probe = 0; probe <= 1; probe++) {
+        assert_true(core_usual_excuses_cut(&target, 5 * MS, probe, 100 * S));
+        assert_true(core_usual_excuses_cut(&target, 50 * MS - 1, probe, 100 * S));
+        assert_false(core_usual_excuses_cut(&target, 50 * MS, probe, 100 * S));
+    }
+}
+
+static void without_a_success_cut_attempts_are_excused_for_ten_seconds(void **state)
+{
+    static const int64_t first[] = {0, 1, 100 * S};
+    for (size_t i = 0; i < COUNT(first); i++) {
+        int64_t from_ns = first[i] > 0 ? first[i] : 1; /* an instant of 0 would mean none */
+        reset_histogram();
+        assert_true(core_usual_excuses_cut(&target, S, i == 1, first[i]));
+        assert_true(core_usual_excuses_cut(&target, S, false, from_ns + 10 * S - 1));
+        assert_false(core_usual_excuses_cut(&target, S, false, from_ns + 10 * S));
+        assert_true(core_usual_excuses_cut(&target, S, true, from_ns + 10 * S)); /* a probe always */
+        sample_usual(1, 50 * MS);
+        assert_true(core_usual_excuses_cut(&target, 5 * MS, false, from_ns + 20 * S));
+    }
+}
+
+/* Two samples in the first bin, the others in the second octave. */
+static void all_counters_are_halved_after_1024_samples(void **state)
+{
+    reset_histogram();
+    record_samples(2, 0);
+    record_samples(1021, 2 * LOWEST);
+    assert_int_equal(target.latency[0], 2);
+    record_samples(1, 2 * LOWEST);
+    assert_int_equal(target.latency[0], 1);
+    assert_int_equal(target.latency[1], 511);
+    assert_int_equal(target.latency[BIDE_LATENCY_WORDS - 1], 512); /* the number of samples */
+}
+
+static void the_quantile_of_no_attempts_has_no_bound(void **state)
+{
+    reset_histogram();
+    record_samples(ENOUGH, 10 * MS);
+    assert_int_equal(quantile(0), BIDE_NEVER);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +333,15 @@ int main(void)
         cmocka_unit_test(old_samples_weigh_less_after_each_halving),
         cmocka_unit_test(millions_of_samples_do_not_overflow_a_counter),
         cmocka_unit_test(a_lost_race_to_halve_leaves_it_to_the_next_sample),
+        cmocka_unit_test(the_first_success_is_the_usual_latency),
+        cmocka_unit_test(the_usual_latency_moves_a_quarter_of_the_way_to_a_sample),
+        cmocka_unit_test(the_usual_latency_follows_a_lasting_change_within_a_score_of_samples),
+        cmocka_unit_test(one_success_in_a_hundred_milliseconds_is_sampled),
+        cmocka_unit_test(garbage_in_the_estimate_is_harmless),
+        cmocka_unit_test(a_cut_attempt_is_excused_if_it_ran_shorter_than_usual),
+        cmocka_unit_test(without_a_success_cut_attempts_are_excused_for_ten_seconds),
+        cmocka_unit_test(all_counters_are_halved_after_1024_samples),
+        cmocka_unit_test(the_quantile_of_no_attempts_has_no_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -231,6 +231,14 @@ static void the_outbound_header_carries_the_larger_attempt_and_no_retry(void **s
     assert_layer(bide_layer_outbound(&first, own), own);
 }
 
+static void a_layer_without_a_time_left_sets_no_deadline(void **state)
+{
+    struct bide_request request = {.deadline_ns = 0};
+    (void)state;
+    bide_layer_apply(&(struct bide_layer){.attempt = 2, .left_ns = BIDE_NEVER}, &request, 1000);
+    assert_int_equal(request.deadline_ns, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +254,7 @@ int main(void)
         cmocka_unit_test(no_time_left_at_time_zero_is_still_a_deadline),
         cmocka_unit_test(an_absent_header_leaves_the_request_unchanged),
         cmocka_unit_test(the_outbound_header_carries_the_larger_attempt_and_no_retry),
+        cmocka_unit_test(a_layer_without_a_time_left_sets_no_deadline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

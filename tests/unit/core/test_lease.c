@@ -830,6 +830,147 @@ static void a_memo_stays_until_another_lease_begins(void **state)
     assert_int_equal(bide_lease_memo_get(&target).progress, 0);
 }
 
+/* ---- races ---- */
+
+static void begin_and_fund_elsewhere(uint64_t *word)
+{
+    leased_at(T0);
+    add_tokens(3000);
+    extend(T0 + MINUTE, T0);
+}
+
+/* Race: another process begins the lease, and is lent tokens, between this process's check and its claim. */
+static void a_lease_that_another_process_began_is_not_begun_again(void **state)
+{
+    fresh_and_funded();
+    open_target();
+    core_before_cas = begin_and_fund_elsewhere;
+    leased_at(T0);
+    assert_int_equal(tokens_left_at(T0), 3000);
+    assert_int_equal(bide_lease_until(&target), T0 + MINUTE);
+}
+
+/* The tokens of a retry that was charged before the lease were not the fleet's. */
+static void a_charge_from_before_the_lease_is_not_refunded_under_it(void **state)
+{
+    fresh_and_funded();
+    open_target();
+    begin(T0);
+    assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    leased_at(T0);
+    cancel(T0);
+    assert_int_equal(tokens_left_at(T0), 0);
+}
+
+/* A call keeps its own tokens if the lease ends before its retry is sent, and loses none that it charged under it. */
+static void a_charge_is_refunded_after_the_end_of_its_lease(void **state)
+{
+    open_leased();
+    add_tokens(1000);
+    begin(T0);
+    assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_int_equal(bide_lease_end(&target, T0), BIDE_OK);
+    cancel(T0);
+    assert_int_equal(tokens_left_at(T0), 1000);
+}
+
+/* Race: while a lease begins, its end is 0. A failure that costs tokens must not store a word with an earlier stamp: a
+ * credit from before the lease may still hold that word. */
+static void the_stamp_does_not_move_back_while_a_lease_begins(void **state)
+{
+    fresh_and_funded();
+    config.budget.cost_failure_milli = 100;
+    open_target();
+    leased_at(T0);
+    uint64_t drained = target.budget;
+    *CORE_LEASE_END(&target) = 0;
+    core_budget_charge_failure(&target, T0);
+    assert_int_equal(target.budget, drained);
+    assert_int_equal(tokens_left_at(T0 + MINUTE), 0); /* and no refill counts */
+}
+
+/* The refill counts from the first tick that begins at or after the end of the lease. */
+static void the_refill_begins_with_the_first_whole_tick_after_the_end(void **state)
+{
+    const int64_t boundary = (T0 / TICK + 100) * TICK;
+    static const int64_t ends[] = {-1, 0, 1, TICK - 1, TICK};
+    static const int64_t ticks[] = {0, 0, 1, 1, 1}; /* after the boundary */
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        fresh_and_funded();
+        config.budget.refill_per_minute_milli = 100000000; /* a tick is worth 13981 */
+        config.budget.capacity_milli = BIDE_CAPACITY_MAX_MILLI;
+        open_target();
+        leased_at(T0);
+        extend(boundary + ends[i], T0);
+        int64_t from = boundary + ticks[i] * TICK;
+        assert_int_equal(tokens_left_at(from), 0);
+        assert_int_equal(tokens_left_at(from + TICK - 1), 0);
+        assert_int_equal(tokens_left_at(from + TICK), 13981);
+    }
+}
+
+static void begin_the_lease_elsewhere(uint64_t *word)
+{
+    leased_at(T0);
+}
+
+/* Race: a success loads an empty bucket and adds its earning after a lease has begun in the same tick. */
+static void an_earning_is_not_added_to_an_empty_bucket_that_was_leased_meanwhile(void **state)
+{
+    fresh_and_funded();
+    config.budget.initial_milli = 0;
+    open_target();
+    core_before_cas = begin_the_lease_elsewhere;
+    core_budget_credit_success(&target, 0);
+    assert_true(bide_lease_is_on(&target));
+    assert_int_equal(tokens_left_at(T0), 0);
+}
+
+/* The tick of a bucket has 36 bits, and half of the range counts as the future: nine years. */
+static void the_refill_counts_from_the_end_of_the_longest_lease(void **state)
+{
+    int64_t end_ns = (T0 / TICK + 1 + (INT64_C(1) << 35) - 1) * TICK; /* half of the range after the stamp */
+    open_leased();
+    extend(end_ns, T0);
+    assert_int_equal(tokens_left_at(end_ns), 0);
+    assert_int_equal(tokens_left_at(end_ns + MINUTE + TICK), 1000);
+}
+
+static void an_ended_lease_cannot_be_extended(void **state)
+{
+    open_leased();
+    assert_int_equal(bide_lease_end(&target, T0), BIDE_OK);
+    extend(T0 + S, T0);
+    assert_int_equal(*CORE_LEASE_END(&target), 0);
+}
+
+/* A claim ends at the first tick that is not before its end. */
+static void a_claim_ends_exactly_with_its_tick(void **state)
+{
+    const int64_t tick = INT64_C(1) << 29, at = T0 / tick * tick;
+    static const struct {
+        int64_t until_ticks, extra_ns, end_ticks;
+    } table[] = {{10, -1, 10}, {10, 0, 10}, {10, 1, 11}, {10, 2, 11}};
+    for (size_t i = 0; i < COUNT(table); i++) {
+        int64_t end_ns = at + table[i].end_ticks * tick;
+        open_leased();
+        assert_true(claim(7, at + table[i].until_ticks * tick + table[i].extra_ns, at));
+        assert_false(claim(8, end_ns + S, end_ns - 1));
+        assert_true(claim(8, end_ns + S, end_ns));
+    }
+}
+
+static void a_claim_until_now_releases_it_at_any_instant(void **state)
+{
+    static const int64_t clocks[] = {0, T0};
+    for (size_t i = 0; i < COUNT(clocks); i++) {
+        open_leased();
+        assert_true(claim(7, clocks[i] + S, clocks[i]));
+        assert_false(claim(7, clocks[i], clocks[i]));
+        assert_true(claim(8, clocks[i] + S, clocks[i]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -879,6 +1020,16 @@ int main(void)
         cmocka_unit_test(a_process_killed_during_end_or_reload_changes_no_tokens),
         cmocka_unit_test(a_process_killed_during_extend_or_collect_adds_no_tokens),
 #endif
+        cmocka_unit_test(a_lease_that_another_process_began_is_not_begun_again),
+        cmocka_unit_test(a_charge_from_before_the_lease_is_not_refunded_under_it),
+        cmocka_unit_test(a_charge_is_refunded_after_the_end_of_its_lease),
+        cmocka_unit_test(the_stamp_does_not_move_back_while_a_lease_begins),
+        cmocka_unit_test(the_refill_begins_with_the_first_whole_tick_after_the_end),
+        cmocka_unit_test(an_earning_is_not_added_to_an_empty_bucket_that_was_leased_meanwhile),
+        cmocka_unit_test(the_refill_counts_from_the_end_of_the_longest_lease),
+        cmocka_unit_test(an_ended_lease_cannot_be_extended),
+        cmocka_unit_test(a_claim_ends_exactly_with_its_tick),
+        cmocka_unit_test(a_claim_until_now_releases_it_at_any_instant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

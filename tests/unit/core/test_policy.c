@@ -474,7 +474,7 @@ static void reserved_fields_must_be_zero(void **state)
         struct bide_problem problem = {0};
         policy.reserved_[i] = UINT64_C(1) << 63;
         assert_int_equal(bide_policy_check(&policy, &problem), BIDE_ERR_INVALID);
-        assert_string_equal(problem.field, "reserved_");
+        assert_problem(&problem, "reserved_", 1);
     }
 }
 
@@ -796,9 +796,9 @@ static void a_reserved_flag_that_is_set_is_refused(void **state)
     policy.reserved_flags_[3] = true;
     config.reserved_flags_[0] = true;
     assert_int_equal(bide_policy_check(&policy, &problem), BIDE_ERR_INVALID);
-    assert_string_equal(problem.field, "reserved_");
+    assert_problem(&problem, "reserved_", 1);
     assert_int_equal(bide_target_config_check(&config, &problem), BIDE_ERR_INVALID);
-    assert_string_equal(problem.field, "reserved_flags_");
+    assert_problem(&problem, "reserved_flags_", 1);
 }
 
 static void a_size_that_ends_inside_a_word_is_refused(void **state)
@@ -808,6 +808,149 @@ static void a_size_that_ends_inside_a_word_is_refused(void **state)
     union any_version odd = version_of(19);
     assert_int_equal(bide_policy_copy(&into, &odd.policy, &problem), BIDE_ERR_INVALID);
     assert_string_equal(problem.field, "struct_size");
+}
+
+/* -- the other numbers of the presets ------------------------------------------------------------------------------ */
+
+/* 5 tokens per retry and 10 after a timeout in AWS 2.0; half of ten tokens in gRPC; and so on: see docs/policy.md. */
+static const struct bide_budget_config
+    bides_own = {.capacity_milli = 10000,
+                 .initial_milli = BIDE_FULL,
+                 .cost_milli = 1000,
+                 .cost_throttled_milli = 1000,
+                 .cost_timeout_milli = 1000,
+                 .earn_success_milli = 100,
+                 .refill_per_minute_milli = 1000,
+                 .window_ns = 10 * S},
+    aws_2_0 = {.capacity_milli = 500000,
+               .initial_milli = BIDE_FULL,
+               .cost_milli = 5000,
+               .cost_throttled_milli = 5000,
+               .cost_timeout_milli = 10000,
+               .earn_success_milli = 1000,
+               .refund_permille = 1000,
+               .window_ns = 10 * S},
+    aws_2_1 = {.capacity_milli = 500000,
+               .initial_milli = BIDE_FULL,
+               .cost_milli = 14000,
+               .cost_throttled_milli = 5000,
+               .cost_timeout_milli = 14000,
+               .earn_success_milli = 1000,
+               .refund_permille = 1000,
+               .window_ns = 10 * S},
+    grpc = {.capacity_milli = 10000,
+            .initial_milli = BIDE_FULL,
+            .cost_failure_milli = 1000,
+            .threshold_milli = 5000,
+            .earn_success_milli = 100,
+            .window_ns = 10 * S},
+    seed_001 = {.capacity_milli = 500000,
+                .initial_milli = BIDE_FULL,
+                .cost_milli = 5000,
+                .cost_throttled_milli = 5000,
+                .cost_timeout_milli = 5000,
+                .earn_success_milli = 5000,
+                .window_ns = 10 * S},
+    envoy = {.kind = BIDE_BUDGET_CONCURRENCY, .ratio_ppm = 200000, .reserve = 3, .window_ns = 10 * S},
+    finagle = {.kind = BIDE_BUDGET_WINDOW, .ratio_ppm = 200000, .reserve = 100, .window_ns = 10 * S},
+    sre = {.kind = BIDE_BUDGET_WINDOW, .ratio_ppm = 100000, .min_volume = 10, .window_ns = 120 * S},
+    seed_004 = {.kind = BIDE_BUDGET_WINDOW,
+                .ratio_ppm = 200000,
+                .min_volume = 10,
+                .window_ns = 60 * S,
+                .cooldown_ns = 10 * S},
+    none = {.kind = BIDE_BUDGET_NONE, .window_ns = 10 * S};
+
+static void the_budgets_and_hints_of_the_presets_match_the_design(void **state)
+{
+    static const struct {
+        const struct bide_budget_config *budget;
+        uint32_t hint_jitter_permille;
+        int64_t hint_over_ns, floor_ns;
+    } rows[BIDE_PRESET_COUNT] = {
+        [BIDE_PRESET_SERVICE] = {&bides_own, 100, 0, 0},    [BIDE_PRESET_INTERACTIVE] = {&bides_own, 100, 0, 0},
+        [BIDE_PRESET_EXTERNAL] = {&bides_own, 100, 0, 0},   [BIDE_PRESET_BACKGROUND] = {&bides_own, 100, 0, 0},
+        [BIDE_PRESET_SERVERLESS] = {&bides_own, 100, 0, 0}, [BIDE_PRESET_PAYMENT] = {&bides_own, 100, 0, 0},
+        [BIDE_PRESET_COMMAND] = {&none, 100, 0, 0},         [BIDE_PRESET_AWS_2_0] = {&aws_2_0, 0, 0, 0},
+        [BIDE_PRESET_AWS_2_1] = {&aws_2_1, 0, 5 * S, 0},    [BIDE_PRESET_GRPC] = {&grpc, 0, 0, 0},
+        [BIDE_PRESET_ENVOY] = {&envoy, 500, 0, 0},          [BIDE_PRESET_CURL] = {&none, 0, 0, 0},
+        [BIDE_PRESET_FINAGLE] = {&finagle, 100, 0, 0},      [BIDE_PRESET_SRE] = {&sre, 100, 0, 0},
+        [BIDE_PRESET_PAYSETU] = {&none, 100, 0, 0},         [BIDE_PRESET_CRICSTREAM] = {&none, 100, 0, 0},
+        [BIDE_PRESET_SEED_001] = {&seed_001, 0, 0, 0},      [BIDE_PRESET_SEED_004] = {&seed_004, 100, 0, 50 * MS},
+    };
+    for (int i = 0; i < BIDE_PRESET_COUNT; i++) {
+        struct bide_policy p = policy_of((enum bide_preset)i);
+        struct bide_target_config c = config_of((enum bide_preset)i);
+        assert_memory_equal(&c.budget, rows[i].budget, sizeof c.budget); /* it has no padding */
+        assert_int_equal(p.hint_jitter_permille, rows[i].hint_jitter_permille);
+        assert_int_equal(p.hint_over_ns, rows[i].hint_over_ns);
+        assert_int_equal(p.floor_ns, rows[i].floor_ns);
+    }
+}
+
+/* Settings that take effect only if another one turns them on. */
+static void settings_that_are_off_have_the_same_values_in_all_presets(void **state)
+{
+    for (int i = 0; i < BIDE_PRESET_COUNT; i++) {
+        struct bide_policy p = policy_of((enum bide_preset)i);
+        struct bide_target_config c = config_of((enum bide_preset)i);
+        assert_int_equal(p.jitter_lo_permille, i == BIDE_PRESET_GRPC ? 800 : 0);
+        assert_int_equal(p.jitter_hi_permille, i == BIDE_PRESET_GRPC ? 1200 : 1000);
+        assert_int_equal(p.hedge_delay_ns, S);
+        assert_int_equal(c.key_interval_ns, 30 * S);
+        assert_int_equal(c.throttle_max_permille, 900);
+        assert_int_equal(c.throttle_min_volume, 10);
+        assert_int_equal(c.throttle_window_ns, 120 * S);
+        assert_int_equal(c.breaker.consecutive, 5);
+        assert_int_equal(c.breaker.count_window, 100);
+    }
+}
+
+/* -- relations at the smallest values ------------------------------------------------------------------------------ */
+
+static void contradictions_of_a_thousandth_or_a_nanosecond_are_reported(void **state)
+{
+    struct bide_problem problem;
+    struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
+    struct bide_target_config config = config_of(BIDE_PRESET_SERVICE);
+    policy.floor_ns = 2;
+    policy.throttled_base_ns = 1;
+    assert_int_equal(bide_policy_check(&policy, &problem), BIDE_ERR_INVALID);
+    assert_problem(&problem, "throttled_base_ns", 1);
+    config.budget.capacity_milli = 1;
+    assert_int_equal(bide_target_config_check(&config, &problem), BIDE_ERR_INVALID);
+    assert_problem(&problem, "budget.cost_milli", 1000);
+    config.budget.cost_milli = config.budget.threshold_milli = 1;
+    assert_int_equal(bide_target_config_check(&config, &problem), BIDE_ERR_INVALID);
+    assert_problem(&problem, "budget.threshold_milli", 1);
+}
+
+/* Another process may have stored any byte there. */
+static void a_flag_from_shared_memory_is_read_as_true_or_false(void **state)
+{
+    static const size_t flags[] = {offsetof(struct bide_target_config, hold_off_first),
+                                   offsetof(struct bide_target_config, latency)};
+    struct bide_target_config config = config_of(BIDE_PRESET_SERVICE);
+    static struct bide_target target;
+    for (size_t i = 0; i < COUNT(flags); i++) {
+        assert_int_equal(bide_target_init(&target, &config, 0, NULL), BIDE_OK);
+        ((unsigned char *)&target.config[0])[flags[i]] = 0x82;
+        bide_target_config_get(&target, &config);
+        assert_int_equal(((unsigned char *)&config)[flags[i]], 1);
+    }
+}
+
+static void the_largest_size_of_a_later_version_is_accepted(void **state)
+{
+    static union {
+        struct bide_policy policy;
+        unsigned char bytes[4096];
+    } later;
+    struct bide_policy into;
+    later.policy = policy_of(BIDE_PRESET_BACKGROUND);
+    later.policy.struct_size = sizeof later;
+    assert_int_equal(bide_policy_copy(&into, &later.policy, NULL), BIDE_OK);
+    assert_int_equal(into.attempts_max, 6);
 }
 
 int main(void)
@@ -840,6 +983,11 @@ int main(void)
         cmocka_unit_test(a_size_that_no_version_has_is_refused),
         cmocka_unit_test(a_reserved_flag_that_is_set_is_refused),
         cmocka_unit_test(a_size_that_ends_inside_a_word_is_refused),
+        cmocka_unit_test(the_budgets_and_hints_of_the_presets_match_the_design),
+        cmocka_unit_test(settings_that_are_off_have_the_same_values_in_all_presets),
+        cmocka_unit_test(contradictions_of_a_thousandth_or_a_nanosecond_are_reported),
+        cmocka_unit_test(a_flag_from_shared_memory_is_read_as_true_or_false),
+        cmocka_unit_test(the_largest_size_of_a_later_version_is_accepted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

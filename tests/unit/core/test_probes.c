@@ -241,12 +241,13 @@ static void a_successful_probe_counts_beyond_its_timeout(void **state)
 static void a_probe_timeout_of_thirty_years_is_no_success(void **state)
 {
     struct bide_target_config config = fragile(1);
-    const int64_t late = 13 * (BIDE_DURATION_MAX / 10);
+    const int64_t late = 14 * (BIDE_DURATION_MAX / 10), last_tick = (INT64_C(1) << 41) - 1;
     config.breaker.probe_timeout_ns = BIDE_DURATION_MAX;
     init_target(&config);
     bide_breaker_trip(&target, 1, late);
     struct core_admission a = probe_at(late + 6 * S);
     assert_refused(admit(2, late + 7 * S), BIDE_REASON_BREAKER_PROBING);
+    assert_refused(admit(2, (last_tick - 2) * TICK), BIDE_REASON_BREAKER_PROBING); /* the latest end of a slot */
     assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
     report(a, CORE_VOTE_HEALTHY, late + 8 * S);
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
@@ -282,6 +283,19 @@ static void a_result_after_the_slot_was_reassigned_is_ignored(void **state)
                        BIDE_REASON_BREAKER_PROBING); /* the slot still belongs to the other probe */
         report(next, CORE_VOTE_HEALTHY, LATER + 12 * S);
         assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+    }
+}
+
+/* The stamp of a slot has 128 values: the late result finds its own stamp again only after as many claims. */
+static void a_result_is_ignored_for_the_next_127_claims_of_its_slot(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    open_breaker(&config);
+    struct core_admission late = probe_at(LATER);
+    for (int64_t n = 1; n < 128; n++) {
+        probe_at(LATER + n * 11 * S);
+        report(late, CORE_VOTE_FAILURE, LATER + n * 11 * S);
+        assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
     }
 }
 
@@ -375,6 +389,22 @@ static void a_lost_race_to_half_open_is_a_normal_refusal(void **state)
     probe_at(LATER);
 }
 
+static void probe_elsewhere(uint64_t *word)
+{
+    assert_ptr_equal(word, &target.breaker);
+    probe_at(LATER);
+}
+
+/* Race: another thread makes the same change. The loser is refused, though a second slot is free. */
+static void the_loser_of_the_race_to_half_open_is_no_probe(void **state)
+{
+    struct bide_target_config config = fragile(2);
+    open_breaker(&config);
+    core_before_cas = probe_elsewhere;
+    assert_refused(admit(2, LATER), BIDE_REASON_BREAKER_PROBING);
+    probe_at(LATER);
+}
+
 static void a_lost_race_for_a_slot_tries_the_next_slot(void **state)
 {
     struct bide_target_config config = fragile(2);
@@ -388,6 +418,20 @@ static void a_lost_race_for_a_slot_tries_the_next_slot(void **state)
     assert_int_equal(core_cas_failures, 0);
     probe_at(LATER);
     assert_refused(admit(3, LATER), BIDE_REASON_BREAKER_PROBING);
+}
+
+static void a_caller_that_stalled_while_the_state_changed_claims_no_slot(void **state)
+{
+    struct bide_target_config config = fragile(2);
+    open_breaker(&config);
+    probe_at(LATER);
+    struct bide_target before = target;
+    core_unchanged_successes = 1; /* the configuration is copied first */
+    core_unchanged_failures = 1;
+    assert_refused(admit(2, LATER), BIDE_REASON_BREAKER_PROBING);
+    assert_int_equal(core_unchanged_failures, 0);
+    assert_memory_equal(target.probe, before.probe, sizeof target.probe);
+    probe_at(LATER); /* the next caller claims the slot */
 }
 
 static void a_result_that_loses_its_race_is_ignored_and_keeps_its_slot(void **state)
@@ -448,6 +492,64 @@ static void a_lost_race_to_reset_the_opening_count_resets_it_later(void **state)
     assert_int_equal(bide_breaker_get(&target).openings, 0);
 }
 
+/* Another process wrote the state without a new generation: the ticket of the probe fits, its vote does not. */
+static void a_probe_votes_only_while_the_breaker_is_half_open(void **state)
+{
+    static const enum bide_breaker_state others[] = {BIDE_BREAKER_CLOSED, BIDE_BREAKER_OPEN, BIDE_BREAKER_HELD_CLOSED,
+                                                     BIDE_BREAKER_HELD_OPEN};
+    struct bide_target_config config = fragile(1);
+    for (size_t i = 0; i < COUNT(others); i++) {
+        open_breaker(&config);
+        struct core_admission probe = probe_at(LATER);
+        target.breaker = (target.breaker & ~UINT64_C(7)) | others[i];
+        report(probe, CORE_VOTE_FAILURE, LATER);
+        report(probe, CORE_VOTE_HEALTHY, LATER);
+        assert_int_equal(state_now(), others[i]);
+    }
+}
+
+/* Another thread holds and releases the breaker, which closes it, and records a failure there. */
+static void close_and_fail_elsewhere(uint64_t *word)
+{
+    if (word != &target.breaker) {
+        core_before_cas = close_and_fail_elsewhere;
+        return;
+    }
+    bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
+    bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
+    call('x', LATER);
+}
+
+/* Race: a thread that comes too late to close the breaker must not clear the votes that were cast since. */
+static void only_the_thread_that_closes_the_breaker_clears_the_votes(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    config.breaker.consecutive = 2;
+    open_breaker(&config);
+    struct core_admission probe = probe_at(LATER);
+    core_before_cas = close_and_fail_elsewhere;
+    report(probe, CORE_VOTE_HEALTHY, LATER);
+    assert_null(core_before_cas);
+    assert_int_equal(target.failures, 1);
+    call('x', LATER);
+    assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+}
+
+/* A reload lowers the number of probes: a success in a slot beyond it does not count. */
+static void a_success_beyond_the_number_of_probes_does_not_close_the_breaker(void **state)
+{
+    struct bide_target_config config = fragile(2);
+    open_breaker(&config);
+    struct core_admission first = probe_at(LATER), second = probe_at(LATER);
+    report(second, CORE_VOTE_HEALTHY, LATER);
+    config.breaker.probes = 1;
+    assert_int_equal(bide_target_configure(&target, &config, LATER, NULL), BIDE_OK);
+    report(first, CORE_VOTE_NEUTRAL, LATER);
+    assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
+    report(probe_at(LATER), CORE_VOTE_HEALTHY, LATER);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -467,16 +569,22 @@ int main(void)
         cmocka_unit_test(a_probe_timeout_of_thirty_years_is_no_success),
         cmocka_unit_test(a_result_after_the_probe_timeout_is_ignored),
         cmocka_unit_test(a_result_after_the_slot_was_reassigned_is_ignored),
+        cmocka_unit_test(a_result_is_ignored_for_the_next_127_claims_of_its_slot),
         cmocka_unit_test(a_result_of_an_earlier_half_open_period_is_ignored),
         cmocka_unit_test(a_result_counts_once),
         cmocka_unit_test(results_of_calls_begun_before_the_opening_never_vote),
         cmocka_unit_test(a_lost_race_to_open_leaves_the_breaker_closed_with_its_evidence),
         cmocka_unit_test(a_lost_race_to_half_open_is_a_normal_refusal),
+        cmocka_unit_test(the_loser_of_the_race_to_half_open_is_no_probe),
         cmocka_unit_test(a_lost_race_for_a_slot_tries_the_next_slot),
+        cmocka_unit_test(a_caller_that_stalled_while_the_state_changed_claims_no_slot),
         cmocka_unit_test(a_result_that_loses_its_race_is_ignored_and_keeps_its_slot),
         cmocka_unit_test(a_failed_probe_that_loses_the_race_to_open_keeps_its_slot),
         cmocka_unit_test(a_lost_race_to_close_leaves_it_to_the_next_call),
         cmocka_unit_test(a_lost_race_to_reset_the_opening_count_resets_it_later),
+        cmocka_unit_test(a_probe_votes_only_while_the_breaker_is_half_open),
+        cmocka_unit_test(only_the_thread_that_closes_the_breaker_clears_the_votes),
+        cmocka_unit_test(a_success_beyond_the_number_of_probes_does_not_close_the_breaker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,6 +159,38 @@ static void neighbouring_keys_share_no_number(void **state)
             assert_true(seen[i] != seen[j]);
 }
 
+__extension__ typedef unsigned __int128 wide;
+
+/* The same method with a 128-bit product. */
+static uint64_t scaled(uint64_t bits, uint64_t most)
+{
+    wide range = (wide)most + 1, unfair = ((wide)1 << 64) % range;
+    while ((uint64_t)(bits * range) < unfair)
+        bits = core_mix(bits + CORE_GOLDEN);
+    return (uint64_t)(bits * range >> 64);
+}
+
+static void bits_are_scaled_as_with_a_wide_product(void **state)
+{
+    for (uint64_t seed = 0; seed < 2000; seed++) {
+        uint64_t bits = core_random(keyed(seed, 1, CORE_FOR_BACKOFF)),
+                 most = core_random(keyed(seed, 2, CORE_FOR_HINT));
+        assert_int_equal(core_bits_to_range(bits, most), scaled(bits, most));
+        assert_int_equal(core_bits_to_range(bits, most >> 40), scaled(bits, most >> 40));
+    }
+}
+
+/* Of these bits the product with the range wraps to 0, 1, 2, ...: the first of them must be drawn again. */
+static void the_few_unfair_bits_of_a_small_range_are_drawn_again(void **state)
+{
+    static const uint64_t ranges[] = {3, 6, 7, 10, 1000, 999983};
+    for (size_t i = 0; i < COUNT(ranges); i++)
+        for (uint64_t k = 1; k < ranges[i] && k < 50; k++) {
+            uint64_t bits = (uint64_t)(((wide)k << 64) / ranges[i]) + 1; /* the first bits whose product exceeds k */
+            assert_int_equal(core_bits_to_range(bits, ranges[i] - 1), scaled(bits, ranges[i] - 1));
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +203,8 @@ int main(void)
         cmocka_unit_test(a_wide_range_is_not_biased_towards_any_third),
         cmocka_unit_test(purposes_draws_and_seeds_are_independent_of_each_other),
         cmocka_unit_test(neighbouring_keys_share_no_number),
+        cmocka_unit_test(bits_are_scaled_as_with_a_wide_product),
+        cmocka_unit_test(the_few_unfair_bits_of_a_small_range_are_drawn_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

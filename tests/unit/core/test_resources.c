@@ -4,6 +4,7 @@
  * whose target has a new owner changes nothing. First stage by stage, then charges and keys separately, and last
  * several calls to one target that receive any events in any order. */
 #include "call_world.h"
+#include "seed.h"
 
 static const enum bide_budget_kind refillable[] = {BIDE_BUDGET_TOKENS, BIDE_BUDGET_WINDOW, BIDE_BUDGET_CONCURRENCY};
 
@@ -687,11 +688,10 @@ static int64_t count_held(const struct play *p)
     return n;
 }
 
-static void charges_and_permits_balance_after_every_event(void **state)
+static void charges_and_permits_balance_after_every_event_from(uint64_t first)
 {
-    (void)state;
-    for (uint64_t seed = 1; seed <= 600; seed++) {
-        struct play p = {.x = seed * 0x9e3779b97f4a7c15, .now_ns = T0};
+    for (uint64_t seed = first; seed < first + 600; seed++) {
+        struct play p = {.x = seed * 0x9e3779b97f4a7c15 | 1, .now_ns = T0};
         any_configuration(&p.x);
         config.budget.kind = refillable[seed % 3];
         bool counted = config.in_flight_max > 0, concurrency = config.budget.kind == BIDE_BUDGET_CONCURRENCY;
@@ -712,11 +712,16 @@ static void charges_and_permits_balance_after_every_event(void **state)
     }
 }
 
-static void reloads_between_events_leave_no_permit_behind(void **state)
+static void charges_and_permits_balance_after_every_event(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 300; seed++) {
-        struct play p = {.x = seed * 0xd1342543de82ef95, .now_ns = T0};
+    seed_each(1, charges_and_permits_balance_after_every_event_from);
+}
+
+static void reloads_between_events_leave_no_permit_behind_from(uint64_t first)
+{
+    for (uint64_t seed = first; seed < first + 300; seed++) {
+        struct play p = {.x = seed * 0xd1342543de82ef95 | 1, .now_ns = T0};
         any_configuration(&p.x);
         open_target();
         for (int i = 0; i < STEPS; i++) {
@@ -733,6 +738,102 @@ static void reloads_between_events_leave_no_permit_behind(void **state)
             bide_call_cancel(&p.actor[i].call, p.now_ns);
         assert_nothing_held();
     }
+}
+
+static void reloads_between_events_leave_no_permit_behind(void **state)
+{
+    (void)state;
+    seed_each(1, reloads_between_events_leave_no_permit_behind_from);
+}
+
+/* ---- permits of other calls ---- */
+
+/* Another call holds a permit of the concurrency budget; the call under test may hedge twice. */
+static void open_beside_another_retry(struct bide_call *other)
+{
+    open_hedged(2);
+    config.budget.ratio_ppm = 0;
+    use_budget_kind(BIDE_BUDGET_CONCURRENCY, 10);
+    bide_call_begin(other, &policy, &target, &get, T0);
+    assert_int_equal(bide_call_outcome(other, 1, &failed, T0).action, BIDE_WAIT);
+    assert_int_equal(target.retries, 1);
+    begin(T0);
+    wake(T0 + 100 * MS);
+}
+
+static void hedges_release_only_their_own_permits(void **state)
+{
+    struct bide_call other;
+    (void)state;
+    open_beside_another_retry(&other);
+    wake(T0 + 200 * MS);
+    assert_int_equal(target.retries, 3);
+    assert_action(report(1, good, T0 + S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_int_equal(target.retries, 1);
+}
+
+static void an_unsent_hedge_releases_its_permit_once(void **state)
+{
+    struct bide_call other;
+    (void)state;
+    open_beside_another_retry(&other);
+    report(2, unsent, T0 + 200 * MS);
+    assert_int_equal(target.retries, 1);
+    assert_action(report(1, good, T0 + S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_int_equal(target.retries, 1);
+}
+
+static void a_call_that_ends_releases_one_permit_of_the_calls(void **state)
+{
+    struct bide_call others[2];
+    (void)state;
+    reset_world();
+    use_budget_kind(BIDE_BUDGET_CONCURRENCY, 10);
+    for (size_t i = 0; i < COUNT(others); i++)
+        bide_call_begin(&others[i], &policy, &target, &get, T0);
+    begin(T0);
+    cancel(T0);
+    assert_int_equal(target.calls, COUNT(others));
+}
+
+static void a_hedge_is_not_limited_once_a_reload_removed_the_limit(void **state)
+{
+    (void)state;
+    open_hedged(1);
+    begin(T0);
+    config.in_flight_max = 0;
+    assert_int_equal(bide_target_configure(&target, &config, T0, NULL), BIDE_OK);
+    assert_action(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_HEDGE);
+    assert_int_equal(target.in_flight, 2);
+}
+
+/* A count at its largest value takes no further permit, not even in observe mode. */
+static void an_attempt_that_was_not_counted_releases_nothing(void **state)
+{
+    (void)state;
+    open_hedged(1);
+    config.observe = BIDE_GATE_IN_FLIGHT;
+    open_target();
+    target.in_flight = CORE_PERMITS_MAX;
+    begin(T0);
+    report(1, good, T0);
+    assert_int_equal(target.in_flight, CORE_PERMITS_MAX);
+}
+
+/* The loser ran for 200 ms when the winner, which took 100 ms, succeeded. */
+static void a_losing_attempt_is_recorded_with_its_time_so_far(void **state)
+{
+    (void)state;
+    open_hedged(1);
+    config.budget.capacity_milli = 100000;
+    open_target();
+    for (int i = 0; i < 20; i++) {
+        begin(T0);
+        wake(T0 + 100 * MS);
+        report(2, good, T0 + 200 * MS);
+    }
+    assert_in_range(bide_target_latency_ns(&target, 500), 100 * MS, 125 * MS);
+    assert_in_range(bide_target_latency_ns(&target, 999), 200 * MS, 250 * MS);
 }
 
 int main(void)
@@ -764,6 +865,12 @@ int main(void)
         cmocka_unit_test(a_key_whose_halves_cancel_out_is_still_a_key),
         cmocka_unit_test(charges_and_permits_balance_after_every_event),
         cmocka_unit_test(reloads_between_events_leave_no_permit_behind),
+        cmocka_unit_test(hedges_release_only_their_own_permits),
+        cmocka_unit_test(an_unsent_hedge_releases_its_permit_once),
+        cmocka_unit_test(a_call_that_ends_releases_one_permit_of_the_calls),
+        cmocka_unit_test(a_hedge_is_not_limited_once_a_reload_removed_the_limit),
+        cmocka_unit_test(an_attempt_that_was_not_counted_releases_nothing),
+        cmocka_unit_test(a_losing_attempt_is_recorded_with_its_time_so_far),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

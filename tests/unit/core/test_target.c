@@ -814,6 +814,7 @@ static void refusals_of_no_single_gate_are_zero(void **state)
     init_target(&config);
     for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++)
         target.refused[i] = 5;
+    target.openings = 5; /* the word after them */
     for (size_t i = 0; i < COUNT(strangers); i++)
         assert_int_equal(bide_target_refused(&target, (enum bide_gate)strangers[i]), 0);
 }
@@ -893,6 +894,157 @@ static void a_target_that_throttles_is_not_evictable(void **state)
     assert_true(bide_target_is_evictable(&target, NOW + 120 * S));
 }
 
+/* -- the claim, owners and shared targets -------------------------------------------------------------------------- */
+
+static void a_claim_is_stale_after_more_than_ten_seconds(void **state)
+{
+    struct bide_target_config config = service();
+    init_target(&config);
+    target.claim = NOW + 1;
+    assert_int_equal(bide_target_configure(&target, &config, NOW + 1 + 10 * S, NULL), BIDE_ERR_BUSY);
+    assert_int_equal(bide_target_configure(&target, &config, NOW + 2 + 10 * S, NULL), BIDE_OK);
+}
+
+static int64_t reload_ns;
+static enum bide_err reload_elsewhere_result;
+
+/* Another thread reloads while this one changes the budget, the second CAS of its reload. */
+static void reload_elsewhere(uint64_t *word)
+{
+    struct bide_target_config config = service();
+    if (word != &target.budget)
+        core_before_cas = reload_elsewhere;
+    else
+        reload_elsewhere_result = bide_target_configure(&target, &config, reload_ns, NULL);
+}
+
+static void a_claim_is_held_at_any_instant(void **state)
+{
+    static const int64_t clocks[] = {0, 1, 2, NOW, NOW + 1};
+    for (size_t i = 0; i < COUNT(clocks); i++) {
+        struct bide_target_config config = service();
+        reload_ns = clocks[i];
+        assert_int_equal(bide_target_init(&target, &config, reload_ns, NULL), BIDE_OK);
+        core_before_cas = reload_elsewhere;
+        assert_int_equal(bide_target_configure(&target, &config, reload_ns, NULL), BIDE_OK);
+        assert_null(core_before_cas);
+        assert_int_equal(reload_elsewhere_result, BIDE_ERR_BUSY);
+    }
+}
+
+static bool early_permit;
+
+/* A call of the first owner asks for a permit after its word was handed over, and before the next word is. */
+static void acquire_for_the_first_owner(uint64_t *word)
+{
+    if (word != &target.calls) {
+        core_before_cas = acquire_for_the_first_owner;
+        return;
+    }
+    early_permit = core_permit_acquire(&target.in_flight, 0, 10);
+}
+
+static void a_permit_that_was_handed_over_is_not_acquired_by_its_former_owner(void **state)
+{
+    struct bide_target_config config = service();
+    init_target(&config);
+    core_before_cas = acquire_for_the_first_owner;
+    assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_OK);
+    assert_null(core_before_cas);
+    assert_false(early_permit);
+}
+
+static void a_refused_reuse_leaves_the_permits_with_their_owner(void **state)
+{
+    struct bide_target_config config = service();
+    init_target(&config);
+    assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_OK);
+    assert_true(core_permit_acquire(&target.retries, 1, 10));
+    assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_ERR_BUSY);
+    assert_true(core_permit_acquire(&target.in_flight, 1, 10));
+    assert_true(core_permit_acquire(&target.calls, 1, 10));
+}
+
+static void a_shared_target_counts_no_attempts_in_flight(void **state)
+{
+    static const struct {
+        uint32_t in_flight_max;
+        enum bide_budget_kind kind;
+        const char *field; /* NULL: accepted */
+    } rows[] = {
+        {0, BIDE_BUDGET_TOKENS, NULL},
+        {0, BIDE_BUDGET_WINDOW, NULL},
+        {0, BIDE_BUDGET_NONE, NULL},
+        {0, BIDE_BUDGET_CONCURRENCY, "budget.kind"},
+        {1, BIDE_BUDGET_TOKENS, "in_flight_max"},
+        {2, BIDE_BUDGET_CONCURRENCY, "in_flight_max"},
+    };
+    struct bide_target_config config = service();
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct bide_problem problem = {0};
+        config.in_flight_max = rows[i].in_flight_max;
+        config.budget.kind = rows[i].kind;
+        init_target(&config); /* a private target may */
+        reload(&config);
+        target.identity |= CORE_SHARED;
+        enum bide_err expected = rows[i].field ? BIDE_ERR_INVALID : BIDE_OK;
+        assert_int_equal(bide_target_configure(&target, &config, NOW, &problem), expected);
+        assert_int_equal(bide_target_configure(&target, &config, NOW, NULL), expected);
+        if (rows[i].field) {
+            assert_string_equal(problem.field, rows[i].field);
+            assert_int_equal(problem.value, rows[i].in_flight_max > 0 ? rows[i].in_flight_max : rows[i].kind);
+        }
+    }
+    config.struct_size = 0; /* a wrong configuration is reported as such */
+    struct bide_problem problem = {0};
+    assert_int_equal(bide_target_configure(&target, &config, NOW, &problem), BIDE_ERR_INVALID);
+    assert_string_equal(problem.field, "struct_size");
+}
+
+/* -- what a reload and a late request leave alone ------------------------------------------------------------------ */
+
+static void a_reload_keeps_the_throttle_s_window_unless_its_length_changes(void **state)
+{
+    struct bide_target_config config = service();
+    config.throttle_k_milli = 2000;
+    init_target(&config);
+    core_throttle_admit(&target, 0, (struct core_random_key){1, 1, CORE_FOR_THROTTLE}, NOW);
+    struct bide_window_words_ asks = target.asks;
+    assert_true(asks.edge_ns != 0);
+    reload(&config);
+    assert_memory_equal(&target.asks, &asks, sizeof asks);
+    config.throttle_window_ns++;
+    reload(&config);
+    assert_int_equal(target.asks.edge_ns, 0);
+}
+
+static void a_target_whose_throttle_was_turned_off_is_evictable(void **state)
+{
+    struct bide_target_config config = service();
+    config.throttle_k_milli = 2000;
+    init_target(&config);
+    for (uint64_t seed = 0; seed < 100; seed++)
+        core_throttle_admit(&target, 0, (struct core_random_key){seed, 1, CORE_FOR_THROTTLE}, NOW);
+    assert_false(bide_target_is_evictable(&target, NOW));
+    config.throttle_k_milli = 0;
+    reload(&config);
+    assert_true(bide_target_is_evictable(&target, NOW));
+}
+
+/* Else the success of an attempt that started before it could no longer end the hold-off. */
+static void a_hold_off_that_is_over_when_requested_changes_nothing(void **state)
+{
+    static const int64_t ends[] = {NOW, NOW + S - 1, NOW + S};
+    struct bide_target_config config = service();
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        init_target(&config);
+        bide_target_hold_off(&target, NOW + 10 * S, NOW);
+        struct bide_target before = target;
+        bide_target_hold_off(&target, ends[i], NOW + S);
+        assert_memory_equal(&target, &before, sizeof target);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -945,6 +1097,14 @@ int main(void)
         cmocka_unit_test(a_target_with_a_failure_in_its_breaker_is_not_evictable),
         cmocka_unit_test(a_target_with_a_counting_key_is_not_evictable),
         cmocka_unit_test(a_target_that_throttles_is_not_evictable),
+        cmocka_unit_test(a_claim_is_stale_after_more_than_ten_seconds),
+        cmocka_unit_test(a_claim_is_held_at_any_instant),
+        cmocka_unit_test(a_permit_that_was_handed_over_is_not_acquired_by_its_former_owner),
+        cmocka_unit_test(a_refused_reuse_leaves_the_permits_with_their_owner),
+        cmocka_unit_test(a_shared_target_counts_no_attempts_in_flight),
+        cmocka_unit_test(a_reload_keeps_the_throttle_s_window_unless_its_length_changes),
+        cmocka_unit_test(a_target_whose_throttle_was_turned_off_is_evictable),
+        cmocka_unit_test(a_hold_off_that_is_over_when_requested_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

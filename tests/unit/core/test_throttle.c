@@ -239,6 +239,60 @@ static void the_same_seed_is_always_refused_or_always_admitted(void **state)
     }
 }
 
+/* Every draw, computed here from the share: of n requests none was accepted, and the cap is in thousandths. */
+static void the_cap_is_exact(void **state)
+{
+    static const uint32_t caps[] = {500, 1000};
+    for (size_t i = 0; i < COUNT(caps); i++) {
+        struct bide_target_config config = throttling(2000);
+        config.throttle_max_permille = caps[i];
+        init_target(&config);
+        for (uint64_t n = 0; n < 20000; n++) {
+            uint64_t all = (n + 1) * 1000, share = n * 1000, most = (n + 1) * caps[i];
+            struct core_random_key key = {n, 1, CORE_FOR_THROTTLE};
+            assert_int_equal(admit(n, NOW), core_uniform(key, all - 1) >= (share < most ? share : most));
+        }
+    }
+}
+
+/* -- exact draws, and settings from shared memory ------------------------------------------------------------------ */
+
+/* One request without an accept: the share is 1000 of 2000. 40,000 seeds: a range of 1999 or 2001 would show. */
+static void the_draw_has_exactly_the_range_of_the_share(void **state)
+{
+    struct bide_target_config config = throttling(2000);
+    init_target(&config);
+    for (uint64_t seed = 0; seed < 40000; seed++) {
+        for (uint32_t i = 0; i < BIDE_LANES; i++)
+            target.lane[i].attempts = 0;
+        admit(0, NOW);
+        uint64_t drawn = core_uniform((struct core_random_key){seed, 1, CORE_FOR_THROTTLE}, 1999);
+        assert_int_equal(admit(seed, NOW), drawn >= 1000);
+    }
+}
+
+/* A largest share of 0, which the check refuses but another process may store, refuses nothing. */
+static void a_largest_share_of_zero_refuses_nothing(void **state)
+{
+    struct bide_target_config config = throttling(2000);
+    init_target(&config);
+    target.config[0].throttle_max_permille = 0;
+    assert_int_equal(send_requests(5000, 0, NOW, 0), 0);
+}
+
+/* A call that read the settings before a reload turned throttling off: with a K of 0 the formula would refuse nearly
+ * everything. */
+static void a_reload_that_turns_throttling_off_refuses_no_attempt(void **state)
+{
+    struct bide_target_config config = throttling(2000);
+    init_target(&config);
+    send_requests(1000, 0, NOW, 0);
+    assert_false(core_throttle_is_evictable(&target, NOW));
+    config.throttle_k_milli = 0;
+    assert_int_equal(bide_target_configure(&target, &config, NOW, NULL), BIDE_OK);
+    assert_int_equal(send_requests(1000, 0, NOW, 0), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +310,10 @@ int main(void)
         cmocka_unit_test(a_shorter_window_applies_from_the_reload_on),
         cmocka_unit_test(the_throttle_is_evictable_while_it_would_refuse_nothing),
         cmocka_unit_test(the_same_seed_is_always_refused_or_always_admitted),
+        cmocka_unit_test(the_cap_is_exact),
+        cmocka_unit_test(the_draw_has_exactly_the_range_of_the_share),
+        cmocka_unit_test(a_largest_share_of_zero_refuses_nothing),
+        cmocka_unit_test(a_reload_that_turns_throttling_off_refuses_no_attempt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,20 +129,77 @@ static void beginning_a_slot_twice_keeps_what_was_counted(void **state)
     assert_int_equal(core_window_oldest_marks(w, (struct core_marks){77, 77}, NOW + 1).mark, 5);
 }
 
-/* Normally the winner of the race has begun the slot for the loser; here there is no winner, so the next call begins
- * it. */
-static void a_lost_race_to_begin_a_slot_is_harmless(void **state)
+/* Race: another thread begins the slot first, so the CAS fails and the slot is checked again. */
+static void a_lost_race_to_begin_a_slot_is_repeated(void **state)
+{
+    for (uint32_t losses = 1; losses <= 4; losses++) {
+        struct core_window w = fresh_window();
+        core_cas_failures = losses;
+        begin(w, 5, NOW);
+        assert_int_equal(core_cas_failures, 0);
+        core_window_add(w, NOW);
+        assert_int_equal(core_window_sum(w, NOW), 1);
+        assert_int_equal(core_window_oldest_marks(w, (struct core_marks){77, 78}, NOW).mark, 5);
+        assert_true(core_window_is_current(&words, NOW));
+    }
+}
+
+static void begin_the_next_slot(uint64_t *word)
+{
+    begin(core_window(&words, 1 * S), 6, NOW + SLOT);
+}
+
+static void begin_ten_slots_later(uint64_t *word)
+{
+    begin(core_window(&words, 1 * S), 7, NOW + 10 * SLOT);
+    core_window_add(core_window(&words, 1 * S), NOW + 10 * SLOT);
+}
+
+/* Race: a thread is about to begin a slot, while another begins the next slot. If the first moved the edge back, the
+ * threads would count in two slots, and each would see its own count only. */
+static void a_late_thread_does_not_move_the_edge_back(void **state)
 {
     struct core_window w = fresh_window();
-    core_cas_failures = 2;
+    core_before_cas = begin_the_next_slot;
     begin(w, 5, NOW);
-    assert_int_equal(core_cas_failures, 0);
-    assert_int_equal(core_window_sum(w, NOW), 0);
-    assert_int_equal(core_window_oldest_marks(w, (struct core_marks){77, 78}, NOW).mark, 77);
-    begin(w, 6, NOW);
-    core_window_add(w, NOW);
-    assert_int_equal(core_window_sum(w, NOW), 1);
-    assert_int_equal(core_window_oldest_marks(w, (struct core_marks){77, 78}, NOW).mark, 6);
+    assert_int_equal(words.edge_ns, NOW + 2 * SLOT);
+    core_window_add(w, NOW + SLOT);
+    core_window_add(w, NOW); /* the late thread */
+    assert_int_equal(core_window_sum(w, NOW), 2);
+    assert_int_equal(core_window_sum(w, NOW + SLOT), 2);
+}
+
+/* Race: as above, but the slot of the late thread has been reused since. */
+static void a_thread_late_by_a_whole_window_keeps_the_later_slot(void **state)
+{
+    struct core_window w = fresh_window();
+    core_before_cas = begin_ten_slots_later;
+    begin(w, 5, NOW);
+    assert_int_equal(words.edge_ns, NOW + 11 * SLOT);
+    assert_int_equal(core_window_sum(w, NOW + 10 * SLOT), 1);
+    assert_int_equal(core_window_oldest_marks(w, (struct core_marks){77, 78}, NOW + 10 * SLOT).mark, 7);
+}
+
+static uint32_t expired_epoch;
+
+/* Before the CAS of a count, not of a mark. */
+static void remove_expired_count(uint64_t *word)
+{
+    if (word < words.count || word >= words.count + BIDE_SLOTS)
+        core_before_cas = remove_expired_count;
+    else
+        core_window_remove(core_window(&words, 1 * S), expired_epoch);
+}
+
+/* Race: a refund changes the count of a slot that has left the window, while another thread begins the slot. */
+static void a_slot_begins_although_an_expired_count_is_removed(void **state)
+{
+    struct core_window w = fresh_window();
+    expired_epoch = count(w, NOW);
+    core_before_cas = remove_expired_count;
+    count(w, NOW + 10 * SLOT);
+    assert_null(core_before_cas);
+    assert_int_equal(core_window_sum(w, NOW + 10 * SLOT), 1);
 }
 
 /* -- removing ------------------------------------------------------------------------------------------------------ */
@@ -277,6 +334,31 @@ static void the_shortest_window_has_slots_of_one_nanosecond(void **state)
     }
 }
 
+/* -- beside the window --------------------------------------------------------------------------------------------- */
+
+static void removing_an_entry_changes_nothing_behind_the_window(void **state)
+{
+    static struct {
+        struct bide_window_words_ words;
+        uint64_t behind;
+    } memory;
+    struct core_window w = core_window(&memory.words, 1 * S);
+    begin(w, 0, NOW);
+    uint32_t epoch = core_window_add(w, NOW);
+    memory.behind = (uint64_t)(epoch + 1) << 40 | 1;
+    core_window_remove(w, epoch + 1);
+    assert_int_equal(memory.behind, (uint64_t)(epoch + 1) << 40 | 1);
+}
+
+/* Race: another thread has stored the marks of the next slot, but not yet its edge. */
+static void marks_of_a_slot_that_has_not_begun_are_not_read(void **state)
+{
+    struct core_window w = fresh_window();
+    begin(w, 77, NOW + SLOT);
+    words.edge_ns = 0;
+    assert_int_equal(core_window_oldest_marks(w, (struct core_marks){99, 0}, NOW).mark, 99);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,7 +370,10 @@ int main(void)
         cmocka_unit_test(only_the_end_of_a_slot_makes_it_stale),
         cmocka_unit_test(a_clock_slightly_behind_counts_into_the_current_slot),
         cmocka_unit_test(beginning_a_slot_twice_keeps_what_was_counted),
-        cmocka_unit_test(a_lost_race_to_begin_a_slot_is_harmless),
+        cmocka_unit_test(a_lost_race_to_begin_a_slot_is_repeated),
+        cmocka_unit_test(a_late_thread_does_not_move_the_edge_back),
+        cmocka_unit_test(a_thread_late_by_a_whole_window_keeps_the_later_slot),
+        cmocka_unit_test(a_slot_begins_although_an_expired_count_is_removed),
         cmocka_unit_test(a_removed_entry_no_longer_counts_in_any_slot),
         cmocka_unit_test(removing_from_a_reused_slot_changes_nothing),
         cmocka_unit_test(removing_more_than_was_counted_stops_at_zero),
@@ -300,6 +385,8 @@ int main(void)
         cmocka_unit_test(totals_are_compared_in_forty_bits_so_that_they_may_wrap),
         cmocka_unit_test(a_mark_above_the_total_counts_as_zero),
         cmocka_unit_test(the_shortest_window_has_slots_of_one_nanosecond),
+        cmocka_unit_test(removing_an_entry_changes_nothing_behind_the_window),
+        cmocka_unit_test(marks_of_a_slot_that_has_not_begun_are_not_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
