@@ -51,7 +51,8 @@ BIDE_BEGIN_DECLS
     X(DAMAGED, "damaged", "it is damaged, or not a target")                                                            \
     X(OTHER_NAME, "other_name", "it is the target of another name")                                                    \
     X(NOT_THERE, "not_there", "there is no such target")                                                               \
-    X(SYSTEM, "system", "the operating system refused")
+    X(SYSTEM, "system", "the operating system refused")                                                                \
+    X(BAD_DIRECTORY, "bad_directory", "it is not a usable path of a directory")
 
 enum bide_shared_reason {
 #define BIDE_SHARED_REASON_ENUM(NAME, label, sentence) BIDE_SHARED_REASON_##NAME,
@@ -80,7 +81,8 @@ struct bide_shared {
     size_t map_size_;
 };
 
-/* Writes and returns the directory: $BIDE_SHARED_DIR, else $XDG_RUNTIME_DIR/bide, else /dev/shm/bide-UID. */
+/* Writes and returns the directory: $BIDE_SHARED_DIR, else $XDG_RUNTIME_DIR/bide, else /dev/shm/bide-UID. "" if that
+ * variable is relative or too long, which the functions below report as BIDE_SHARED_REASON_BAD_DIRECTORY. */
 BIDE_API const char *bide_shared_directory(char path[BIDE_SHARED_PATH_MAX]);
 
 /* Opens the target of that name, or creates it with `config`. An existing target keeps its state and receives `config`

@@ -2,7 +2,8 @@
  *
  * The wait is absolute, on the clock of clock.h: signals do not shorten it and suspend does not stretch it. A struct
  * bide_cancel can end it from another thread or from a signal handler; a cancellation is permanent, and takes
- * precedence even when the instant has come. */
+ * precedence even when the instant has come. All descriptors are close-on-exec. A cancel must not be freed while
+ * another thread waits on it. */
 #ifndef BIDE_WAIT_H
 #define BIDE_WAIT_H
 
@@ -26,7 +27,7 @@ BIDE_API bool bide_cancelled(const struct bide_cancel *cancel); /* NULL: false *
 BIDE_API int bide_cancel_fd(const struct bide_cancel *cancel);
 
 /* Returns true when the instant has come, false when cancelled first. cancel may be NULL. until_ns BIDE_NEVER waits for
- * the cancellation alone. */
+ * the cancellation alone; if cancel is NULL, for ever. Never returns early, not even by a nanosecond. */
 BIDE_API bool bide_wait_until(int64_t until_ns, const struct bide_cancel *cancel);
 
 BIDE_END_DECLS

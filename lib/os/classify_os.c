@@ -28,7 +28,6 @@ static const struct bide_rule errno_rows[] = {
     ROW(EHOSTUNREACH, TRANSIENT, UNKNOWN, 0),
     ROW(ENETUNREACH, TRANSIENT, UNKNOWN, 0),
     ROW(EHOSTDOWN, TRANSIENT, UNKNOWN, 0),
-    ROW(ENETDOWN, TRANSIENT, UNKNOWN, 0),
     ROW(ENONET, TRANSIENT, UNKNOWN, 0), /* ICMP "source host isolated" */
     /* Timeouts. */
     ROW(ETIMEDOUT, TRANSIENT, UNKNOWN, BIDE_FLAG_TIMED_OUT),    /* of connect, or of an established connection */
@@ -40,31 +39,36 @@ static const struct bide_rule errno_rows[] = {
     ROW(ECONNABORTED, TRANSIENT, UNKNOWN, BIDE_FLAG_FRESH),
     ROW(ENETRESET, TRANSIENT, UNKNOWN, BIDE_FLAG_FRESH), /* keep-alive failed */
     ROW(EPIPE, TRANSIENT, UNKNOWN, BIDE_FLAG_FRESH),     /* the peer may have read an earlier part */
-    /* A local resource is exhausted. */
-    ROW(EADDRNOTAVAIL, TRANSIENT, NOT_SENT, 0), /* no free local port, connect(2) */
-    ROW(EADDRINUSE, TRANSIENT, NOT_SENT, 0),
-    ROW(EMFILE, TRANSIENT, NOT_SENT, 0), /* the socket could not be created */
-    ROW(ENFILE, TRANSIENT, NOT_SENT, 0),
-    ROW(ENOBUFS, TRANSIENT, UNKNOWN, 0),
-    ROW(ENOMEM, TRANSIENT, UNKNOWN, 0),
-    ROW(EINTR, TRANSIENT, UNKNOWN, 0), /* callers should loop over EINTR: only they know which call was interrupted */
+    /* A local resource is exhausted, or the failure is local in another way: no evidence about the server. */
+    ROW(EADDRNOTAVAIL, TRANSIENT, NOT_SENT, BIDE_FLAG_LOCAL), /* no free local port, connect(2) */
+    ROW(EADDRINUSE, TRANSIENT, NOT_SENT, BIDE_FLAG_LOCAL),
+    ROW(EMFILE, TRANSIENT, NOT_SENT, BIDE_FLAG_LOCAL), /* the socket could not be created */
+    ROW(ENFILE, TRANSIENT, NOT_SENT, BIDE_FLAG_LOCAL),
+    ROW(ENOBUFS, TRANSIENT, UNKNOWN, BIDE_FLAG_LOCAL),
+    ROW(ENOMEM, TRANSIENT, UNKNOWN, BIDE_FLAG_LOCAL),
+    ROW(ENETDOWN, TRANSIENT, UNKNOWN, BIDE_FLAG_LOCAL), /* the interface is down; no ICMP message gives this number */
+    ROW(EINTR, TRANSIENT, UNKNOWN, BIDE_FLAG_LOCAL),    /* callers should loop over EINTR: only they know which call was
+                                                      * interrupted */
     ROW(ECANCELED, CANCELLED, UNKNOWN, 0),
     {CORE_EVERY_NUMBER, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0},
 };
 
-/* EAI_FAIL is permanent: glibc returns it when a name server refuses or does not understand the query, while a server
+/* Every failure is local (BIDE_FLAG_LOCAL): a name that could not be resolved is evidence about the name or the
+ * resolver, not about the server, which no packet reached.
+ *
+ * EAI_FAIL is permanent: glibc returns it when a name server refuses or does not understand the query, while a server
  * that failed (SERVFAIL) or did not reply gives EAI_AGAIN. EAI_SYSTEM is most often a lack of descriptors or memory; a
  * caller that wants the exact cause passes errno to bide_classify_errno. */
 static const struct bide_rule dns_rows[] = {
     ROW(0, OK, NOT_SENT, 0),
-    ROW(EAI_AGAIN, TRANSIENT, NOT_SENT, 0),
-    ROW(EAI_MEMORY, TRANSIENT, NOT_SENT, 0),
-    ROW(EAI_SYSTEM, TRANSIENT, NOT_SENT, 0),
+    ROW(EAI_AGAIN, TRANSIENT, NOT_SENT, BIDE_FLAG_LOCAL),
+    ROW(EAI_MEMORY, TRANSIENT, NOT_SENT, BIDE_FLAG_LOCAL),
+    ROW(EAI_SYSTEM, TRANSIENT, NOT_SENT, BIDE_FLAG_LOCAL),
 #ifdef EAI_CANCELED /* getaddrinfo_a, a GNU extension */
-    ROW(EAI_CANCELED, CANCELLED, NOT_SENT, 0),
-    ROW(EAI_INTR, TRANSIENT, NOT_SENT, 0),
+    ROW(EAI_CANCELED, CANCELLED, NOT_SENT, BIDE_FLAG_LOCAL),
+    ROW(EAI_INTR, TRANSIENT, NOT_SENT, BIDE_FLAG_LOCAL),
 #endif
-    {CORE_EVERY_NUMBER, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_NOT_SENT, 0},
+    {CORE_EVERY_NUMBER, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_NOT_SENT, BIDE_FLAG_LOCAL},
 };
 
 static const struct bide_rules errno_table = CORE_TABLE(errno_rows);

@@ -5,12 +5,14 @@
  * offers it through the vDSO. The wall clock is read only to convert an HTTP-date into a delay. */
 #include <bide/clock.h>
 
+#include <assert.h>
 #include <time.h>
 
 int64_t bide_now(void)
 {
     struct timespec now = {0};
     clock_gettime(CLOCK_BOOTTIME, &now); /* cannot fail: Linux has this clock since 2.6.39 */
+    assert(now.tv_sec >= 0 && now.tv_sec <= BIDE_DURATION_MAX / BIDE_S);
     return now.tv_sec * BIDE_S + now.tv_nsec;
 }
 

@@ -18,6 +18,9 @@
  * Without getrandom (very early in boot, or forbidden) the generator is seeded from clocks, process and thread ids and
  * addresses: seeds differ, but are not unpredictable.
  *
+ * The page is unmapped when dlclose unloads the library, but not at the end of the process, where other threads may
+ * still draw: exit runs the handlers of atexit before the destructors of a library, dlclose after them.
+ *
  * Known weaknesses: a virtual machine that is resumed twice from a snapshot continues twice with the same generator. A
  * task cloned with CLONE_VM but without its own thread-local storage races with its parent for the generator. Neither
  * bide_seed nor bide_lane may be called from a signal handler. */
@@ -25,12 +28,17 @@
 #include <bide/entropy.h>
 
 #include "core/random.h"
+#include "entropy.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
+
+#define OUT_OF_LINE static __attribute__((noinline)) /* called once per thread or process: draws need no frame for it */
 
 struct generator {
     uint64_t epoch; /* 0: not seeded yet */
@@ -42,7 +50,7 @@ static __thread uint64_t thread_lane_epoch; /* 0: no lane yet */
 static __thread uint32_t thread_lane;
 
 static uint64_t *epoch_page;   /* NULL: not mapped yet; &no_page: not available */
-static uint64_t no_page;       /* only its address is used */
+static uint64_t no_page;       /* always 0 */
 static uint64_t epochs_issued; /* ancestors' epochs included, so a child's epoch is new to it */
 static uint32_t lanes_issued;
 static uint64_t fallback_draws; /* distinguishes threads that seed in the same nanosecond */
@@ -63,6 +71,27 @@ static uint64_t *map_epoch_page(void)
     return &no_page;
 }
 
+static bool process_exits;
+
+static void note_process_exit(void)
+{
+    process_exits = true;
+}
+
+/* When the library is loaded, not at the first draw: that may be in a forked child, where atexit may find a lock taken
+ * for ever. */
+__attribute__((constructor)) static void epoch_page_watch_exit(void)
+{
+    if (atexit(note_process_exit) != 0)
+        process_exits = true; /* never unmapped, then */
+}
+
+__attribute__((destructor)) static void epoch_page_unmap_at_unload(void)
+{
+    if (!process_exits && epoch_page != NULL && epoch_page != &no_page)
+        munmap(epoch_page, sizeof *epoch_page);
+}
+
 /* Maps the page on first use. Several threads may map one at the same time: the compare-and-swap publishes the first
  * thread's page, the other threads see it and unmap their own. */
 static uint64_t *process_epoch_page(void)
@@ -78,28 +107,40 @@ static uint64_t *process_epoch_page(void)
     return page;
 }
 
-/* Returns the epoch of this process, never 0. A generator with the same epoch was seeded by this process, not by an
- * ancestor. Several threads may find the page empty after a fork: the compare-and-swap lets one number win, and the
- * losers use the winner's. */
-static uint64_t process_epoch(void)
+/* Takes a new epoch for this process, unless another thread has. Several threads may find the page empty after a fork:
+ * the compare-and-swap lets one number win, and the losers use the winner's.
+ *
+ * The order matters to a thread that finds the winner's number and forks: its child must inherit a counter that
+ * includes that number, or the child would take the same number and keep its parent's generator. The winner counts
+ * first and publishes with release; the others load with acquire, so their children inherit the count. */
+OUT_OF_LINE uint64_t process_epoch_begin(void)
 {
     uint64_t *page = process_epoch_page();
     if (page == &no_page)
         return (uint64_t)getpid();
-    uint64_t epoch = __atomic_load_n(page, __ATOMIC_RELAXED);
+    uint64_t epoch = __atomic_load_n(page, __ATOMIC_ACQUIRE);
     if (epoch != 0)
         return epoch;
     uint64_t next = __atomic_add_fetch(&epochs_issued, 1, __ATOMIC_RELAXED);
-    if (__atomic_compare_exchange_n(page, &epoch, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    assert(thread_generator.epoch < next); /* an inherited generator is older than every new epoch */
+    if (__atomic_compare_exchange_n(page, &epoch, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return next;
     return epoch; /* another thread stored its number first */
 }
 
-static bool fill_from_getrandom(void *bytes, size_t size)
+/* Returns the epoch of this process, never 0. A generator with the same epoch was seeded by this process, not by an
+ * ancestor. Fast path: the page is mapped and has an epoch. */
+static inline uint64_t process_epoch(void)
+{
+    const uint64_t *page = __atomic_load_n(&epoch_page, __ATOMIC_ACQUIRE);
+    uint64_t epoch = page != NULL ? __atomic_load_n(page, __ATOMIC_ACQUIRE) : 0;
+    return epoch != 0 ? epoch : process_epoch_begin();
+}
+
+bool os_fill_random(void *bytes, size_t size)
 {
     for (size_t got = 0; got < size;) {
-        ssize_t n =
-            getrandom((char *)bytes + got, size - got, GRND_NONBLOCK); /* a seed is not worth blocking for at boot */
+        ssize_t n = getrandom((char *)bytes + got, size - got, GRND_NONBLOCK);
         if (n > 0)
             got += (size_t)n;
         else if (n == 0 || errno != EINTR)
@@ -128,10 +169,10 @@ static void fill_from_clocks_and_ids(uint64_t *words, size_t count)
         words[i] = core_mix(pool += CORE_GOLDEN);
 }
 
-static void generator_seed(struct generator *g, uint64_t epoch)
+OUT_OF_LINE void generator_seed(struct generator *g, uint64_t epoch)
 {
     int saved = errno;
-    if (!fill_from_getrandom(g->state, sizeof g->state))
+    if (!os_fill_random(g->state, sizeof g->state))
         fill_from_clocks_and_ids(g->state, sizeof g->state / sizeof *g->state);
     if ((g->state[0] | g->state[1] | g->state[2] | g->state[3]) == 0)
         g->state[0] = CORE_GOLDEN; /* xoshiro never leaves the all-zero state */
@@ -141,6 +182,7 @@ static void generator_seed(struct generator *g, uint64_t epoch)
 
 static uint64_t generator_next(struct generator *g)
 {
+    assert((g->state[0] | g->state[1] | g->state[2] | g->state[3]) != 0);
     uint64_t *s = g->state, result = rotate_left(s[1] * 5, 7) * 9, t = s[1] << 17;
     s[2] ^= s[0];
     s[3] ^= s[1];

@@ -18,17 +18,20 @@
  * Truncation. The file of a mapped target may be truncated at any time; the next access then raises SIGBUS. For each
  * mapping a spare is prepared and registered with the guard (shared_guard.c) before the first access.
  *
- * Known weaknesses: a process of the same user can write anything into the file. A creator that is killed leaves its
- * draft file, which the next creator removes after a minute. */
+ * Known weaknesses: a process of the same user (or group) can write anything into the file. So a setting is checked
+ * when the file is opened and clamped whenever it is copied (core/clamp.h): values may be wrong, memory is safe. A
+ * creator that is killed leaves its draft file, which the next creator removes after a minute. */
 #include <bide/clock.h>
 #include <bide/entropy.h>
 #include <bide/lease.h>
 #include <bide/shared.h>
 
 #include "core/gates.h"
+#include "core/label.h"
 #include "memory.h"
 #include "shared_guard.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -73,6 +76,7 @@ struct shared_file {
     struct bide_target target;
 };
 _Static_assert(offsetof(struct shared_file, target) % 64 == 0, "lanes are cache lines in the file too");
+_Static_assert(sizeof(struct shared_file) == OS_GUARDED_SIZE, "the guard replaces whole files");
 
 /* State of an operation: its arguments, intermediate results, and where to report a problem. */
 struct shared_op {
@@ -87,26 +91,17 @@ struct shared_op {
     char directory_path[BIDE_SHARED_PATH_MAX];
 };
 
-static const char *const reason_labels[] = {
-#define LABEL(NAME, label, sentence) label,
-    BIDE_SHARED_REASON_LIST(LABEL)
-#undef LABEL
-};
-
-static const char *const reason_texts[] = {
-#define SENTENCE(NAME, label, sentence) sentence,
-    BIDE_SHARED_REASON_LIST(SENTENCE)
-#undef SENTENCE
-};
+static const char *const reason_labels[] = {BIDE_SHARED_REASON_LIST(CORE_LIST_LABEL)};
+static const char *const reason_texts[] = {BIDE_SHARED_REASON_LIST(CORE_LIST_TEXT)};
 
 const char *bide_shared_reason_label(enum bide_shared_reason reason)
 {
-    return (unsigned)reason < BIDE_SHARED_REASON_COUNT ? reason_labels[reason] : "unknown";
+    return CORE_LABEL(reason_labels, reason);
 }
 
 const char *bide_shared_reason_text(enum bide_shared_reason reason)
 {
-    return (unsigned)reason < BIDE_SHARED_REASON_COUNT ? reason_texts[reason] : "unknown";
+    return CORE_LABEL(reason_texts, reason);
 }
 
 /* ---- problems ---- */
@@ -115,6 +110,7 @@ const char *bide_shared_reason_text(enum bide_shared_reason reason)
 static enum bide_err problem_set(struct bide_shared_problem *problem, enum bide_shared_reason reason, const char *about,
                                  const char *advice)
 {
+    assert(reason > BIDE_SHARED_REASON_NOTHING && reason < BIDE_SHARED_REASON_COUNT);
     bool by_system = reason == BIDE_SHARED_REASON_SYSTEM || reason == BIDE_SHARED_REASON_NO_SPACE ||
                      reason == BIDE_SHARED_REASON_NO_DIRECTORY;
     int error = by_system ? errno : 0;
@@ -220,7 +216,10 @@ static enum bide_err op_read_boot(struct shared_op *o)
     ssize_t got = read_file_once(BOOT_ID, boot, sizeof boot);
     if (got <= 0)
         return problem_set(o->problem, BIDE_SHARED_REASON_SYSTEM, BOOT_ID, "; the boot id is needed to name the file");
-    ssize_t length = readlink(CLOCK_ID, clock, sizeof clock); /* Linux before 5.6 has no link */
+    ssize_t length = readlink(CLOCK_ID, clock, sizeof clock);
+    if (length < 0 && errno != ENOENT) /* Linux before 5.6 has no link: one time namespace for all */
+        return problem_set(o->problem, BIDE_SHARED_REASON_SYSTEM, CLOCK_ID,
+                           "; the time namespace is needed to name the file");
     uint64_t of_boot = fnv1a(boot, (size_t)got), of_clock = fnv1a(clock, length > 0 ? (size_t)length : 0);
     snprintf(o->boot, sizeof o->boot, "%0*" PRIx64 "-%08" PRIx64, BOOT_DIGITS, of_boot >> 16, of_clock >> 32);
     return BIDE_OK;
@@ -243,6 +242,7 @@ static enum bide_err op_set_file_name(struct shared_op *o)
         return problem_set(o->problem, BIDE_SHARED_REASON_BAD_NAME, "name", "");
     name_encode(o->name, encoded);
     snprintf(o->file_name, sizeof o->file_name, "%s@%s", encoded, o->boot);
+    assert(file_name_boot(o->file_name) != NULL); /* or no list would find the file */
     return BIDE_OK;
 }
 
@@ -263,16 +263,52 @@ static const char *env_value(const char *name)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-const char *bide_shared_directory(char path[BIDE_SHARED_PATH_MAX])
+/* The variable that names the directory; `name` is NULL if none does. */
+struct directory_variable {
+    const char *name;
+    const char *value;
+    const char *below; /* appended to the value */
+};
+
+static struct directory_variable directory_variable(void)
 {
     const char *given = env_value("BIDE_SHARED_DIR"), *runtime = env_value("XDG_RUNTIME_DIR");
-    char user[16];
     if (given != NULL)
-        return path_join(path, given, "");
+        return (struct directory_variable){"BIDE_SHARED_DIR", given, ""};
     if (runtime != NULL)
-        return path_join(path, runtime, "/bide");
+        return (struct directory_variable){"XDG_RUNTIME_DIR", runtime, "/bide"};
+    return (struct directory_variable){0};
+}
+
+/* A relative path in the environment would be another directory, and another budget, in every working directory. */
+const char *bide_shared_directory(char path[BIDE_SHARED_PATH_MAX])
+{
+    struct directory_variable from = directory_variable();
+    char user[16];
+    path[0] = '\0';
+    if (from.name != NULL)
+        return from.value[0] == '/' ? path_join(path, from.value, from.below) : path;
     snprintf(user, sizeof user, "%ju", (uintmax_t)geteuid());
     return path_join(path, "/dev/shm/bide-", user);
+}
+
+/* Sets o->directory_path. A directory given by the caller may be relative: it belongs to one process. */
+static enum bide_err op_set_directory(struct shared_op *o)
+{
+    struct directory_variable from = {"directory", o->options.directory, ""};
+    char about[200];
+    if (o->options.directory == NULL) {
+        from = directory_variable();
+        bide_shared_directory(o->directory_path);
+    } else {
+        path_join(o->directory_path, o->options.directory, "");
+    }
+    if (o->directory_path[0] != '\0')
+        return BIDE_OK;
+    snprintf(about, sizeof about, "%s=%s", from.name, from.value);
+    return problem_set(o->problem, BIDE_SHARED_REASON_BAD_DIRECTORY, about,
+                       o->options.directory != NULL ? "; must have 1 to 4095 bytes"
+                                                    : "; must begin with / and have at most 4095 bytes");
 }
 
 /* Accepts a directory of this user or of root, who has access anyway; with `group`, of any owner. Others may have write
@@ -308,10 +344,9 @@ static enum bide_err directory_report_error(const struct shared_op *o)
 
 static enum bide_err directory_open(struct shared_op *o, bool make)
 {
-    if (o->options.directory != NULL)
-        path_join(o->directory_path, o->options.directory, "");
-    else
-        bide_shared_directory(o->directory_path);
+    enum bide_err err = op_set_directory(o);
+    if (err != BIDE_OK)
+        return err;
     o->directory_fd = directory_open_fd(o->directory_path);
     bool absent = o->directory_fd < 0 && errno == ENOENT;
     if (absent && !make)
@@ -323,23 +358,39 @@ static enum bide_err directory_open(struct shared_op *o, bool make)
     return o->directory_fd >= 0 ? directory_check(o) : directory_report_error(o);
 }
 
+static DIR *directory_stream(const struct shared_op *o)
+{
+    int again = openat(o->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir closes it */
+    DIR *all = again >= 0 ? fdopendir(again) : NULL;
+    int error = errno;
+    if (all == NULL && again >= 0)
+        close(again);
+    errno = error;
+    return all;
+}
+
+/* Returns the next file name. NULL with errno 0: there are no more; with another errno: reading failed. */
+static const char *directory_next(DIR *all)
+{
+    errno = 0;
+    struct dirent *entry = readdir(all);
+    return entry != NULL ? entry->d_name : NULL;
+}
+
 /* Calls `each` with every file name in the directory, until it returns false. */
 static enum bide_err directory_walk(struct shared_op *o,
                                     bool (*each)(struct shared_op *o, const char *file, void *context), void *context)
 {
-    int again = openat(o->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir closes it */
-    DIR *all = again >= 0 ? fdopendir(again) : NULL;
-    if (all == NULL) {
-        enum bide_err err = problem_set(o->problem, BIDE_SHARED_REASON_SYSTEM, o->directory_path, "");
-        if (again >= 0)
-            close(again);
-        return err;
-    }
-    for (struct dirent *entry; (entry = readdir(all)) != NULL;)
-        if (!each(o, entry->d_name, context))
-            break;
-    closedir(all);
-    return BIDE_OK;
+    DIR *all = directory_stream(o);
+    const char *file = all != NULL ? directory_next(all) : NULL;
+    while (file != NULL && each(o, file, context))
+        file = directory_next(all);
+    enum bide_err err = file == NULL && errno != 0
+                            ? problem_set(o->problem, BIDE_SHARED_REASON_SYSTEM, o->directory_path, "")
+                            : BIDE_OK;
+    if (all != NULL)
+        closedir(all);
+    return err;
 }
 
 static void op_end(struct shared_op *o)
@@ -432,7 +483,9 @@ static enum bide_err file_write_image(const struct shared_op *o, int file, const
     const char *bytes = (const char *)image;
     for (size_t written = 0; written < sizeof *image;) {
         ssize_t n = write(file, bytes + written, sizeof *image - written);
-        if (n < 0 && errno != EINTR)
+        if (n == 0)
+            errno = ENOSPC; /* no progress: never a busy loop */
+        if (n == 0 || (n < 0 && errno != EINTR))
             return problem_set_file(o, BIDE_SHARED_REASON_NO_SPACE, "");
         written += n > 0 ? (size_t)n : 0;
     }
@@ -487,7 +540,9 @@ static enum bide_err file_create(struct shared_op *o)
         err = problem_set_file(o, BIDE_SHARED_REASON_SYSTEM, "");
     unlinkat(o->directory_fd, draft, 0);
     close(file);
-    return err != BIDE_OK ? err : directory_walk(o, file_remove_stale, NULL);
+    if (err == BIDE_OK)
+        (void)directory_walk(o, file_remove_stale, NULL); /* the target is complete; old files wait for the next walk */
+    return err;
 }
 
 /* ---- opening a file ---- */
@@ -564,16 +619,25 @@ static bool identity_is_other_layout(uint64_t found, uint64_t ours)
     return found >> 32 == ours >> 32 && (uint16_t)found != (uint16_t)ours;
 }
 
+/* Checks the stored bytes themselves: bide_target_config_get returns clamped settings, which are always valid. */
+static bool stored_config_is_valid(const struct bide_target *target)
+{
+    struct bide_target_config stored, clamped;
+    core_config_copy(target, &stored, 0, sizeof stored);
+    memcpy(&clamped, &stored, sizeof clamped);
+    core_clamp_config(&clamped);
+    return memcmp(&stored, &clamped, sizeof stored) == 0 && bide_target_config_check(&clamped, NULL) == BIDE_OK &&
+           config_is_shareable(&clamped);
+}
+
 static enum bide_err target_check(const struct shared_op *o, const struct bide_target *target)
 {
-    struct bide_target_config config;
     uint64_t found = __atomic_load_n(&target->identity, __ATOMIC_RELAXED), ours = expected_identity();
     if (found != ours)
         return problem_set_file(
             o, identity_is_other_layout(found, ours) ? BIDE_SHARED_REASON_WRONG_VERSION : BIDE_SHARED_REASON_DAMAGED,
             REMOVE_ADVICE);
-    bide_target_config_get(target, &config);
-    if (bide_target_config_check(&config, NULL) != BIDE_OK || !config_is_shareable(&config))
+    if (!stored_config_is_valid(target))
         return problem_set_file(o, BIDE_SHARED_REASON_DAMAGED, ": its configuration is invalid" REMOVE_ADVICE);
     return BIDE_OK;
 }
@@ -642,7 +706,7 @@ static enum bide_err map_guard(const struct shared_op *o, struct shared_file *ma
         return problem_set_file(o, BIDE_SHARED_REASON_SYSTEM, "");
     bide_target_config_init(&config, BIDE_PRESET_SERVICE); /* until the target's own configuration is read */
     spare_fill(spare, &config, false, o->now_ns);
-    *guarded = os_guard_add((struct os_guarded){map, spare, sizeof *map});
+    *guarded = os_guard_add((struct os_guarded){map, spare});
     return BIDE_OK;
 }
 
@@ -659,6 +723,7 @@ static enum bide_err spare_refresh(const struct shared_op *o, const struct share
     struct shared_file *spare = os_guard_spare(map);
     if (spare == NULL)
         return problem_set_file(o, BIDE_SHARED_REASON_WRONG_SIZE, ": another process truncates it" REMOVE_ADVICE);
+    assert(spare != map);
     spare_fill(spare, &config, leased, o->now_ns);
     return BIDE_OK;
 }
@@ -755,6 +820,7 @@ enum bide_err bide_shared_open(struct bide_shared *shared, const char *name, con
 
 void bide_shared_close(struct bide_shared *shared)
 {
+    assert(!shared->shared || shared->map_size_ == sizeof(struct shared_file));
     if (shared->shared) {
         os_guard_remove(shared->map_);
         munmap(shared->map_, shared->map_size_);

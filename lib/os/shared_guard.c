@@ -3,8 +3,10 @@
  *
  * A signal handler can neither allocate nor lock, so the mappings are in a table of fixed size. The `start` of an entry
  * is 0 (free), START_BUSY (a thread is filling or emptying it) or the address of a guarded mapping. Threads claim an
- * entry by compare-and-swap of `start` to START_BUSY; a thread that adds a mapping then writes `size` and `spare` and
- * stores `start` last, with release, so the handler, which loads `start` with acquire, sees complete entries only.
+ * entry by compare-and-swap of `start` to START_BUSY; a thread that adds a mapping then writes `spare` and stores
+ * `start` last, with release, so the handler, which loads `start` with acquire, sees complete entries only. All
+ * mappings have one size: an entry that stored its own could be given to another mapping between a handler's loads of
+ * `start` and of the size, and match an address of neither.
  *
  * A removal cannot race with a handler for the same mapping: no thread may be accessing it any more. A handler for
  * another mapping does not match the entry, because its address is outside. The entry is emptied before the mapping is
@@ -20,6 +22,7 @@
 
 #include "shared_guard.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -30,7 +33,6 @@
 
 struct entry {
     uintptr_t start;
-    size_t size;
     void *spare; /* NULL: moved to `start`, or being moved */
 };
 
@@ -51,15 +53,16 @@ static bool entry_claim(struct entry *entry, uintptr_t from)
 
 bool os_guard_add(struct os_guarded guarded)
 {
+    assert((uintptr_t)guarded.map > START_BUSY && guarded.spare != NULL && guarded.spare != guarded.map);
     for (struct entry *entry = entries; entry < entries + MAPS_MAX; entry++) {
         if (entry_start(entry) != 0 || !entry_claim(entry, 0))
             continue;
-        entry->size = guarded.size;
+        assert(__atomic_load_n(&entry->spare, __ATOMIC_RELAXED) == NULL); /* a free entry owns nothing */
         __atomic_store_n(&entry->spare, guarded.spare, __ATOMIC_RELAXED);
         __atomic_store_n(&entry->start, (uintptr_t)guarded.map, __ATOMIC_RELEASE);
         return true;
     }
-    munmap(guarded.spare, guarded.size);
+    munmap(guarded.spare, OS_GUARDED_SIZE);
     return false;
 }
 
@@ -78,7 +81,7 @@ void os_guard_remove(const void *map)
             continue;
         void *spare = __atomic_exchange_n(&entry->spare, NULL, __ATOMIC_RELAXED);
         if (spare != NULL)
-            munmap(spare, entry->size);
+            munmap(spare, OS_GUARDED_SIZE);
         __atomic_store_n(&entry->start, 0, __ATOMIC_RELEASE);
         return;
     }
@@ -91,7 +94,7 @@ static struct entry *find_entry(uintptr_t address)
 {
     for (struct entry *entry = entries; entry < entries + MAPS_MAX; entry++) {
         uintptr_t start = entry_start(entry);
-        if (start > START_BUSY && address >= start && address - start < entry->size)
+        if (start > START_BUSY && address >= start && address - start < OS_GUARDED_SIZE)
             return entry;
     }
     return NULL;
@@ -104,7 +107,7 @@ static bool entry_replace_map(struct entry *entry)
     if (spare == NULL)
         return true; /* another thread took the spare and is moving it */
     void *start = (void *)entry_start(entry);
-    return mremap(spare, entry->size, entry->size, MREMAP_MAYMOVE | MREMAP_FIXED, start) == start;
+    return mremap(spare, OS_GUARDED_SIZE, OS_GUARDED_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, start) == start;
 }
 
 /* Forwards the signal to the previous handler. If there was none, restores the default action and raises SIGBUS again:

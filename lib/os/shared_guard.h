@@ -6,14 +6,14 @@
 #ifndef OS_SHARED_GUARD_H
 #define OS_SHARED_GUARD_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include <bide/target.h>
 
-/* Both were returned by mmap for `size` bytes. */
+#define OS_GUARDED_SIZE (192u + sizeof(struct bide_target)) /* of every mapping: the size of a target's file */
+
+/* Both were returned by mmap for OS_GUARDED_SIZE bytes. */
 struct os_guarded {
     void *map;
     void *spare;
-    size_t size;
 };
 
 /* Adds a mapping; the spare belongs to the table from now on. Returns false after freeing the spare if the table is

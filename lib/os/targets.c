@@ -34,6 +34,7 @@
 #include "core/random.h"
 #include "memory.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -144,16 +145,19 @@ static bool slot_has_name(const struct slot *slot, const struct name_key *name)
  * name words order it before them. */
 static void slot_begin_change(struct slot *slot)
 {
+    assert(slot->version % 2 == 0);
     __atomic_store_n(&slot->version, slot->version + 1, __ATOMIC_RELAXED);
 }
 
 static void slot_end_change(struct slot *slot)
 {
+    assert(slot->version % 2 == 1);
     __atomic_store_n(&slot->version, slot->version + 1, __ATOMIC_RELEASE);
 }
 
 static void slot_set_name(struct slot *slot, const struct name_key *name)
 {
+    assert(slot->version % 2 == 1 && name->words <= NAME_WORDS);
     slot->tag = name->tag;
     for (size_t i = 0; i < name->words; i++)
         __atomic_store_n(&slot->name[i], name->word[i], __ATOMIC_RELEASE);
@@ -191,6 +195,7 @@ static void cell_set(struct bide_targets *table, uint32_t at, uint64_t cell)
 static void cell_add(struct bide_targets *table, uint32_t tag, uint32_t number)
 {
     uint32_t at = tag & table->cell_mask;
+    assert(number < table->held && table->held <= table->cell_mask / 2 + 1); /* half full at most: the search ends */
     while (table->cell[at] != 0)
         at = (at + 1) & table->cell_mask;
     cell_set(table, at, (uint64_t)tag << 32 | (number + 1));
@@ -201,8 +206,10 @@ static void cell_add(struct bide_targets *table, uint32_t tag, uint32_t number)
 static void cell_remove(struct bide_targets *table, uint32_t tag, uint32_t number)
 {
     uint32_t mask = table->cell_mask, gap = tag & mask;
-    while ((uint32_t)table->cell[gap] != number + 1)
+    while ((uint32_t)table->cell[gap] != number + 1) {
+        assert(table->cell[gap] != 0); /* every slot in use has its cell on the path of its tag */
         gap = (gap + 1) & mask;
+    }
     for (uint32_t at = (gap + 1) & mask; table->cell[at] != 0; at = (at + 1) & mask) {
         uint32_t home = (uint32_t)(table->cell[at] >> 32) & mask;
         if (((at - home) & mask) < ((at - gap) & mask))
@@ -238,6 +245,7 @@ static uint32_t clock_scan(struct bide_targets *table, int64_t now_ns)
     for (uint32_t i = 0; i < table->held && table->scan_credit > 0; i++, table->scan_credit--) {
         uint32_t number = table->hand;
         struct slot *slot = slot_at(table, number);
+        assert(slot != NULL && number < table->held);
         table->hand = number + 1 < table->held ? number + 1 : 0;
         uint32_t referenced = __atomic_exchange_n(&slot->referenced, 0, __ATOMIC_RELAXED);
         if (!bide_target_is_evictable(&slot->target, now_ns))
@@ -299,6 +307,7 @@ static struct bide_target *table_insert(struct bide_targets *table, const struct
         if (slot == NULL || !slot_evict(table, slot, number, now_ns))
             return table_overflow(table, now_ns);
     }
+    assert(table->held <= table->capacity && table->scan_credit <= SCAN_CREDIT_MAX);
     slot_set_name(slot, name);
     slot_end_change(slot);
     cell_add(table, name->tag, number); /* last: a reader that loads the cell sees the name and its even version */

@@ -11,6 +11,7 @@
 
 #include "memory.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,8 +25,19 @@ static bool timer_is_before(const struct bide_timer *a, const struct bide_timer 
 
 static void heap_place(struct bide_timers *queue, struct bide_timer *timer, size_t at)
 {
+    assert(at < queue->count && queue->count <= queue->room);
     queue->heap[at] = timer;
     timer->place = at + 1;
+}
+
+/* Returns true if the timer at this position is due no earlier than its parent, and no child is due earlier. */
+__attribute__((unused)) static bool heap_is_ordered_at(const struct bide_timers *queue, size_t at)
+{
+    size_t child = at * CHILDREN + 1, end = child + CHILDREN < queue->count ? child + CHILDREN : queue->count;
+    bool ordered = at == 0 || !timer_is_before(queue->heap[at], queue->heap[(at - 1) / CHILDREN]);
+    for (; child < end; child++)
+        ordered = ordered && !timer_is_before(queue->heap[child], queue->heap[at]);
+    return ordered && queue->heap[at]->place == at + 1;
 }
 
 static void heap_sift_up(struct bide_timers *queue, struct bide_timer *timer, size_t at)
@@ -35,6 +47,7 @@ static void heap_sift_up(struct bide_timers *queue, struct bide_timer *timer, si
         at = (at - 1) / CHILDREN;
     }
     heap_place(queue, timer, at);
+    assert(heap_is_ordered_at(queue, at));
 }
 
 /* Returns the earliest child of `at`; `count` if it has none. */
@@ -57,6 +70,7 @@ static void heap_sift_down(struct bide_timers *queue, struct bide_timer *timer, 
         heap_place(queue, queue->heap[child], at);
     }
     heap_place(queue, timer, at);
+    assert(heap_is_ordered_at(queue, at));
 }
 
 /* Moves the timer up or down from a position whose neighbours are in order. */
@@ -90,7 +104,8 @@ static enum bide_err timer_insert(struct bide_timers *queue, struct bide_timer *
         return BIDE_ERR_NOMEM;
     timer->due_ns = due_ns;
     timer->order = queue->order++;
-    heap_sift_up(queue, timer, queue->count++);
+    queue->count++;
+    heap_sift_up(queue, timer, queue->count - 1);
     return BIDE_OK;
 }
 
@@ -98,6 +113,7 @@ static enum bide_err timer_insert(struct bide_timers *queue, struct bide_timer *
 static void timer_remove(struct bide_timers *queue, struct bide_timer *timer)
 {
     size_t at = timer->place - 1;
+    assert(at < queue->count && queue->heap[at] == timer);
     struct bide_timer *last = queue->heap[--queue->count];
     timer->place = 0;
     if (last != timer)

@@ -14,6 +14,7 @@
 #include <bide/clock.h>
 #include <bide/wait.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -104,6 +105,7 @@ static int timerfd_at(int64_t until_ns)
 /* Sleeps until an event may have happened: the timerfd expires after left_ns; without it, at most POLL_MAX_NS. */
 static void wait_for_event(int cancel_fd, int timer_fd, int64_t left_ns)
 {
+    assert(left_ns > 0); /* the kernel would return at once: a busy loop */
     struct pollfd watch[2] = {{.fd = cancel_fd, .events = POLLIN}, {.fd = timer_fd, .events = POLLIN}};
     struct timespec most = timespec_of(left_ns < POLL_MAX_NS ? left_ns : POLL_MAX_NS);
     int n = ppoll(watch, 2, timer_fd >= 0 || left_ns == BIDE_NEVER ? NULL : &most, NULL);

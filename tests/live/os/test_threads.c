@@ -91,7 +91,7 @@ static void threads_never_spend_more_than_initial_plus_earned_tokens(void **stat
     struct bide_policy policy = without_waits(4);
     struct bide_target target;
     struct caller callers[THREADS], sum = {0};
-    uint64_t seed = printed_seed();
+    uint64_t seed = seed_once();
     assert_int_equal(bide_target_init(&target, &config, bide_now(), NULL), BIDE_OK);
     for (unsigned i = 0; i < THREADS; i++)
         callers[i] = (struct caller){.target = &target, .policy = &policy, .random = {seed + i}};
@@ -116,7 +116,7 @@ static void threads_without_successes_spend_exactly_the_capacity(void **state)
     struct bide_policy policy = without_waits(4);
     struct bide_target target;
     struct caller callers[THREADS];
-    uint64_t retries = 0, seed = printed_seed();
+    uint64_t retries = 0, seed = seed_once();
     assert_int_equal(bide_target_init(&target, &config, bide_now(), NULL), BIDE_OK);
     for (unsigned i = 0; i < THREADS; i++)
         callers[i] = (struct caller){.target = &target, .policy = &policy, .random = {seed + i}};
@@ -269,7 +269,7 @@ static void threads_find_evict_and_reload_without_losing_a_drained_target(void *
     struct bide_target *sticky[STICKY];
     struct visitor visitors[THREADS];
     char name[64];
-    uint64_t errors = 0, seed = printed_seed();
+    uint64_t errors = 0, seed = seed_once();
     config.breaker.kind = BIDE_BREAKER_BY_TIME;
     assert_int_equal(bide_targets_new(&table, MOST, &config, NULL), BIDE_OK);
     for (unsigned i = 0; i < STICKY; i++) {

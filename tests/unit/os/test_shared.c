@@ -8,8 +8,10 @@
 
 #include "core/event.h"
 #include "os/memory.h"
+#include "seed.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -36,11 +38,15 @@
 #define AT_TARGET 192
 
 static struct {
-    uid_t other_user;  /* added to our own */
-    gid_t other_group; /* added to our own */
-    int blocks_errno;  /* fallocate fails with it */
-    bool other_clock;  /* pretends another time namespace */
-    bool truncates;    /* truncates the file after its blocks were allocated */
+    uid_t other_user;    /* added to our own */
+    gid_t other_group;   /* added to our own */
+    int blocks_errno;    /* fallocate fails with it */
+    bool other_clock;    /* pretends another time namespace */
+    bool truncates;      /* truncates the file after its blocks were allocated */
+    int link_errno;      /* reading the link of the time namespace fails with it */
+    bool writes_nothing; /* write returns 0 */
+    int listing_errno;   /* readdir fails with it ... */
+    int listing_after;   /* ... after this many entries */
 } pretend;
 
 /* Replace libc's functions. */
@@ -71,9 +77,28 @@ int fallocate(int file, int mode, off_t offset, off_t length)
 
 ssize_t readlink(const char *path, char *into, size_t size)
 {
-    if (pretend.other_clock && strcmp(path, "/proc/self/ns/time") == 0)
+    bool is_clock = strcmp(path, "/proc/self/ns/time") == 0;
+    if (pretend.other_clock && is_clock)
         return snprintf(into, size, "time:[1]");
+    if (pretend.link_errno != 0 && is_clock)
+        return errno = pretend.link_errno, -1;
     return (ssize_t)syscall(SYS_readlinkat, AT_FDCWD, path, into, size);
+}
+
+ssize_t write(int file, const void *bytes, size_t size)
+{
+    return pretend.writes_nothing ? 0 : (ssize_t)syscall(SYS_write, file, bytes, size);
+}
+
+struct dirent *readdir(DIR *stream)
+{
+    static struct dirent *(*real)(DIR *);
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "readdir");
+    if (pretend.listing_errno == 0 || pretend.listing_after-- > 0)
+        return real(stream);
+    errno = pretend.listing_errno;
+    return NULL;
 }
 
 /* ---- a directory for each test ---- */
@@ -110,6 +135,7 @@ static struct names list_files(void)
 
 static int remove_directory(void **state)
 {
+    memset(&pretend, 0, sizeof pretend);
     struct names all = list_files();
     char path[400];
     for (unsigned i = 0; i < all.count; i++) {
@@ -275,6 +301,10 @@ static void no_file_is_created_with_must_exist_or_without_configuration(void **s
     struct bide_shared shared;
     assert_int_equal(bide_shared_open(&shared, "payments", NULL, &here, NOW, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOT_THERE);
+    here.private_instead = true; /* a private target needs a configuration too */
+    assert_int_equal(bide_shared_open(&shared, "payments", NULL, &here, NOW, &problem), BIDE_ERR_INVALID);
+    assert_null(shared.target);
+    here.private_instead = false;
     here.must_exist = true;
     assert_int_equal(bide_shared_open(&shared, "payments", &c, &here, NOW, NULL), BIDE_ERR_INVALID);
     here.directory = "/nowhere/at/all";
@@ -403,6 +433,12 @@ static void every_name_has_its_own_file_in_the_directory(void **state)
     }
 }
 
+static void letters_digits_and_some_signs_stand_unencoded_in_the_file_name(void **state)
+{
+    create_target("-a_B.9-_");
+    assert_memory_equal(list_files().name[0], "-a_B.9-_@", 9);
+}
+
 static void long_names_with_equal_beginnings_have_different_files(void **state)
 {
     char a[BIDE_TARGET_NAME_MAX + 1] = "", b[BIDE_TARGET_NAME_MAX + 1] = "";
@@ -446,6 +482,44 @@ static void the_directory_comes_from_the_environment(void **state)
     assert_string_equal(bide_shared_directory(path), ""); /* none rather than a wrong one */
     unsetenv("BIDE_SHARED_DIR");
     free(long_one);
+}
+
+/* Another working directory would silently be another budget. */
+static void relative_directory_of_the_environment_is_refused_with_its_variable(void **state)
+{
+    char path[BIDE_SHARED_PATH_MAX];
+    struct bide_target_config c = config();
+    struct bide_shared shared;
+    const char *const variables[] = {"BIDE_SHARED_DIR", "XDG_RUNTIME_DIR"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        char expected[64];
+        setenv(variables[i], "run/bide", 1);
+        assert_string_equal(bide_shared_directory(path), "");
+        assert_int_equal(bide_shared_open(&shared, "payments", &c, NULL, NOW, &problem), BIDE_ERR_INVALID);
+        assert_int_equal(problem.reason, BIDE_SHARED_REASON_BAD_DIRECTORY);
+        snprintf(expected, sizeof expected, "%s=run/bide: ", variables[i]);
+        assert_memory_equal(problem.text, expected, strlen(expected));
+        assert_int_equal(bide_shared_remove("payments", NULL, &problem), BIDE_ERR_INVALID);
+        assert_int_equal(bide_shared_list(NULL, NULL, NULL, &problem), BIDE_ERR_INVALID);
+        assert_int_equal(problem.reason, BIDE_SHARED_REASON_BAD_DIRECTORY);
+        unsetenv(variables[i]);
+    }
+}
+
+static void path_of_the_caller_may_be_relative_but_not_empty_or_too_long(void **state)
+{
+    char *text = calloc(1, BIDE_SHARED_PATH_MAX + 1);
+    assert_non_null(memset(text, '/', BIDE_SHARED_PATH_MAX));
+    here.directory = text;
+    assert_refused("payments", BIDE_SHARED_REASON_BAD_DIRECTORY);
+    here.directory = "";
+    assert_refused("payments", BIDE_SHARED_REASON_BAD_DIRECTORY);
+    assert_int_equal(chdir(directory), 0);
+    here.directory = ".";
+    create_target("payments");
+    assert_int_equal(chdir("/"), 0);
+    only_file();
+    free(text);
 }
 
 static void missing_directory_is_created_with_mode_700(void **state)
@@ -494,6 +568,17 @@ static void directory_of_another_user_is_refused(void **state)
         assert_int_equal(chown(directory, 12345, (gid_t)-1), 0);
     pretend.other_user = 1;
     assert_refused("payments", BIDE_SHARED_REASON_NOT_OURS);
+}
+
+static void directory_of_root_is_accepted_for_every_user(void **state)
+{
+    struct bide_target_config c = config();
+    struct bide_shared shared;
+    pretend.other_user = 1; /* root too is another user now */
+    here.directory = "/";
+    here.must_exist = true;
+    assert_int_equal(bide_shared_open(&shared, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOT_THERE);
 }
 
 /* ---- bad files ---- */
@@ -594,6 +679,16 @@ static void file_of_another_name_or_boot_is_refused(void **state)
     write_sum();
     assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
     assert_non_null(strstr(problem.text, "another boot"));
+}
+
+static void header_with_an_unterminated_name_is_refused(void **state)
+{
+    char name[BIDE_TARGET_NAME_MAX + 1];
+    memset(name, 'p', sizeof name);
+    create_target("payments");
+    write_at(AT_NAME, name, sizeof name);
+    write_sum();
+    assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
 }
 
 static void file_with_a_wrong_mode_is_refused(void **state)
@@ -706,6 +801,17 @@ static void full_disk_at_write_is_an_error_and_leaves_no_file(void **state)
     assert_int_equal(err, BIDE_ERR_SYSTEM);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_NO_SPACE);
     assert_int_equal(problem.system_errno, EFBIG);
+    assert_int_equal(list_files().count, 0);
+}
+
+static void write_without_progress_is_an_error_and_not_a_busy_loop(void **state)
+{
+    struct bide_shared shared;
+    pretend.writes_nothing = true;
+    enum bide_err err = open_named(&shared, "payments");
+    pretend.writes_nothing = false; /* cmocka prints by write */
+    assert_int_equal(err, BIDE_ERR_SYSTEM);
+    assert_int_equal(problem.reason, BIDE_SHARED_REASON_NO_SPACE);
     assert_int_equal(list_files().count, 0);
 }
 
@@ -874,6 +980,23 @@ static void files_without_a_decodable_name_are_listed_by_their_raw_name(void **s
     assert_string_equal(list_text(), "[%41%0%zz%00: wrong_size]");
 }
 
+static void list_shows_the_raw_name_if_neither_file_name_nor_header_has_one(void **state)
+{
+    static const char *const names[] = {"a%", "a%4", "%zz", "a%0Ab"};
+    char from[400], to[400], listed[64];
+    create_target("payments");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(from, sizeof from, "%s", only_file());
+        snprintf(to, sizeof to, "%s/%s%s", directory, names[i], strrchr(from, '@'));
+        assert_int_equal(rename(from, to), 0);
+        snprintf(listed, sizeof listed, "[%s: other_name]", names[i]);
+        assert_string_equal(list_text(), listed);
+    }
+    assert_int_equal(unlink(to), 0);
+    assert_int_equal(symlink("/etc/passwd", to), 0); /* cannot be opened, so it has no header */
+    assert_string_equal(list_text(), "[a%0Ab: not_a_file]");
+}
+
 static void list_of_a_missing_directory_is_empty(void **state)
 {
     struct seen seen = {.most = 99};
@@ -884,6 +1007,45 @@ static void list_of_a_missing_directory_is_empty(void **state)
     here.directory = directory;
     assert_int_equal(bide_shared_list(&here, list_add, &seen, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_OPEN_DIRECTORY);
+}
+
+/* An error while reading is not the end of the directory: "nothing is shared" would be wrong. */
+static void directory_that_cannot_be_read_is_an_error_and_not_an_empty_list(void **state)
+{
+    struct seen seen = {.most = 99};
+    create_target("payments");
+    pretend.listing_errno = EIO;
+    for (int after = 0; after < 4; after++) {
+        pretend.listing_after = after;
+        assert_int_equal(bide_shared_list(&here, list_add, &seen, &problem), BIDE_ERR_SYSTEM);
+        assert_int_equal(problem.reason, BIDE_SHARED_REASON_SYSTEM);
+        assert_int_equal(problem.system_errno, EIO);
+        assert_memory_equal(problem.text, directory, strlen(directory));
+        assert_non_null(strstr(problem.text, "Input/output error"));
+    }
+}
+
+static void target_is_created_though_old_files_cannot_be_listed(void **state)
+{
+    pretend.listing_errno = EIO;
+    create_target("payments");
+    pretend.listing_errno = 0;
+    assert_string_equal(list_text(), "[payments]");
+}
+
+static void unreadable_link_of_the_time_namespace_is_an_error(void **state)
+{
+    struct seen seen = {.most = 99};
+    create_target("payments");
+    pretend.link_errno = EACCES;
+    assert_refused("payments", BIDE_SHARED_REASON_SYSTEM);
+    assert_int_equal(bide_shared_list(&here, list_add, &seen, &problem), BIDE_ERR_SYSTEM);
+    assert_int_equal(seen.count, 0);
+    assert_non_null(strstr(problem.text, "/proc/self/ns/time: "));
+    assert_non_null(strstr(problem.text, "Permission denied"));
+    pretend.link_errno = ENOENT; /* Linux before 5.6 */
+    create_target("old kernel");
+    assert_string_equal(list_text(), "[old kernel]");
 }
 
 static void removed_target_stays_usable_and_new_opens_get_a_new_one(void **state)
@@ -925,12 +1087,23 @@ static void creation_removes_only_old_drafts_and_files_of_other_boots(void **sta
     create_old_file("payments@0123456789ab-01234567", 0);
     create_old_file("somebody@example.org", 100000);
     create_old_file("notes", 100000);
+    create_old_file("notes@0123456789ab001234567", 100000);
     create_target("payments");
     assert_false(file_exists(".draft-0123456789abcdef"));
     assert_true(file_exists(".draft-123456789abcdef0"));
     assert_false(file_exists("payments@0123456789ab-01234567"));
     assert_true(file_exists("somebody@example.org"));
     assert_true(file_exists("notes"));
+    assert_true(file_exists("notes@0123456789ab001234567"));
+}
+
+static void creation_keeps_old_drafts_of_other_users(void **state)
+{
+    create_old_file(".draft-0123456789abcdef", 100);
+    pretend.other_user = 1;
+    here.group = true;
+    create_target("payments");
+    assert_true(file_exists(".draft-0123456789abcdef"));
 }
 
 static void another_time_namespace_has_its_own_file(void **state)
@@ -993,40 +1166,61 @@ static void damage_target(struct bide_target *target, const struct damage *damag
     fill_with_noise((uint64_t *)(void *)target->lane, target + 1, &noise);
 }
 
-/* Performs every operation on a target that was valid when the call began. */
-static void use_damaged_target(const struct damage *z, struct bide_outcome first)
+static const struct bide_request repeated = {.safety = BIDE_SAFE, .seed = 1, .retry_key = 7};
+static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
+static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
+
+static struct bide_policy hedging_policy(void)
 {
-    struct bide_target target;
     struct bide_policy policy;
-    struct bide_call call, next;
-    struct bide_request request = {.safety = BIDE_SAFE, .seed = 1, .retry_key = 7};
-    struct bide_outcome ok = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
-    struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
     bide_policy_init(&policy, BIDE_PRESET_SERVICE);
     policy.hedges_max = 1;
     policy.hedge_quantile_permille = 950;
-    assert_int_equal(bide_target_init(&target, &z->config, NOW, NULL), BIDE_OK);
-    bide_call_begin(&next, &policy, &target, &request, NOW);
-    bide_call_outcome(&next, 1, &failed, NOW); /* so that there is state to lose */
-    bide_call_cancel(&next, NOW);
-    bide_call_begin(&call, &policy, &target, &request, NOW);
-    damage_target(&target, z);
-    struct bide_verdict v = bide_call_outcome(&call, 1, &first, NOW + BIDE_MS);
+    return policy;
+}
+
+/* Begins a call, after another that leaves state to lose. */
+static void begin_before_damage(struct bide_call *call, const struct bide_policy *policy, struct bide_target *target)
+{
+    struct bide_call earlier;
+    bide_call_begin(&earlier, policy, target, &repeated, NOW);
+    bide_call_outcome(&earlier, 1, &failed, NOW);
+    bide_call_cancel(&earlier, NOW);
+    bide_call_begin(call, policy, target, &repeated, NOW);
+}
+
+/* Performs every operation on a target that was valid when the call began. */
+static void use_after_damage(struct bide_call *call, const struct bide_policy *policy, struct bide_target *target,
+                             struct bide_outcome first)
+{
+    struct bide_call next;
+    struct bide_verdict v = bide_call_outcome(call, 1, &first, NOW + BIDE_MS);
     if (v.action == BIDE_WAIT)
-        v = bide_call_wake(&call, v.wake_ns);
-    bide_call_outcome(&call, v.attempt, &ok, NOW + BIDE_S);
-    bide_call_cancel(&call, NOW + BIDE_S);
+        v = bide_call_wake(call, v.wake_ns);
+    bide_call_outcome(call, v.attempt, &ok, NOW + BIDE_S);
+    bide_call_cancel(call, NOW + BIDE_S);
     for (int64_t i = 0; i < 4; i++) {
-        bide_call_begin(&next, &policy, &target, &request, NOW + i * BIDE_S);
+        bide_call_begin(&next, policy, target, &repeated, NOW + i * BIDE_S);
         bide_call_outcome(&next, 1, i % 2 == 0 ? &first : &ok, NOW + i * BIDE_S + BIDE_MS);
         bide_call_cancel(&next, NOW + i * BIDE_S + BIDE_MS);
     }
-    bide_target_latency_ns(&target, 990);
-    bide_budget_left_milli(&target, NOW);
-    bide_budget_add_milli(&target, 5, NOW);
-    bide_breaker_get(&target);
-    bide_target_is_evictable(&target, NOW);
-    bide_lease_collect(&target);
+    bide_target_latency_ns(target, 990);
+    bide_budget_left_milli(target, NOW);
+    bide_budget_add_milli(target, 5, NOW);
+    bide_breaker_get(target);
+    bide_target_is_evictable(target, NOW);
+    bide_lease_collect(target);
+}
+
+static void use_damaged_target(const struct damage *z, struct bide_outcome first)
+{
+    struct bide_target target;
+    struct bide_policy policy = hedging_policy();
+    struct bide_call call;
+    assert_int_equal(bide_target_init(&target, &z->config, NOW, NULL), BIDE_OK);
+    begin_before_damage(&call, &policy, &target);
+    damage_target(&target, z);
+    use_after_damage(&call, &policy, &target, first);
     enum bide_err err = bide_target_configure(&target, &z->config, NOW + 20 * BIDE_S, NULL);
     assert_true(err != BIDE_ERR_INVALID || z->noise != 0); /* noise may look like a lease */
 }
@@ -1065,6 +1259,79 @@ static void calls_survive_a_target_with_arbitrary_words(void **state)
         use_damaged_targets((struct damage){.noise = noise});
 }
 
+/* ---- a file that another user of its group crafts ---- */
+
+#define CRAFTED_ROUNDS 3000u
+
+/* A value for one word: small, extreme, or an instant near the present. */
+static uint64_t crafted_word(uint64_t noise)
+{
+    static const uint64_t extremes[] = {0,          1,          2,       UINT32_MAX,    1ull << 40,  INT64_MAX,
+                                        1ull << 63, UINT64_MAX, NOW - 1, NOW + BIDE_MS, 0x100000001, BIDE_NEVER};
+    return noise % 4 == 0 ? noise >> noise / 4 % 64 : extremes[noise / 4 % (sizeof extremes / sizeof *extremes)];
+}
+
+/* Overwrites words of the mapped file: all of them, those of the configurations, or a few. The identity, which only an
+ * open reads, stays in every other round. */
+static void craft_file(int file, unsigned char image[FILE_SIZE], uint64_t seed, uint64_t round)
+{
+    uint64_t noise = seed + round, word;
+    size_t first = AT_TARGET + (round % 2) * 8, last = FILE_SIZE, few = round % 8 == 0 ? 1 : (size_t)4 << round % 8;
+    if (round % 3 == 1) {
+        first = AT_TARGET + offsetof(struct bide_target, config);
+        last = first + sizeof(((struct bide_target *)0)->config);
+    }
+    for (size_t at = first; at < last; at += sizeof word) {
+        fill_with_noise(&word, &word + 1, &noise);
+        if (word % few == 0) {
+            word = crafted_word(word / few);
+            memcpy(image + at, &word, sizeof word);
+        }
+    }
+    assert_int_equal(pwrite(file, image, FILE_SIZE, 0), FILE_SIZE);
+}
+
+/* Opens and lists the file as another process would. Each may refuse it. */
+static void open_crafted_file(void)
+{
+    struct seen seen = {.most = 99};
+    struct bide_shared other;
+    if (open_named(&other, "crafted") == BIDE_OK)
+        bide_shared_close(&other);
+    if (bide_shared_open(&other, "crafted", NULL, &here, NOW, &problem) == BIDE_OK)
+        bide_shared_close(&other);
+    assert_int_equal(bide_shared_list(&here, list_add, &seen, &problem), BIDE_OK);
+    assert_int_equal(seen.count, 1);
+}
+
+static void no_bytes_in_a_shared_file_crash_a_process_that_uses_it_from(uint64_t seed)
+{
+    static unsigned char valid[FILE_SIZE], image[FILE_SIZE];
+    struct bide_policy policy = hedging_policy();
+    struct bide_shared shared = open_or_fail("crafted");
+    int file = open(only_file(), O_RDWR);
+    assert_int_equal(pread(file, valid, FILE_SIZE, 0), FILE_SIZE);
+    for (uint64_t round = 1; round <= CRAFTED_ROUNDS; round++) {
+        struct bide_call call;
+        memcpy(image, valid, FILE_SIZE);
+        assert_int_equal(pwrite(file, valid, FILE_SIZE, 0), FILE_SIZE);
+        begin_before_damage(&call, &policy, shared.target);
+        craft_file(file, image, seed, round);
+        core_force_slow_path = round / 2 % 2 == 0;
+        use_after_damage(&call, &policy, shared.target, round % 5 == 0 ? ok : failed);
+        core_force_slow_path = false;
+        open_crafted_file();
+    }
+    close(file);
+    bide_shared_close(&shared);
+    assert_int_equal(bide_shared_remove("crafted", &here, &problem), BIDE_OK);
+}
+
+static void no_bytes_in_a_shared_file_crash_a_process_that_uses_it(void **state)
+{
+    seed_each(0, no_bytes_in_a_shared_file_crash_a_process_that_uses_it_from);
+}
+
 #define IN_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
 
 int main(void)
@@ -1081,13 +1348,17 @@ int main(void)
         IN_DIRECTORY(bad_configuration_is_an_error_with_its_field_even_with_private_instead),
         IN_DIRECTORY(private_target_fails_without_memory),
         IN_DIRECTORY(every_name_has_its_own_file_in_the_directory),
+        IN_DIRECTORY(letters_digits_and_some_signs_stand_unencoded_in_the_file_name),
         IN_DIRECTORY(long_names_with_equal_beginnings_have_different_files),
         IN_DIRECTORY(invalid_names_are_refused),
         IN_DIRECTORY(the_directory_comes_from_the_environment),
+        IN_DIRECTORY(relative_directory_of_the_environment_is_refused_with_its_variable),
+        IN_DIRECTORY(path_of_the_caller_may_be_relative_but_not_empty_or_too_long),
         IN_DIRECTORY(missing_directory_is_created_with_mode_700),
         IN_DIRECTORY(links_and_files_are_refused_as_directory),
         IN_DIRECTORY(directory_writable_by_others_is_refused),
         IN_DIRECTORY(directory_of_another_user_is_refused),
+        IN_DIRECTORY(directory_of_root_is_accepted_for_every_user),
         IN_DIRECTORY(file_of_arbitrary_bytes_is_refused),
         IN_DIRECTORY(header_with_one_wrong_byte_is_refused),
         IN_DIRECTORY(target_with_an_invalid_configuration_is_refused),
@@ -1095,6 +1366,7 @@ int main(void)
         IN_DIRECTORY(file_of_another_version_is_refused),
         IN_DIRECTORY(target_of_another_layout_is_refused_with_advice),
         IN_DIRECTORY(file_of_another_name_or_boot_is_refused),
+        IN_DIRECTORY(header_with_an_unterminated_name_is_refused),
         IN_DIRECTORY(file_with_a_wrong_mode_is_refused),
         IN_DIRECTORY(file_of_another_user_is_refused),
         IN_DIRECTORY(group_members_may_share_a_target),
@@ -1102,6 +1374,7 @@ int main(void)
         IN_DIRECTORY(file_with_three_links_is_refused),
         IN_DIRECTORY(full_disk_at_allocation_is_an_error_and_leaves_no_file),
         IN_DIRECTORY(full_disk_at_write_is_an_error_and_leaves_no_file),
+        IN_DIRECTORY(write_without_progress_is_an_error_and_not_a_busy_loop),
         IN_DIRECTORY(holes_of_an_existing_file_are_filled_or_it_is_refused),
         IN_DIRECTORY(file_without_holes_is_accepted_where_fallocate_is_not_supported),
         IN_DIRECTORY(guard_refuses_a_file_that_is_truncated_while_it_is_opened),
@@ -1110,13 +1383,19 @@ int main(void)
         IN_DIRECTORY(list_contains_all_targets_and_nothing_else),
         IN_DIRECTORY(list_reports_the_reason_for_files_that_would_be_refused),
         IN_DIRECTORY(files_without_a_decodable_name_are_listed_by_their_raw_name),
+        IN_DIRECTORY(list_shows_the_raw_name_if_neither_file_name_nor_header_has_one),
         IN_DIRECTORY(list_of_a_missing_directory_is_empty),
+        IN_DIRECTORY(directory_that_cannot_be_read_is_an_error_and_not_an_empty_list),
+        IN_DIRECTORY(target_is_created_though_old_files_cannot_be_listed),
+        IN_DIRECTORY(unreadable_link_of_the_time_namespace_is_an_error),
         IN_DIRECTORY(removed_target_stays_usable_and_new_opens_get_a_new_one),
         IN_DIRECTORY(creation_removes_only_old_drafts_and_files_of_other_boots),
+        IN_DIRECTORY(creation_keeps_old_drafts_of_other_users),
         IN_DIRECTORY(another_time_namespace_has_its_own_file),
         cmocka_unit_test(reasons_have_labels_and_texts),
         cmocka_unit_test(calls_survive_a_target_that_is_zeroed),
         cmocka_unit_test(calls_survive_a_target_with_arbitrary_words),
+        IN_DIRECTORY(no_bytes_in_a_shared_file_crash_a_process_that_uses_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

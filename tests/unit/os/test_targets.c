@@ -5,8 +5,8 @@
 #include <bide/bide.h>
 
 #include "os/memory.h"
+#include "seed.h"
 
-#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -345,11 +345,9 @@ static void assert_consistent(struct bide_targets *table, const bool *drained)
     assert_int_equal(found, bide_targets_stats(table).held);
 }
 
-static void random_insertions_and_evictions_keep_the_table_consistent(void **state)
+static void random_insertions_and_evictions_keep_the_table_consistent_from(uint64_t seed)
 {
-    const char *given = getenv("BIDE_TEST_SEED");
-    random_state = given != NULL ? strtoull(given, NULL, 0) : bide_seed();
-    print_message("BIDE_TEST_SEED=%" PRIu64 "\n", random_state);
+    random_state = seed;
     struct bide_targets *table = new_table(ROOM);
     bool drained[NAMES] = {false};
     for (int step = 0; step < 20000; step++) {
@@ -367,6 +365,11 @@ static void random_insertions_and_evictions_keep_the_table_consistent(void **sta
     }
     assert_true(bide_targets_stats(table).evicted > 0);
     bide_targets_free(table);
+}
+
+static void random_insertions_and_evictions_keep_the_table_consistent(void **state)
+{
+    seed_each(1, random_insertions_and_evictions_keep_the_table_consistent_from);
 }
 
 /* -- Memory -------------------------------------------------------------------------------------------------------- */

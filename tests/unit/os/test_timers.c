@@ -1,11 +1,10 @@
 /* test_timers.c - the timer queue: order, moving, removing, memory, and random operations compared with a plain
  * list. */
-#include <bide/entropy.h>
 #include <bide/timers.h>
 
 #include "os/memory.h"
+#include "seed.h"
 
-#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -238,11 +237,9 @@ static void pop_both(struct bide_timers *q, struct bide_timer *t, struct entry *
         list[first].set = false;
 }
 
-static void random_operations_agree_with_a_sorted_list(void **state)
+static void random_operations_agree_with_a_sorted_list_from(uint64_t seed)
 {
-    const char *given = getenv("BIDE_TEST_SEED");
-    random_state = given != NULL ? strtoull(given, NULL, 0) : bide_seed();
-    print_message("BIDE_TEST_SEED=%" PRIu64 "\n", random_state);
+    random_state = seed;
     struct bide_timers q = {0};
     struct bide_timer t[MANY] = {{0}};
     struct entry list[MANY] = {{0}};
@@ -260,6 +257,11 @@ static void random_operations_agree_with_a_sorted_list(void **state)
         pop_both(&q, t, list, BIDE_NEVER);
     assert_int_equal(q.count, 0);
     bide_timers_free(&q);
+}
+
+static void random_operations_agree_with_a_sorted_list(void **state)
+{
+    seed_each(1, random_operations_agree_with_a_sorted_list_from);
 }
 
 int main(void)
