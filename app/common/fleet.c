@@ -141,7 +141,7 @@ const struct cli_option cli_fleet_options[CLI_FLEET_COUNT] = {
      .details =
          "`redis://[user:password@]host[:6379][/db][?option=value&...]`, `rediss://` for TLS, or `unix:///path?...`. "
          "Needs `--target NAME`: all processes with that name share the budget. Options of the URL: capacity (100) and "
-         "per_minute (60) of the fleet's bucket, prefix, timeout, open, user, password_file, ca_file, cert_file, "
+         "per_minute (60) of the fleet's bucket, prefix, timeout, user, password_file, ca_file, cert_file, "
          "key_file. No call waits for Redis. If Redis cannot be reached, a message says so, and retries continue at "
          "refill_per_minute of the target's own budget. With `--shared` one process leases for all processes of the "
          "host. The budget must be of kind tokens; without a policy it is that of the preset service. `-` stands for "

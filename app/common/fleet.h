@@ -38,7 +38,7 @@ extern const struct cli_option cli_fleet_options[CLI_FLEET_COUNT];
 
 #define CLI_FLEET_GROUP(type, member)                                                                                  \
     {                                                                                                                  \
-        "Fleet", cli_fleet_options, CLI_FLEET_COUNT, offsetof(type, member)                                            \
+        .title = "Fleet", .option = cli_fleet_options, .count = CLI_FLEET_COUNT, .offset = offsetof(type, member)      \
     }
 
 /* Parses --fleet, for a command whose table has its own row for it. An empty URL means --no-fleet. */

@@ -9,13 +9,18 @@
  *
  * The budget is a token bucket in Redis. A thread of the library leases a few tokens at a time into the target and
  * reports the tokens that its calls earned; calls spend the leased tokens and never wait for Redis. A leased target
- * earns nothing for itself (bide/lease.h). The hold-off of a member and the states of the members' circuit breakers are
- * exchanged too.
+ * earns nothing for itself (bide/lease.h).
  *
  * The promise: retries of the fleet <= tokens that the fleet's bucket held and received + tokens that are leased + for
  * each member, its floor (refill_per_minute of its budget) x the time it could not reach Redis; whichever process dies.
- * One exception: a Redis that comes back with an earlier state may grant again the tokens it had granted since, a
- * bucketful at most.
+ * Two exceptions: a Redis that comes back with an earlier state may grant again the tokens it had granted since, a
+ * bucketful at most; and the first retry of a member that Redis grants nothing, see below.
+ *
+ * First retries. A joining member can retry once before Redis has replied: the first retry of its floor is there at
+ * once, so that a short-lived process without Redis has a retry; the refill starts after the time in which that retry
+ * would have accrued (a minute by default), and the first grant repays it. A member that ends before that, without a
+ * grant, has made one retry more than the promise: a retry for each start of a process, or for the host if the target
+ * is shared. A new fleet's bucket is empty, and each new member adds one retry to it, up to its capacity in all.
  *
  * If Redis is absent, slow, stopped, read-only, out of memory or replies garbage, the target continues on its own, at
  * its floor; the callback is called once a minute at most; reconnects are jittered.
@@ -26,9 +31,9 @@
  *     unix:///path/to/socket[?db=0&...]
  *
  * Options of the URL: capacity (tokens of the fleet's bucket, 100), per_minute (its refill, 60), prefix (of keys,
- * "bide"), timeout (milliseconds for one exchange, 500), open (per cent of members with an open breaker that open ours,
- * 50; 0: never), db, user, password_file, ca_file, cert_file, key_file (TLS). bide_fleet_open reads the password_file
- * once; TLS files are read with each connection. The password never appears in a text of the library.
+ * "bide"), timeout (milliseconds for one exchange, 500), db, user, password_file, ca_file, cert_file, key_file (TLS).
+ * bide_fleet_open reads the password_file once; TLS files are read with each connection. The password never appears in
+ * a text of the library.
  *
  * Threads: any function from any thread, also at once; but bide_fleet_close only when no other function is running or
  * will be called. */
@@ -64,8 +69,7 @@ struct bide_fleet_view {
     uint64_t members;         /* members of the fleet, approximately */
     uint64_t exchanges, failures;
     uint64_t granted_milli, returned_milli, earned_milli; /* by this member, so far */
-    uint64_t openings_followed;
-    int64_t disconnected_ns; /* how long the target ran without a lease so far */
+    int64_t disconnected_ns; /* how long the target ran without a lease so far, also before the first reply */
     char problem[160];       /* the last failure in this fleet, cut to size; "" after a successful exchange */
 };
 
@@ -73,10 +77,8 @@ struct bide_fleet_view {
 struct bide_fleet_bucket {
     bool exists; /* false: never used, or expired */
     int64_t capacity_milli, per_minute_milli, left_milli;
-    uint64_t members, wanting, open, exchanges;
+    uint64_t members, wanting, exchanges;
     uint64_t firsts, successes, spent_milli, granted_milli;
-    int64_t hold_off_ms;
-    bool is_open;
     int64_t age_ms; /* since the last exchange, by the clock of Redis */
 };
 
@@ -87,8 +89,9 @@ BIDE_API enum bide_err bide_fleet_open(struct bide_fleet **fleet, const char *ur
                                        const struct bide_fleet_options *options, struct bide_fleet_problem *problem);
 
 /* Leases for that target from now on. Its budget must be of kind tokens; the tokens in it are removed (not if it is
- * leased already). `shared`: other processes use the target too (bide/shared.h) and may lease for it; one process at a
- * time does. The name is the same in the whole fleet, 1 to 127 bytes. The target must live until it leaves. */
+ * leased already), except one retry if the budget has a floor. `shared`: other processes use the target too
+ * (bide/shared.h) and may lease for it; one process at a time does. The name is the same in the whole fleet, 1 to 127
+ * bytes. The target must live until it leaves. */
 BIDE_API enum bide_err bide_fleet_join(struct bide_fleet *fleet, const char *name, struct bide_target *target,
                                        bool shared, struct bide_fleet_problem *problem);
 

@@ -84,6 +84,7 @@ static void connection_release_addresses(struct fleet_connection *conn)
 /* Closes the socket. Received bytes remain readable, and a lookup in progress continues. */
 static void connection_disconnect(struct fleet_connection *conn)
 {
+    assert(conn->out_used <= sizeof conn->out && conn->awaited <= AWAITED_MAX);
     fleet_tls_free(conn->tls);
     conn->tls = NULL;
     if (conn->fd >= 0)
@@ -203,6 +204,7 @@ static void connection_flush(struct fleet_connection *conn)
     int n = 1;
     while (sent < conn->out_used && (n = connection_send_bytes(conn, conn->out + sent, conn->out_used - sent)) > 0)
         sent += (size_t)n;
+    assert(sent <= conn->out_used);
     memmove(conn->out, conn->out + sent, conn->out_used - sent);
     explicit_bzero(conn->out + conn->out_used - sent, sent); /* may have contained AUTH */
     conn->out_used = n == FLEET_IO_ERROR || n == FLEET_IO_EOF ? 0 : conn->out_used - sent;
@@ -407,6 +409,7 @@ static void stage_connect(struct fleet_connection *conn, int64_t now_ns)
 {
     struct pollfd ready = {.fd = conn->fd, .events = POLLOUT};
     socklen_t length = sizeof conn->last_errno;
+    assert(conn->fd >= 0 && conn->tls == NULL);
     if (poll(&ready, 1, 0) > 0) {
         if (getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &conn->last_errno, &length) != 0)
             conn->last_errno = errno;
@@ -423,6 +426,7 @@ static void stage_connect(struct fleet_connection *conn, int64_t now_ns)
 
 static void stage_tls_handshake(struct fleet_connection *conn)
 {
+    assert(conn->tls != NULL && conn->out_used == 0); /* nothing is sent in the clear */
     int result = fleet_tls_handshake(conn->tls);
     conn->read_event = fleet_tls_event(conn->tls, POLLIN);
     if (result == 1) {
@@ -497,6 +501,7 @@ static void connection_check_unsolicited(struct fleet_connection *conn)
 
 static void stage_ready(struct fleet_connection *conn)
 {
+    assert(conn->fd >= 0 && (conn->tls != NULL) == conn->url->tls);
     connection_flush(conn);
     connection_receive(conn);
     connection_check_unsolicited(conn);
@@ -518,6 +523,7 @@ bool fleet_connection_next_reply(struct fleet_connection *conn, struct fleet_red
 {
     if (conn->awaited == 0 || !connection_parse_reply(conn, reply))
         return false;
+    assert(conn->awaited <= AWAITED_MAX && conn->first_awaited < AWAITED_MAX);
     conn->first_awaited = (conn->first_awaited + 1) % AWAITED_MAX;
     conn->awaited--;
     connection_check_unsolicited(conn);

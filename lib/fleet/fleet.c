@@ -226,9 +226,11 @@ out:
 
 void fleet_member_count_disconnected(struct fleet_member *member, int64_t now_ns)
 {
-    int64_t disconnected_ns = now_ns - core_max(bide_lease_until(member->lease.target), member->disconnected_until_ns);
+    int64_t leased_until_ns = lease_member_leased_until_ns(&member->lease);
+    int64_t disconnected_ns = now_ns - core_max(leased_until_ns, member->disconnected_until_ns);
     if (disconnected_ns > 0)
         member->view.disconnected_ns += disconnected_ns;
+    assert(member->view.disconnected_ns >= 0);
     member->disconnected_until_ns = core_max(member->disconnected_until_ns, now_ns);
 }
 
@@ -327,12 +329,12 @@ static void member_leave(struct bide_fleet *fleet, struct fleet_member **at)
 {
     struct fleet_member *member = *at;
     int64_t now_ns = bide_now();
+    assert(member->lease.state != LEASE_MEMBER_LEAVING && !member->has_final_request);
     *at = member->next;
     if (!fleet->orphaned)
         member->has_final_request = lease_member_leave(&member->lease, now_ns, &member->final_request);
     if (!member->shared)
         target_end_lease(member->lease.target);
-    member->left = true;
     member->next = fleet->leaving;
     fleet->leaving = member;
 }
@@ -375,8 +377,8 @@ void bide_fleet_close(struct bide_fleet *fleet)
  * it. */
 bool fleet_member_is_failing(const struct fleet_member *member)
 {
-    return member->failing &&
-           (member->lease.exchanger || bide_lease_until(member->lease.target) <= member->failed_lease_end_ns);
+    return member->lease.state == LEASE_MEMBER_FAILING &&
+           (member->lease.exchanger || lease_member_leased_until_ns(&member->lease) <= member->failed_lease_end_ns);
 }
 
 bool bide_fleet_get(struct bide_fleet *fleet, const struct bide_target *target, struct bide_fleet_view *view)
@@ -387,13 +389,12 @@ bool bide_fleet_get(struct bide_fleet *fleet, const struct bide_target *target, 
         int64_t now_ns = bide_now();
         fleet_member_count_disconnected(member, now_ns);
         *view = member->view;
-        view->connected = bide_lease_until(target) > now_ns && !fleet_member_is_failing(member);
+        view->connected = lease_member_leased_until_ns(&member->lease) > now_ns && !fleet_member_is_failing(member);
         view->exchanger = member->lease.exchanger && !fleet->orphaned;
         view->fleet_left_milli = member->lease.reply.level_milli;
         view->leased_milli = bide_budget_left_milli(target, now_ns);
         view->share_milli = member->lease.reply.share_milli;
         view->members = (uint64_t)member->lease.reply.members;
-        view->openings_followed = member->lease.openings_followed;
         snprintf(view->problem, sizeof view->problem, "%s", fleet->report.problem);
     }
     pthread_mutex_unlock(&fleet->members_lock);

@@ -15,8 +15,8 @@
  *
  * Which file writes which struct:
  *
- *     fleet.c         bide_fleet; of a member: all fields at the join, disconnected time, lease, left and the final
- *                     request when it leaves
+ *     fleet.c         bide_fleet; of a member: all fields at the join, disconnected time, lease and the final request
+ *                     when it leaves
  *     node.c          nodes, and adds them to the list; pending requests; of a member: lease, view, failures, node, and
  *                     its final request once it left; of fleet_report: reply_seen and problem, after a reply
  *     thread.c        removes nodes from the list; takes members from the list of leaving members
@@ -56,9 +56,7 @@ struct fleet_member {
     char name[BIDE_TARGET_NAME_MAX + 1];
     char key[FLEET_KEY_MAX];
     bool shared;
-    bool left; /* the target belongs to the caller again: do not touch it */
-    bool failing;
-    int64_t failed_lease_end_ns; /* end of the lease after the failure; a later end was set by another process */
+    int64_t failed_lease_end_ns; /* lease_member_leased_until_ns after the failure; another process set a later one */
     uint32_t consecutive_failures;
     int64_t disconnected_until_ns; /* view.disconnected_ns is complete up to here */
     struct bide_fleet_view view;
@@ -84,6 +82,7 @@ struct fleet_node {
     enum fleet_connection_state state; /* as of the last step */
     bool ever_opened;                  /* a connection was attempted */
     bool has_replied;                  /* since the connection was opened: Redis knows the script */
+    bool closed_by_us;                 /* after a reply that was a failure, and reported as such */
     int64_t retry_ns;                  /* no connection attempt before this */
     uint32_t consecutive_failures;
     uint32_t sent, pending_count; /* the first `sent` are on the wire, in this order; the rest wait for room */

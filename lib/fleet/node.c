@@ -22,14 +22,14 @@
  * - An earlier request that is not on the wire (it waits for room, or got NOSCRIPT) never ran: its tokens and counters
  *   are merged into the final request.
  * - An earlier request on the wire to the same node: the final request waits for its reply (precedes_final), because
- *   the tokens that the reply grants must be returned, and by serial and counted_as the bucket counts the member out.
+ *   the tokens that the reply grants must be returned, and by its serial the bucket counts the member out.
  * - An earlier request on the wire to another node is detached: its reply is ignored, its tokens are lost.
- * A member of a shared target that has no tokens to return has no final request; its earlier requests are detached or
- * dropped. */
+ * A member of a shared target that has no tokens to return and no earlier request pending has no final request. */
 #include <bide/backoff.h>
 #include <bide/clock.h>
 #include <bide/entropy.h>
 
+#include <assert.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -90,6 +90,7 @@ struct fleet_node *fleet_member_node(const struct bide_fleet *fleet, const struc
 
 static struct fleet_pending pending_remove(struct fleet_node *node, uint32_t at)
 {
+    assert(at < node->pending_count && node->sent <= node->pending_count);
     struct fleet_pending pending = node->pending[at];
     node->pending_count--;
     if (at < node->sent)
@@ -100,6 +101,8 @@ static struct fleet_pending pending_remove(struct fleet_node *node, uint32_t at)
 
 static void pending_append(struct fleet_node *node, const struct fleet_pending *pending)
 {
+    assert(node->pending_count < FLEET_PENDING_MAX && pending->member != NULL);
+    assert(!pending->is_final || pending->request.leaving);
     node->pending[node->pending_count++] = *pending;
 }
 
@@ -158,13 +161,18 @@ static int64_t retry_wait_ns(uint32_t failures)
     return bide_backoff_wait(&policy, (struct bide_step){.step = failures}, bide_seed(), 0);
 }
 
+/* Returns true if the target belongs to the caller again: do not touch it. Under members_lock. */
+static bool member_has_left(const struct fleet_member *member)
+{
+    return member->lease.state == LEASE_MEMBER_LEAVING;
+}
+
 /* Records a failed request or connection. Under members_lock. */
 static void member_record_failure(struct fleet_member *member, int64_t retry_ns, int64_t now_ns)
 {
     fleet_member_count_disconnected(member, now_ns);
     lease_member_request_failed(&member->lease, retry_ns, now_ns);
-    member->failing = true;
-    member->failed_lease_end_ns = bide_lease_until(member->lease.target);
+    member->failed_lease_end_ns = lease_member_leased_until_ns(&member->lease);
     member->consecutive_failures++;
     member->view.failures++;
 }
@@ -173,7 +181,7 @@ static void member_fail_request(struct bide_fleet *fleet, struct fleet_member *m
                                 int64_t now_ns)
 {
     pthread_mutex_lock(&fleet->members_lock);
-    if (!member->left) {
+    if (!member_has_left(member)) {
         member_record_failure(member, core_sum(now_ns, retry_wait_ns(member->consecutive_failures)), now_ns);
         if (problem != NULL)
             fleet_report_failure(fleet, fleet->url.redacted, problem, now_ns);
@@ -191,10 +199,11 @@ static void node_return_members(struct bide_fleet *fleet, struct fleet_node *nod
             member->node = NULL;
 }
 
-/* Closes a connection whose next reply would be no better. */
+/* Closes a connection whose next reply would be no better. The reason was reported. */
 static void node_disconnect(struct bide_fleet *fleet, struct fleet_node *node)
 {
     fleet_connection_close(node->connection);
+    node->closed_by_us = true;
     pthread_mutex_lock(&fleet->members_lock);
     node_return_members(fleet, node);
     pthread_mutex_unlock(&fleet->members_lock);
@@ -206,6 +215,7 @@ static void node_disconnect(struct bide_fleet *fleet, struct fleet_node *node)
 static void node_on_disconnect(struct bide_fleet *fleet, struct fleet_node *node, enum fleet_connection_state was_state,
                                int64_t now_ns)
 {
+    assert(node->state == FLEET_CONNECTION_DOWN && node->sent <= node->pending_count);
     bool failed = !node->has_replied || node->pending_count > 0;
     node->retry_ns = core_sum(now_ns, retry_wait_ns(node->consecutive_failures));
     if (failed)
@@ -213,7 +223,7 @@ static void node_on_disconnect(struct bide_fleet *fleet, struct fleet_node *node
     pthread_mutex_lock(&fleet->members_lock);
     for (uint32_t i = 0; i < node->pending_count; i++) {
         struct fleet_member *member = node->pending[i].member;
-        if (member != NULL && !member->left)
+        if (member != NULL && !member_has_left(member))
             member_record_failure(member, node->retry_ns, now_ns);
         pending_release(&node->pending[i]);
     }
@@ -222,14 +232,10 @@ static void node_on_disconnect(struct bide_fleet *fleet, struct fleet_node *node
          member = member->next)
         if (fleet_member_node(fleet, member) == node && lease_member_try_claim(&member->lease, now_ns))
             member_record_failure(member, node->retry_ns, now_ns);
-    if (failed) {
-        const char *problem = fleet_connection_problem(node->connection);
-        if (problem[0] != 0)
-            fleet_report_failure(fleet, NULL, problem, now_ns); /* the text names the endpoint */
-        else
-            fleet_report_failure(fleet, fleet->url.redacted, "the connection was lost", now_ns);
+    if (failed && !node->closed_by_us)
+        fleet_report_failure(fleet, NULL, fleet_connection_problem(node->connection), now_ns); /* it has the endpoint */
+    if (failed)
         node_return_members(fleet, node);
-    }
     pthread_mutex_unlock(&fleet->members_lock);
 }
 
@@ -319,13 +325,19 @@ static void pending_on_error(struct bide_fleet *fleet, struct fleet_node *node, 
         node_disconnect(fleet, node);
 }
 
-/* A reply for a member that has left: the tokens it grants are returned by the final request, which now also carries
- * the serial by which the bucket knows the member. */
-static void final_request_absorb_reply(struct lease_request *final, const struct lease_reply *reply)
+/* A reply for a member that has left: the tokens it grants are returned by the final request, except those that repay
+ * the advance. The final request of a private target now also carries the serial by which the bucket counts the member
+ * out; a shared target stays a member. */
+static void final_request_absorb_reply(struct lease_request *final, const struct fleet_pending *pending,
+                                       const struct lease_reply *reply)
 {
-    final->returned_milli = sum_clamped(final->returned_milli, reply->granted_milli, LEASE_MILLI_MAX);
+    assert(final->leaving && reply->granted_milli <= pending->request.wanted_milli);
+    int64_t rest_milli = core_max(0, reply->granted_milli - pending->member->lease.advance_milli);
+    final->returned_milli = sum_clamped(final->returned_milli, rest_milli, LEASE_MILLI_MAX);
+    if (pending->member->shared)
+        return;
     final->seen_serial = reply->serial;
-    final->counted_as = reply->counted_as;
+    final->was_wanting = pending->request.wanted_milli > 0;
 }
 
 /* Applies a reply. Returns NULL, or the reason for rejecting it. The race: the member may have left after the request
@@ -338,18 +350,17 @@ static const char *member_accept_reply(struct bide_fleet *fleet, struct fleet_no
     struct fleet_member *member = pending->member;
     const char *wrong_field;
     pthread_mutex_lock(&fleet->members_lock);
-    if (!member->left) {
+    if (!member_has_left(member)) {
         fleet_member_count_disconnected(member, now_ns); /* first, because the reply ends the disconnected time */
         wrong_field = lease_member_accept_reply(&member->lease, reply, bide_seed(), now_ns);
     } else {
         wrong_field = lease_reply_check(reply, &pending->request);
         if (wrong_field == NULL)
-            final_request_absorb_reply(&member->final_request, reply);
+            final_request_absorb_reply(&member->final_request, pending, reply);
     }
     if (wrong_field == NULL) {
         fleet->report.reply_seen = true;
         fleet->report.problem[0] = 0;
-        member->failing = false;
         member->consecutive_failures = 0;
         member->view.exchanges++;
         member->view.granted_milli += (uint64_t)reply->granted_milli;
@@ -417,7 +428,7 @@ static void pending_on_reply_before_final(struct fleet_node *node, const struct 
     memcpy(&reply, redis_reply->value, sizeof reply);
     if (lease_reply_check(&reply, &pending->request) != NULL)
         return;
-    final_request_absorb_reply(&final->request, &reply);
+    final_request_absorb_reply(&final->request, pending, &reply);
     node->has_replied = true;
 }
 
@@ -458,6 +469,7 @@ static bool node_send_request(struct fleet_connection *connection, const char *k
     const char *word[WORDS_BEFORE_REQUEST + LEASE_REQUEST_FIELD_COUNT] = {"EVALSHA", fleet_script_sha1, "1", key};
     size_t length[WORDS_BEFORE_REQUEST + LEASE_REQUEST_FIELD_COUNT];
     int64_t number[LEASE_REQUEST_FIELD_COUNT];
+    assert(!lease_request_check(&pending->request));
     if (pending->with_script_text) {
         word[0] = "EVAL";
         word[1] = fleet_script;
@@ -536,7 +548,7 @@ static bool node_try_claim_any(struct bide_fleet *fleet, struct fleet_node *node
 static void node_open(struct bide_fleet *fleet, struct fleet_node *node, int64_t now_ns)
 {
     node->ever_opened = true;
-    node->has_replied = false;
+    node->has_replied = node->closed_by_us = false;
     node->state = FLEET_CONNECTION_OPENING;
     fleet_connection_open(node->connection, node->endpoint[0] != 0 ? node->endpoint : NULL,
                           core_sum(now_ns, fleet->url.terms.timeout_ns));
@@ -563,6 +575,7 @@ void fleet_node_serve(struct bide_fleet *fleet, struct fleet_node *node, int64_t
 void fleet_node_send_final(struct bide_fleet *fleet, struct fleet_member *member, int64_t now_ns)
 {
     struct fleet_node *node = fleet_member_node(fleet, member);
+    assert(member_has_left(member));
     member_detach_pending(fleet, member, node);
     if (member->has_final_request && !node->ever_opened)
         node_open(fleet, node, now_ns);

@@ -5,6 +5,7 @@
  * C twin of the script (protocol/bucket.c) computes the present state from them. In a cluster, -MOVED is followed. */
 #include <bide/clock.h>
 
+#include <assert.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -138,6 +139,7 @@ static enum bide_err read_fill_bucket(struct bucket_read *reading, struct bide_f
         time->value[1] >= 1000000)
         return read_fail(reading, "the time of the server is out of range");
     int64_t now_ms = time->value[0] * 1000 + time->value[1] / 1000;
+    assert(now_ms <= LEASE_COUNT_MAX - LEASE_MS_MAX);
     struct lease_bucket_view view = lease_bucket_get(&stored, now_ms);
     *bucket = (struct bide_fleet_bucket){
         .exists = true,
@@ -146,14 +148,11 @@ static enum bide_err read_fill_bucket(struct bucket_read *reading, struct bide_f
         .left_milli = view.level_milli,
         .members = (uint64_t)view.count.all,
         .wanting = (uint64_t)view.count.wanting,
-        .open = (uint64_t)view.count.open,
         .exchanges = (uint64_t)stored.serial,
         .firsts = (uint64_t)stored.firsts,
         .successes = (uint64_t)stored.successes,
         .spent_milli = (uint64_t)stored.spent_milli,
         .granted_milli = (uint64_t)stored.granted_milli,
-        .hold_off_ms = view.hold_off_ms,
-        .is_open = view.is_open,
         .age_ms = core_max(0, now_ms - stored.refilled_ms),
     };
     return BIDE_OK;

@@ -5,6 +5,7 @@
  * reason. */
 #include "redis_reply.h"
 
+#include <assert.h>
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,6 +227,7 @@ static void draft_finish(struct fleet_reply_reader *reader, struct fleet_redis_r
         reader->draft.values = 0;
     else if (reader->draft.kind == FLEET_REPLY_VALUES && reader->draft.values != reader->expected_values)
         reader->draft.kind = FLEET_REPLY_OTHER;
+    assert(reader->draft.values <= FLEET_REPLY_VALUES_MAX && reader->expected_values <= FLEET_REPLY_VALUES_MAX);
     *reply = reader->draft;
     draft_begin(reader);
 }
@@ -239,6 +241,7 @@ enum fleet_read_result fleet_reply_reader_next(struct fleet_reply_reader *reader
         return FLEET_READ_GARBAGE;
     }
     if (whole != NULL) {
+        assert(reader->parser->pos <= reader->parser->len);
         reader->unread = reader->parser->len - reader->parser->pos;
         draft_finish(reader, reply);
         return FLEET_READ_REPLY;

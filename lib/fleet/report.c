@@ -4,6 +4,7 @@
  * retries continue meanwhile. Reports in between are suppressed, counted, and the count goes into the next report. A
  * recovery is reported only after a failure was, so there are never more recoveries than failures. Texts are made under
  * members_lock and delivered without a lock, because the callback may call bide_fleet_get, _join and _leave. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 __attribute__((format(printf, 2, 3))) static void report_append(struct fleet_report *report, const char *format, ...)
 {
     size_t length = strlen(report->text);
+    assert(length < sizeof report->text);
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(report->text + length, sizeof report->text - length, format, arguments);
@@ -48,7 +50,7 @@ static void report_append_floors(struct bide_fleet *fleet)
 {
     unsigned failing = 0;
     for (const struct fleet_member *member = fleet->members; member != NULL; member = member->next) {
-        if (!member->failing || failing++ >= NAMES_MAX)
+        if (member->lease.state != LEASE_MEMBER_FAILING || failing++ >= NAMES_MAX)
             continue;
         report_append(&fleet->report, failing == 1 ? "; retries go on at " : ", ");
         report_append_milli(&fleet->report, member_floor_milli(member));
@@ -90,7 +92,7 @@ static bool fleet_has_recovered(const struct bide_fleet *fleet)
     for (const struct fleet_member *member = fleet->members; member != NULL; member = member->next) {
         if (fleet_member_is_failing(member))
             return false;
-        reply_seen |= member->failing;
+        reply_seen |= member->lease.state == LEASE_MEMBER_FAILING;
     }
     return reply_seen;
 }

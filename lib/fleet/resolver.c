@@ -11,6 +11,7 @@
 
 #include "fd.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -32,6 +33,7 @@ void fleet_resolver_release(struct fleet_resolver *resolver)
 {
     if (resolver == NULL || __atomic_sub_fetch(&resolver->references, 1, __ATOMIC_ACQ_REL) > 0)
         return;
+    assert(resolver->references == 0);
     if (resolver->addresses != NULL)
         freeaddrinfo(resolver->addresses);
     if (resolver->done_fd >= 0)
@@ -117,6 +119,7 @@ bool fleet_resolver_result(const struct fleet_resolver *resolver, const struct a
 {
     if (!__atomic_load_n(&resolver->done, __ATOMIC_ACQUIRE))
         return false;
+    assert(resolver->addresses == NULL || resolver->gai_error == 0);
     *addresses = resolver->addresses;
     *reason = resolver->gai_error != 0 ? gai_strerror(resolver->gai_error) : "no address";
     return true;

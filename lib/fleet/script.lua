@@ -23,7 +23,7 @@ end
 
 -- ---- the request: LEASE_REQUEST_FIELDS ----
 
-local REQUEST_LIMITS = {MILLI, MILLI, MILLI, MILLI, MILLI, MILLI, COUNT, COUNT, COUNT, DAY, COUNT, 2, 1000, COUNT, 1, 7}
+local REQUEST_LIMITS = {MILLI, MILLI, MILLI, MILLI, MILLI, MILLI, COUNT, COUNT, COUNT, COUNT, 1, 1}
 if #KEYS ~= 1 or #ARGV ~= #REQUEST_LIMITS then
     return {err = ('BIDE needs 1 key and %d numbers, got %d and %d'):format(#REQUEST_LIMITS, #KEYS, #ARGV)}
 end
@@ -38,21 +38,19 @@ if not request then
     end
 end
 local capacity, per_minute, unit, returned, earned, wanted, request_firsts, request_successes, request_spent,
-    request_hold_off, hold_off_ended, breaker_vote, permille, seen_serial, leaving, counted_as = unpack(request)
+    seen_serial, leaving, was_wanting = unpack(request)
 
 -- ---- the stored bucket: LEASE_BUCKET_FIELDS ----
 
 local stored = redis.call('GET', KEYS[1])
-local bucket = parse(stored or ('0 '):rep(26), {COUNT, MILLI, 59999, COUNT, COUNT, COUNT, COUNT, COUNT, MEMBERS,
-    MEMBERS, MEMBERS, MEMBERS, MEMBERS, MEMBERS, MEMBERS, MEMBERS, COUNT, COUNT, COUNT, 1, COUNT, COUNT, COUNT, COUNT,
-    MILLI, MILLI})
+local bucket = parse(stored or ('0 '):rep(18), {COUNT, MILLI, 59999, COUNT, MILLI, COUNT, COUNT, COUNT, MEMBERS,
+    MEMBERS, MEMBERS, MEMBERS, COUNT, COUNT, COUNT, COUNT, MILLI, MILLI})
 if not bucket then
-    return {err = 'BIDE this key does not hold a fleet bucket (26 integers in range, a space after each): delete it'}
+    return {err = 'BIDE this key does not hold a fleet bucket (18 integers in range, a space after each): delete it'}
 end
--- Members counted in this window (0) and in the last window (1): all, wanting tokens, voting, voting open.
-local serial, level, refill_rest, refilled_at, window_began, window_serial, last_window_serial, counting_began,
-    all0, wanting0, voting0, open0, all1, wanting1, voting1, open1, hold_off_until, hold_off_number, opening, is_open,
-    firsts, successes, spent, granted_total = unpack(bucket)
+-- Members counted in this window (0) and in the last window (1): all, wanting tokens.
+local serial, level, refill_rest, refilled_at, initial, window_began, window_serial, last_window_serial, all0, wanting0,
+    all1, wanting1, firsts, successes, spent, granted_total = unpack(bucket)
 
 if redis.replicate_commands then
     redis.replicate_commands() -- before Redis 7: replicate the writes, not the script, because it reads the time
@@ -64,15 +62,15 @@ local now = time[1] * 1000 + floor(time[2] / 1000)
 
 local elapsed = now - refilled_at
 if serial == 0 or elapsed < -600000 then
-    refilled_at, hold_off_until = now, 0
+    refilled_at = now
 elseif elapsed > 0 then
     local sum = min(elapsed, 3600000) * per_minute + refill_rest
     refilled_at, level, refill_rest = now, level + floor(sum / 60000), sum % 60000
 end
 
 local function restart_counting()
-    window_began, counting_began, window_serial, last_window_serial = now, now, serial, serial
-    all0, wanting0, voting0, open0, all1, wanting1, voting1, open1 = 0, 0, 0, 0, 0, 0, 0, 0
+    window_began, window_serial, last_window_serial = now, serial, serial
+    all0, wanting0, all1, wanting1 = 0, 0, 0, 0
 end
 
 local length = 2 * min(max(10000, all0 + all1), 60000)
@@ -80,16 +78,16 @@ elapsed = now - window_began
 if serial == 0 or elapsed >= 2 * length then
     restart_counting()
 elseif elapsed < 0 then
-    window_began, counting_began = now, min(counting_began, now)
+    window_began = now
 elseif elapsed >= length then
     window_began, window_serial, last_window_serial = now, serial, window_serial
-    all0, wanting0, voting0, open0, all1, wanting1, voting1, open1 = 0, 0, 0, 0, all0, wanting0, voting0, open0
+    all0, wanting0, all1, wanting1 = 0, 0, all0, wanting0
 end
 
 -- ---- tokens ----
 
 if seen_serial > serial then -- Redis lost writes and went back to an earlier state: empty the bucket
-    serial, level, refill_rest = min(seen_serial + 1000000, COUNT), 0, 0
+    serial, level, refill_rest, initial = min(seen_serial + 1000000, COUNT), 0, 0, capacity
     restart_counting()
 end
 level = min(level + returned + earned, capacity)
@@ -110,45 +108,29 @@ local function count(this, last, was_counted, is_counted)
 end
 
 local stays = leaving == 0
-local wants, votes, votes_open = stays and wanted > 0, stays and breaker_vote > 0, stays and breaker_vote == 2
+local wants = stays and wanted > 0
 all0, all1 = count(all0, all1, not is_new, stays)
-wanting0, wanting1 = count(wanting0, wanting1, not is_new and counted_as % 2 >= 1, wants)
-voting0, voting1 = count(voting0, voting1, not is_new and counted_as % 4 >= 2, votes)
-open0, open1 = count(open0, open1, not is_new and counted_as >= 4, votes_open)
+wanting0, wanting1 = count(wanting0, wanting1, not is_new and was_wanting == 1, wants)
 local members, wanting = max(all0 + all1, 1), max(wanting0 + wanting1, 1)
-local voting, open = voting0 + voting1, open0 + open1
 
--- ---- the grant ----
+-- ---- initial tokens, and the grant ----
 
 local granted = 0
 unit = max(unit, 1)
+if is_new and stays then
+    local added = max(min(unit, capacity - initial), 0)
+    initial, level = initial + added, min(level + added, capacity)
+end
 if wants and level >= unit then
     local quota = floor(level / wanting)
     granted = min(wanted, max(quota - quota % unit, unit))
     level = level - granted
 end
 
--- ---- hold-off and breaker votes ----
-
-if hold_off_ended > 0 and hold_off_ended == hold_off_number then
-    hold_off_until = 0
-end
-if request_hold_off > 0 and now + request_hold_off >= hold_off_until + (hold_off_until > now and 1000 or 0) then
-    hold_off_until, hold_off_number = now + request_hold_off, serial
-end
-
-if permille > 0 and now - counting_began >= 2000 then
-    if is_open == 0 and voting >= 3 and open * 1000 >= permille * voting then
-        is_open, opening = 1, serial
-    elseif open == 0 or open * 2000 < permille * voting then
-        is_open = 0
-    end
-end
-
 -- ---- intervals ----
 
 local is_busy = returned > 0 or earned > 0 or wanted > 0 or request_firsts > 0 or request_successes > 0 or
-    request_spent > 0 or request_hold_off > 0 or hold_off_ended > 0 or breaker_vote == 2
+    request_spent > 0
 local next_ms = min(max(is_busy and 1000 or 10000, members), 60000)
 if is_new then -- spread new members: multiples of 619 modulo 1000 visit all thousand steps evenly
     next_ms = min(floor(next_ms * (500 + serial % 1000 * 619 % 1000) / 1000), 60000)
@@ -157,14 +139,11 @@ local earliest_ms = min(max(250, floor(wanting * 1000 / (level >= unit and 5000 
 
 -- ---- the only write ----
 
-redis.call('SET', KEYS[1], ('%.0f '):rep(26):format(serial, level, refill_rest, refilled_at, window_began,
-    window_serial, last_window_serial, counting_began, all0, wanting0, voting0, open0, all1, wanting1, voting1, open1,
-    hold_off_until, hold_off_number, opening, is_open, min(firsts + request_firsts, COUNT),
+redis.call('SET', KEYS[1], ('%.0f '):rep(18):format(serial, level, refill_rest, refilled_at, initial, window_began,
+    window_serial, last_window_serial, all0, wanting0, all1, wanting1, min(firsts + request_firsts, COUNT),
     min(successes + request_successes, COUNT), min(spent + request_spent, COUNT), min(granted_total + granted, COUNT),
     capacity, per_minute), 'PX', DAY)
 
 -- ---- the reply: LEASE_REPLY_FIELDS ----
 
-return {1, serial, granted, floor(level / 2 / members), next_ms, earliest_ms, min(max(hold_off_until - now, 0), DAY),
-    hold_off_number, opening, permille > 0 and is_open or 0, members, level,
-    (wants and 1 or 0) + (votes and 2 or 0) + (votes_open and 4 or 0)}
+return {1, serial, granted, floor(level / 2 / members), next_ms, earliest_ms, members, level}

@@ -9,6 +9,7 @@
  * handshake costs more than the open connection. */
 #include <bide/clock.h>
 
+#include <assert.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -72,6 +73,7 @@ static void nodes_free_unused(struct bide_fleet *fleet)
             before = node;
             continue;
         }
+        assert(node->sent == 0 && node != fleet->nodes);
         before->next = node->next;
         fleet_node_free(node);
     }
@@ -143,6 +145,7 @@ static void poll_set_fill(struct poll_set *poll_set, const struct bide_fleet *fl
     poll_set->fd[0] = (struct pollfd){.fd = fleet->wake_fd, .events = POLLIN};
     poll_set->count = 1;
     for (const struct fleet_node *node = fleet->nodes; node != NULL; node = node->next) {
+        assert(poll_set->count <= FLEET_NODES_MAX);
         struct pollfd *at = &poll_set->fd[poll_set->count++];
         *at = (struct pollfd){0};
         at->fd = fleet_connection_fd(node->connection, &at->events);

@@ -5,9 +5,13 @@
  * program's terminal: the callback returns no passphrase, and the key is refused. */
 #include "tls.h"
 
+#include "fd.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
@@ -15,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct fleet_tls {
@@ -82,41 +87,142 @@ static const char *openssl_reason(void)
     return text != NULL ? text : "cannot be read";
 }
 
+struct tls_file {
+    const char *option, *path;
+    BIO *bio; /* open for reading */
+};
+
 static int refuse_passphrase(char *into, int size, int writing, void *context)
 {
     (void)into, (void)size, (void)writing, (void)context;
     return 0;
 }
 
-/* If the file cannot be opened, the C library's error is clearer than OpenSSL's. */
-static bool tls_fail_file(struct fleet_tls *tls, const char *option, const char *file, const char *want)
+static bool tls_fail_file(struct fleet_tls *tls, const struct tls_file *file, const char *reason)
+{
+    snprintf(tls->problem, sizeof tls->problem, "%s %.120s: %.120s", file->option, file->path, reason);
+    return false;
+}
+
+static bool tls_fail_content(struct fleet_tls *tls, const struct tls_file *file, const char *want)
+{
+    char reason[160];
+    snprintf(reason, sizeof reason, "%s; must hold %s", openssl_reason(), want);
+    return tls_fail_file(tls, file, reason);
+}
+
+/* Opens a file without waiting: OpenSSL would open a FIFO and wait for its writer, while bide_fleet_close and fork wait
+ * for this thread. */
+static bool tls_file_open(struct fleet_tls *tls, struct tls_file *file)
 {
     char buffer[96];
-    if (access(file, R_OK) != 0)
-        snprintf(tls->problem, sizeof tls->problem, "%s %.160s: %s", option, file,
-                 strerror_r(errno, buffer, sizeof buffer));
-    else
-        snprintf(tls->problem, sizeof tls->problem, "%s %.160s: %s; must hold %s", option, file, openssl_reason(),
-                 want);
+    struct stat status;
+    int fd = fleet_fd_above_stdio(open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+    if (fd < 0 || fstat(fd, &status) != 0) {
+        tls_fail_file(tls, file, strerror_r(errno, buffer, sizeof buffer));
+    } else if (!S_ISREG(status.st_mode)) {
+        tls_fail_file(tls, file, "is not a regular file");
+    } else {
+        FILE *stream = fdopen(fd, "r");
+        file->bio = stream != NULL ? BIO_new_fp(stream, BIO_CLOSE) : NULL;
+        if (file->bio != NULL)
+            return true;
+        if (stream != NULL) {
+            fclose(stream);
+            fd = -1;
+        }
+        tls_fail_file(tls, file, "no memory");
+    }
+    if (fd >= 0)
+        close(fd);
     return false;
+}
+
+/* Returns the next certificate, or NULL at the end or after an error. */
+static X509 *tls_file_next_certificate(const struct tls_file *file)
+{
+    return PEM_read_bio_X509_AUX(file->bio, NULL, refuse_passphrase, NULL);
+}
+
+/* Returns true if the last certificate was not read because the file has no more. */
+static bool tls_file_is_at_end(void)
+{
+    return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+}
+
+static bool tls_load_authorities(struct fleet_tls *tls, const struct tls_file *file)
+{
+    X509_STORE *store = SSL_CTX_get_cert_store(tls->context);
+    unsigned loaded = 0;
+    bool added = true;
+    for (X509 *ca; added && (ca = tls_file_next_certificate(file)) != NULL; loaded++) {
+        added = X509_STORE_add_cert(store, ca) == 1;
+        X509_free(ca);
+    }
+    return added && loaded > 0 && tls_file_is_at_end();
+}
+
+/* The client's certificate, then the certificates of its issuers. */
+static bool tls_load_certificate(struct fleet_tls *tls, const struct tls_file *file)
+{
+    X509 *own = tls_file_next_certificate(file);
+    bool loaded = own != NULL && SSL_CTX_use_certificate(tls->context, own) == 1;
+    X509_free(own);
+    for (X509 *issuer; loaded && (issuer = tls_file_next_certificate(file)) != NULL;) {
+        loaded = SSL_CTX_add1_chain_cert(tls->context, issuer) == 1;
+        X509_free(issuer);
+    }
+    return loaded && tls_file_is_at_end();
+}
+
+static bool tls_load_key(struct fleet_tls *tls, const struct tls_file *file)
+{
+    EVP_PKEY *key = PEM_read_bio_PrivateKey(file->bio, NULL, refuse_passphrase, NULL);
+    bool loaded = key != NULL && SSL_CTX_use_PrivateKey(tls->context, key) == 1;
+    EVP_PKEY_free(key);
+    return loaded;
+}
+
+static bool tls_load_file(struct fleet_tls *tls, const char *option, const char *path,
+                          bool (*load)(struct fleet_tls *, const struct tls_file *), const char *want)
+{
+    struct tls_file file = {.option = option, .path = path};
+    if (!tls_file_open(tls, &file))
+        return false;
+    bool loaded = load(tls, &file) || tls_fail_content(tls, &file, want);
+    BIO_free(file.bio);
+    return loaded;
+}
+
+/* Loads the authorities that OpenSSL trusts by default: those in the files that $SSL_CERT_FILE and $SSL_CERT_DIR name,
+ * or in the files of the installation. OpenSSL would wait for the writer of a FIFO in $SSL_CERT_FILE, so that file is
+ * loaded here. Known weakness: OpenSSL opens the files in the directory itself, during the handshake. */
+static bool tls_load_default_authorities(struct fleet_tls *tls)
+{
+    const char *variable = X509_get_default_cert_file_env();
+    const char *path = getenv(variable);
+    bool has_path = path != NULL && path[0] != '\0';
+    int set = has_path ? SSL_CTX_set_default_verify_dir(tls->context) : SSL_CTX_set_default_verify_paths(tls->context);
+    if (set != 1) {
+        snprintf(tls->problem, sizeof tls->problem, "the system's authorities: %s", openssl_reason());
+        return false;
+    }
+    return !has_path || tls_load_file(tls, variable, path, tls_load_authorities, "certificates in PEM");
 }
 
 static bool tls_load_files(struct fleet_tls *tls, const struct fleet_url *url)
 {
     const char *key = url->key_file[0] != '\0' ? url->key_file : url->cert_file;
     const char *key_option = url->key_file[0] != '\0' ? "key_file" : "cert_file";
-    SSL_CTX_set_default_passwd_cb(tls->context, refuse_passphrase);
-    if (url->ca_file[0] == '\0' && SSL_CTX_set_default_verify_paths(tls->context) != 1) {
-        snprintf(tls->problem, sizeof tls->problem, "the system's authorities: %s", openssl_reason());
+    bool trusted = url->ca_file[0] == '\0'
+                       ? tls_load_default_authorities(tls)
+                       : tls_load_file(tls, "ca_file", url->ca_file, tls_load_authorities, "certificates in PEM");
+    if (!trusted)
         return false;
-    }
-    if (url->ca_file[0] != '\0' && SSL_CTX_load_verify_locations(tls->context, url->ca_file, NULL) != 1)
-        return tls_fail_file(tls, "ca_file", url->ca_file, "certificates in PEM");
-    if (url->cert_file[0] != '\0' && SSL_CTX_use_certificate_chain_file(tls->context, url->cert_file) != 1)
-        return tls_fail_file(tls, "cert_file", url->cert_file, "the client certificate in PEM");
-    if (key[0] != '\0' && SSL_CTX_use_PrivateKey_file(tls->context, key, SSL_FILETYPE_PEM) != 1)
-        return tls_fail_file(tls, key_option, key, "the private key in PEM, without a passphrase");
-    return true;
+    if (url->cert_file[0] == '\0')
+        return true;
+    return tls_load_file(tls, "cert_file", url->cert_file, tls_load_certificate, "the client certificate in PEM") &&
+           tls_load_file(tls, key_option, key, tls_load_key, "the private key in PEM, without a passphrase");
 }
 
 static bool tls_expect_host(SSL *ssl, const char *host)

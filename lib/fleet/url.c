@@ -185,7 +185,6 @@ static const struct option options[] = {
     {"capacity", NUMBER_AT(terms.capacity_milli), 1, TOKENS_MAX, 1000, "tokens, 1 to 268435"},
     {"per_minute", NUMBER_AT(terms.per_minute_milli), 0, TOKENS_MAX, 1000, "tokens, 0 to 268435"},
     {"timeout", NUMBER_AT(terms.timeout_ns), 1, TIMEOUT_MAX_MS, BIDE_MS, "milliseconds, 1 to 60000"},
-    {"open", NUMBER_AT(terms.open_permille), 0, 100, 10, "per cent, 0 to 100 (0: never)"},
     {"prefix", TEXT_AT(TEXT, prefix), NO_RANGE, "1 to 63 printable characters, no blank and no brace"},
     {"db", NUMBER, 0, 0, 0, INT_MAX, 1, "the number of a database, 0 or more"},
     {"user", SECRET, 0, 0, NO_RANGE, "a name"},
@@ -536,11 +535,7 @@ static bool parser_check_combination(struct url_parser *parser)
 static void url_set_defaults(struct fleet_url *url)
 {
     *url = (struct fleet_url){.endpoint.port = "6379", .prefix = "bide"};
-    url->terms = (struct lease_terms){.capacity_milli = 100000,
-                                      .per_minute_milli = 60000,
-                                      .open_permille = 500,
-                                      .timeout_ns = 500 * BIDE_MS,
-                                      .hold_off = true};
+    url->terms = (struct lease_terms){.capacity_milli = 100000, .per_minute_milli = 60000, .timeout_ns = 500 * BIDE_MS};
 }
 
 enum bide_err fleet_url_parse(struct fleet_url *url, const char *text, struct bide_fleet_problem *problem)
@@ -607,5 +602,6 @@ void fleet_key_format(const struct fleet_url *url, const char *name, char key[FL
         else
             used += (size_t)snprintf(key + used, FLEET_KEY_MAX - used, "%%%02X", (unsigned)(unsigned char)*c);
     }
+    assert(used + sizeof tail <= FLEET_KEY_MAX);
     memcpy(key + used, tail, sizeof tail);
 }

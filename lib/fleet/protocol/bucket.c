@@ -13,13 +13,11 @@
 /* The request being served. */
 struct exchange {
     const struct lease_request *request;
-    int64_t now_ms;
-    int64_t unit;                          /* cost of a retry, at least 1 */
-    int64_t wanted;                        /* 0 for a leaving member */
-    bool is_new;                           /* not counted in this window or the last */
-    int64_t was_counted_as, is_counted_as; /* bit 0: a member; bits 1 to 3: LEASE_COUNTED_* */
-    int64_t members;                       /* at least 1 */
-    int64_t wanting;                       /* members that want tokens, at least 1 */
+    int64_t unit;    /* cost of a retry, at least 1 */
+    int64_t wanted;  /* 0 for a leaving member */
+    bool is_new;     /* not counted in this window or the last */
+    int64_t members; /* at least 1 */
+    int64_t wanting; /* members that want tokens, at least 1 */
 };
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -44,12 +42,12 @@ static void bucket_refill(struct lease_bucket *bucket, int64_t per_minute_milli,
     int64_t elapsed_ms = now_ms - bucket->refilled_ms;
     if (bucket->serial == 0 || elapsed_ms < -LEASE_CLOCK_BACK_MAX_MS) {
         bucket->refilled_ms = now_ms;
-        bucket->hold_off_until_ms = 0;
         return;
     }
     if (elapsed_ms <= 0)
         return;
     int64_t sum = smaller(elapsed_ms, LEASE_REFILL_MAX_MS) * per_minute_milli + bucket->refill_rest;
+    assert(sum >= 0 && sum <= LEASE_COUNT_MAX); /* exact in Lua */
     bucket->refilled_ms = now_ms;
     bucket->level_milli += sum / MINUTE_MS;
     bucket->refill_rest = sum % MINUTE_MS;
@@ -57,7 +55,7 @@ static void bucket_refill(struct lease_bucket *bucket, int64_t per_minute_milli,
 
 static void window_restart(struct lease_bucket *bucket, int64_t now_ms)
 {
-    bucket->window_began_ms = bucket->counting_began_ms = now_ms;
+    bucket->window_began_ms = now_ms;
     bucket->window_serial = bucket->last_window_serial = bucket->serial;
     bucket->this_window = bucket->last_window = (struct lease_counts){0};
 }
@@ -76,10 +74,8 @@ static void window_advance(struct lease_bucket *bucket, int64_t now_ms)
         window_restart(bucket, now_ms);
         return;
     }
-    if (elapsed_ms < 0) {
+    if (elapsed_ms < 0)
         bucket->window_began_ms = now_ms;
-        bucket->counting_began_ms = smaller(bucket->counting_began_ms, now_ms);
-    }
     if (elapsed_ms < length_ms)
         return;
     bucket->window_began_ms = now_ms;
@@ -92,12 +88,14 @@ static void window_advance(struct lease_bucket *bucket, int64_t now_ms)
 /* ---- tokens ---- */
 
 /* The member has seen a serial that this bucket never assigned: Redis lost writes. See "Lost writes" in bucket.h. */
-static void bucket_drain_if_rolled_back(struct lease_bucket *bucket, int64_t seen_serial, int64_t now_ms)
+static void bucket_drain_if_rolled_back(struct lease_bucket *bucket, const struct lease_request *request,
+                                        int64_t now_ms)
 {
-    if (seen_serial <= bucket->serial)
+    if (request->seen_serial <= bucket->serial)
         return;
-    bucket->serial = smaller(seen_serial + LEASE_SERIAL_LEAP, LEASE_COUNT_MAX);
+    bucket->serial = smaller(request->seen_serial + LEASE_SERIAL_LEAP, LEASE_COUNT_MAX);
     bucket->level_milli = bucket->refill_rest = 0;
+    bucket->initial_milli = request->capacity_milli;
     window_restart(bucket, now_ms);
 }
 
@@ -107,6 +105,18 @@ static void bucket_deposit(struct lease_bucket *bucket, const struct lease_reque
     bucket->level_milli = smaller(sum, request->capacity_milli);
 }
 
+/* Adds the initial tokens of a new member. */
+static void bucket_add_initial(struct lease_bucket *bucket, const struct exchange *exchange)
+{
+    int64_t capacity_milli = exchange->request->capacity_milli;
+    if (!exchange->is_new || exchange->request->leaving)
+        return;
+    int64_t added_milli = larger(smaller(exchange->unit, capacity_milli - bucket->initial_milli), 0);
+    bucket->initial_milli += added_milli;
+    assert(added_milli <= exchange->unit && bucket->initial_milli <= LEASE_MILLI_MAX);
+    bucket->level_milli = smaller(bucket->level_milli + added_milli, capacity_milli);
+}
+
 static int64_t bucket_grant(struct lease_bucket *bucket, const struct exchange *exchange)
 {
     if (exchange->wanted == 0 || bucket->level_milli < exchange->unit)
@@ -114,62 +124,47 @@ static int64_t bucket_grant(struct lease_bucket *bucket, const struct exchange *
     int64_t quota = bucket->level_milli / exchange->wanting;
     int64_t granted = smaller(exchange->wanted, larger(quota - quota % exchange->unit, exchange->unit));
     bucket->level_milli -= granted;
+    assert(granted <= exchange->wanted && bucket->level_milli >= 0);
     return granted;
 }
 
 /* ---- counting members ---- */
 
-/* Bits of was_counted_as and is_counted_as: one for each of struct lease_counts. The messages carry them without
- * COUNTED_PRESENT, hence shifted. */
-#define COUNTED_PRESENT 1
-#define COUNTED_WANTING (LEASE_COUNTED_WANTING << 1)
-#define COUNTED_VOTING  (LEASE_COUNTED_VOTING << 1)
-#define COUNTED_OPEN    (LEASE_COUNTED_OPEN << 1)
-#define COUNTS          4
-
-static int64_t *counts_at(struct lease_counts *counts, int kind)
+static struct lease_counts window_totals(const struct lease_bucket *bucket)
 {
-    return (int64_t *const[COUNTS]){&counts->all, &counts->wanting, &counts->voting, &counts->open}[kind];
+    return (struct lease_counts){.all = bucket->this_window.all + bucket->last_window.all,
+                                 .wanting = bucket->this_window.wanting + bucket->last_window.wanting};
 }
 
-static int64_t request_counted_as(const struct lease_request *request)
+static void count_add(int64_t *count, bool is_counted)
 {
-    if (request->leaving)
-        return 0;
-    return COUNTED_PRESENT | (request->wanted_milli > 0 ? COUNTED_WANTING : 0) |
-           (request->breaker_vote > 0 ? COUNTED_VOTING : 0) | (request->breaker_vote == 2 ? COUNTED_OPEN : 0);
+    *count = smaller(*count + is_counted, LEASE_MEMBERS_MAX);
+}
+
+static void count_remove(int64_t *count, bool was_counted)
+{
+    *count = larger(*count - was_counted, 0);
 }
 
 /* Moves the member's count from the window in which it was counted last to this window. */
 static void window_count_member(struct lease_bucket *bucket, const struct exchange *exchange)
 {
+    const struct lease_request *request = exchange->request;
     struct lease_counts *before =
-        exchange->request->seen_serial > bucket->window_serial ? &bucket->this_window : &bucket->last_window;
-    for (int kind = 0; kind < COUNTS; kind++) {
-        int64_t *from = counts_at(before, kind), *to = counts_at(&bucket->this_window, kind);
-        if (exchange->was_counted_as >> kind & 1)
-            *from = larger(*from - 1, 0);
-        if (exchange->is_counted_as >> kind & 1)
-            *to = smaller(*to + 1, LEASE_MEMBERS_MAX);
-    }
-}
-
-static struct lease_counts window_totals(const struct lease_bucket *bucket)
-{
-    return (struct lease_counts){.all = bucket->this_window.all + bucket->last_window.all,
-                                 .wanting = bucket->this_window.wanting + bucket->last_window.wanting,
-                                 .voting = bucket->this_window.voting + bucket->last_window.voting,
-                                 .open = bucket->this_window.open + bucket->last_window.open};
+        request->seen_serial > bucket->window_serial ? &bucket->this_window : &bucket->last_window;
+    count_remove(&before->all, !exchange->is_new);
+    count_remove(&before->wanting, !exchange->is_new && request->was_wanting);
+    count_add(&bucket->this_window.all, !request->leaving);
+    count_add(&bucket->this_window.wanting, exchange->wanted > 0);
 }
 
 /* ---- intervals ---- */
 
-/* Returns true if the member reported or wants anything. The vote "closed" alone does not count. */
+/* Returns true if the member reported or wants anything. */
 static bool request_is_busy(const struct lease_request *request)
 {
     return request->returned_milli > 0 || request->earned_milli > 0 || request->wanted_milli > 0 ||
-           request->firsts > 0 || request->successes > 0 || request->spent_milli > 0 || request->hold_off_ms > 0 ||
-           request->hold_off_ended > 0 || request->breaker_vote == 2;
+           request->firsts > 0 || request->successes > 0 || request->spent_milli > 0;
 }
 
 /* A new member's interval is spread by its serial: multiples of 619 modulo 1000 visit all thousand steps evenly. */
@@ -178,6 +173,7 @@ static int64_t interval_next_ms(const struct lease_bucket *bucket, const struct 
     int64_t next = larger(request_is_busy(exchange->request) ? LEASE_INTERVAL_BUSY_MS : LEASE_INTERVAL_IDLE_MS,
                           exchange->members * 1000 / LEASE_FLEET_PER_S);
     next = smaller(next, LEASE_INTERVAL_MAX_MS);
+    assert(exchange->members >= 1 && exchange->wanting >= 1);
     if (exchange->is_new)
         next = next * (500 + bucket->serial % 1000 * 619 % 1000) / 1000;
     return smaller(next, LEASE_INTERVAL_MAX_MS);
@@ -189,52 +185,16 @@ static int64_t interval_earliest_ms(const struct lease_bucket *bucket, const str
     return smaller(larger(LEASE_INTERVAL_MIN_MS, exchange->wanting * 1000 / per_s), next);
 }
 
-/* ---- hold-off and breaker votes ---- */
-
-static int64_t hold_off_left_ms(const struct lease_bucket *bucket, int64_t now_ms)
-{
-    return smaller(larger(bucket->hold_off_until_ms - now_ms, 0), LEASE_MS_MAX);
-}
-
-static void hold_off_update(struct lease_bucket *bucket, const struct exchange *exchange)
-{
-    int64_t until_ms = exchange->now_ms + exchange->request->hold_off_ms;
-    if (exchange->request->hold_off_ended > 0 && exchange->request->hold_off_ended == bucket->hold_off_number)
-        bucket->hold_off_until_ms = 0;
-    int64_t step_ms = bucket->hold_off_until_ms > exchange->now_ms ? LEASE_HOLD_OFF_STEP_MS : 0;
-    if (exchange->request->hold_off_ms == 0 || until_ms < bucket->hold_off_until_ms + step_ms)
-        return;
-    bucket->hold_off_until_ms = until_ms;
-    bucket->hold_off_number = bucket->serial;
-}
-
-static void breaker_vote_update(struct lease_bucket *bucket, const struct exchange *exchange)
-{
-    int64_t permille = exchange->request->open_permille;
-    struct lease_counts count = window_totals(bucket);
-    if (permille == 0 || exchange->now_ms - bucket->counting_began_ms < LEASE_VOTE_DELAY_MS)
-        return;
-    if (bucket->is_open == 0 && count.voting >= LEASE_VOTES_MIN && count.open * 1000 >= permille * count.voting) {
-        bucket->is_open = 1;
-        bucket->opening = bucket->serial;
-    } else if (count.open == 0 || count.open * 2000 < permille * count.voting) {
-        bucket->is_open = 0;
-    }
-}
-
 /* ---- serving a request ---- */
 
-static struct exchange exchange_begin(struct lease_bucket *bucket, const struct lease_request *request, int64_t now_ms)
+static struct exchange exchange_begin(struct lease_bucket *bucket, const struct lease_request *request)
 {
     bool is_new = request->seen_serial <= bucket->last_window_serial;
     bucket->serial = smaller(bucket->serial + 1, LEASE_COUNT_MAX);
     return (struct exchange){.request = request,
-                             .now_ms = now_ms,
                              .unit = larger(request->unit_milli, 1),
                              .wanted = request->leaving ? 0 : request->wanted_milli,
-                             .is_new = is_new,
-                             .was_counted_as = is_new ? 0 : request->counted_as << 1 | COUNTED_PRESENT,
-                             .is_counted_as = request_counted_as(request)};
+                             .is_new = is_new};
 }
 
 static void totals_update(struct lease_bucket *bucket, const struct lease_request *request, int64_t granted_milli)
@@ -257,13 +217,8 @@ static struct lease_reply reply_make(const struct lease_bucket *bucket, const st
                                 .share_milli = bucket->level_milli / 2 / exchange->members,
                                 .next_ms = next,
                                 .earliest_ms = interval_earliest_ms(bucket, exchange, next),
-                                .hold_off_ms = hold_off_left_ms(bucket, exchange->now_ms),
-                                .hold_off_number = bucket->hold_off_number,
-                                .opening = bucket->opening,
-                                .is_open = exchange->request->open_permille > 0 ? bucket->is_open : 0,
                                 .members = exchange->members,
-                                .level_milli = bucket->level_milli,
-                                .counted_as = exchange->is_counted_as >> 1};
+                                .level_milli = bucket->level_milli};
 }
 
 void lease_bucket_serve(struct lease_bucket *bucket, const struct lease_request *request, int64_t now_ms,
@@ -272,19 +227,20 @@ void lease_bucket_serve(struct lease_bucket *bucket, const struct lease_request 
     assert(!lease_request_check(request) && now_ms >= 0 && now_ms <= LEASE_COUNT_MAX - LEASE_MS_MAX);
     bucket_refill(bucket, request->per_minute_milli, now_ms);
     window_advance(bucket, now_ms);
-    bucket_drain_if_rolled_back(bucket, request->seen_serial, now_ms);
+    bucket_drain_if_rolled_back(bucket, request, now_ms);
     bucket_deposit(bucket, request);
 
-    struct exchange exchange = exchange_begin(bucket, request, now_ms);
+    struct exchange exchange = exchange_begin(bucket, request);
     window_count_member(bucket, &exchange);
     exchange.members = larger(window_totals(bucket).all, 1);
     exchange.wanting = larger(window_totals(bucket).wanting, 1);
 
+    bucket_add_initial(bucket, &exchange);
     int64_t granted_milli = bucket_grant(bucket, &exchange);
-    hold_off_update(bucket, &exchange);
-    breaker_vote_update(bucket, &exchange);
     totals_update(bucket, request, granted_milli);
     *reply = reply_make(bucket, &exchange, granted_milli);
+    assert(!lease_bucket_check(bucket) && bucket->level_milli <= bucket->capacity_milli);
+    assert(!lease_reply_check(reply, request));
 }
 
 /* ---- reading ---- */
@@ -292,13 +248,12 @@ void lease_bucket_serve(struct lease_bucket *bucket, const struct lease_request 
 struct lease_bucket_view lease_bucket_get(const struct lease_bucket *bucket, int64_t now_ms)
 {
     struct lease_bucket copy = *bucket;
+    assert(!lease_bucket_check(bucket));
     bucket_refill(&copy, copy.per_minute_milli, now_ms);
     window_advance(&copy, now_ms);
     return (struct lease_bucket_view){
         .count = window_totals(&copy),
         .level_milli = smaller(copy.level_milli, copy.capacity_milli),
-        .hold_off_ms = hold_off_left_ms(&copy, now_ms),
-        .is_open = copy.is_open == 1,
     };
 }
 

@@ -4,28 +4,38 @@
  * lease_member_try_claim when lease_member_next_check_ns says so; if that returns true, it sends the request of
  * lease_member_make_request and reports the result: lease_member_accept_reply or lease_member_request_failed.
  *
- *     lease_member_join
- *          │
- *          ▼
- *      ┌────────┐  reply accepted   ┌────────┐   request failed   ┌─────────┐
- *      │ joined │ ────────────────► │ leased │ ─────────────────► │ failing │
- *      └────────┘                   └────────┘ ◄───────────────── └─────────┘
- *                                                reply accepted
- *     ┌─────────┐
- *     │ leaving │ ◄── lease_member_leave, from any state
- *     └─────────┘
+ *       lease_member_join
+ *              │
+ *              ▼       reply accepted                      request failed
+ *         ┌────────┐ ──────────────────────► ┌────────┐ ─────────────────► ┌─────────┐
+ *         │ joined │                         │ leased │                    │ failing │
+ *         └────────┘ ◄────────────────────── └────────┘ ◄───────────────── └─────────┘
+ *              │      another process took over            reply accepted       ▲
+ *              │                                                                │
+ *              └────────────────────────────────────────────────────────────────┘
+ *                                        request failed
+ *         ┌─────────┐
+ *         │ leaving │ ◄── lease_member_leave, from any state
+ *         └─────────┘
  *
- *     joined    !had_reply              the target was emptied; it refills at its floor since the join
- *     leased    had_reply, connected    no refill; the lease lasts 2.5 x next_ms + timeout beyond the last reply
- *     failing   had_reply, !connected   the lease is over; the target refills at its floor, from a random offset on
- *     leaving   due_ns is BIDE_NEVER    the final request returns all tokens of a private target; the driver sends it
+ *     joined    no reply yet since the join, or since this process took over from another. A target whose lease this
+ *               process has begun has the advance (below), and refills at its floor from one accrual after the join on.
+ *               A shared target that was leased already is as the other process left it: it refills from the end of
+ *               its lease on
+ *     leased    the last request was replied to: no refill; the lease lasts 2.5 x next_ms + timeout beyond the reply
+ *     failing   the last request failed. After leased, the lease is over, and the target refills at its floor, from a
+ *               random offset on. After joined, the end of the lease stays: the target refills from there on
+ *     leaving   the final request returns all tokens of a private target; the driver sends it
  *
- * A failed request keeps a joined member joined and a failing member failing; a reply keeps a leased member leased. In
- * each state at most one request is pending (request_pending).
+ * A reply keeps a leased member leased, a failed request keeps a failing member failing. The late reply of a member
+ * that another process has replaced makes it joined, from every state, also from joined itself; and a leased member
+ * that another process has replaced is joined when it regains the claim. In each state but leaving at most one request
+ * is pending (request_pending).
  *
  * Why no token is ever counted twice:
- * - lease_member_join empties the target (bide_lease_begin), so restarting a process creates no tokens. Only a shared
- *   target that another process has leased already keeps its tokens: they are the fleet's.
+ * - lease_member_join empties the target (bide_lease_begin). Only a shared target that another process has leased
+ *   already keeps its tokens: they are the fleet's.
+ * - The join that begins a lease may add one retry, the advance. It is repaid, and never gets into the fleet's bucket.
  * - Tokens leave the target before their request is sent: the earned counters are swapped with 0, returned tokens are
  *   removed from the bucket by an atomic operation that returns the amount removed. If the request is lost, they are
  *   lost.
@@ -36,11 +46,28 @@
  *   lease is extended again, refill that no charge has credited to the bucket yet is forfeited. So floor x time
  *   disconnected is an upper bound.
  *
+ * The advance (advance_milli). Without Redis, a short-lived process would never retry: its floor needs an accrual, the
+ * time in which the floor earns one retry (a minute by default). So the join that begins the lease of a target with a
+ * floor adds the floor's first retry at once, and the floor's refill starts one accrual later (bide_lease_extend). A
+ * member without Redis thus has the larger of one retry and floor x time since the join. A member with Redis repays the
+ * advance: the first reply removes it from the target; if it is spent, the first grant repays it, and if that grant is
+ * smaller, so do the grants that follow. Leaving removes it too; if it is spent, only a grant that is still on its way
+ * repays it. So a member exceeds floor x time disconnected by one retry at most, and only if it has got no grant and
+ * its first reply, or its end, came within one accrual after the join. A process with a private target that is started
+ * again and again has that retry at each start.
+ *
+ * A shared target has the advance once for a lease, which outlives its processes. The memo (below) holds the amount to
+ * repay, so the process that receives the next reply repays it, even if the process that joined first has left or was
+ * killed. The race: of several processes that begin the lease at once, only the process whose now_ns became the end of
+ * the lease, and which then holds the claim, adds an advance. Not even that process adds it if another process has
+ * extended the lease or claimed the target meanwhile: fewer retries, never more.
+ *
  * Shared targets (terms.shared): several processes have a member for the same target, and together they are a single
  * member to the bucket. Only the process that holds the claim (bide_lease_claim, a compare-and-swap with an expiry)
  * makes requests: the exchanger. The others check every second whether the claim has expired. The exchanger keeps the
  * claim over failures for a minute, then releases it for another process to try. Its successor starts in state joined,
- * without emptying the target, and finds a memo there: the highest serial seen, counted_as, and base_milli.
+ * without emptying the target, and finds a memo there: the highest serial seen, was_wanting, base_milli and
+ * advance_milli.
  *
  * The race: process A is stopped past the end of its claim, B takes over, A wakes up. If A then receives its reply, its
  * claim fails, and the tokens granted go into A's own overflow_milli, which A returns when it exchanges again or
@@ -53,7 +80,7 @@
  * spending expected until the next exchange, at the measured rate (refused retries included; an average of which each
  * request renews half). If retries were refused since the last request: at least a retry more than the bucket holds. A
  * joined member: at least three retries. Never more than fits into the target's bucket. The member requests the missing
- * amount. If it holds more than 1.5 x the demand plus twice the share, it returns the surplus; but only if connected,
+ * amount. If it holds more than 1.5 x the demand plus twice the share, it returns the surplus; but only if leased,
  * because otherwise the tokens would probably be lost, and a disconnected member needs them.
  *
  * Short of tokens: a retry was refused since the last request, or more than half of base_milli is spent, at least the
@@ -68,38 +95,35 @@
 struct lease_terms {
     int64_t capacity_milli; /* of the fleet's bucket */
     int64_t per_minute_milli;
-    int64_t open_permille; /* 0: openings of the fleet are ignored */
-    int64_t timeout_ns;    /* for a request and its reply */
-    bool hold_off;         /* report hold-offs, and obey those of the fleet */
-    bool shared;           /* other processes have members for the target too; the exchanger makes the requests */
+    int64_t timeout_ns; /* for a request and its reply */
+    bool shared;        /* other processes have members for the target too; the exchanger makes the requests */
 };
+
+enum lease_member_state { LEASE_MEMBER_JOINED = 0, LEASE_MEMBER_LEASED, LEASE_MEMBER_FAILING, LEASE_MEMBER_LEAVING };
 
 /* Written by member.c only; may be read by its driver. */
 struct lease_member {
+    enum lease_member_state state;
     struct lease_terms terms;
     struct bide_target *target;
     uint32_t claimant_id;         /* of this process, for bide_lease_claim; not 0 */
     bool exchanger;               /* this process held the claim when it last checked */
     bool request_pending;         /* a request was made, its result is not known yet */
-    bool had_reply;               /* a reply was accepted since we became the exchanger */
-    bool connected;               /* the last request was replied to */
     int64_t requested_ns;         /* time of the last request */
     int64_t replied_ns;           /* time of the last reply, or when we became the exchanger */
     int64_t due_ns, earliest_ns;  /* time of the next request; the earliest if short of tokens */
     int64_t base_milli;           /* level the target's bucket would have without spending */
     int64_t spent_milli;          /* spent, not yet reported, besides base_milli - level */
+    int64_t advance_milli;        /* the floor's first retry, added at the join, as far as it is to be repaid */
     int64_t overflow_milli;       /* granted, but not added to the target: returned with a later request */
     uint64_t refusals;            /* retries refused by the budget, as of the last request */
     int64_t rate_milli_per_s;     /* of spending */
     int64_t next_ms;              /* of the last reply */
     int64_t share_milli;          /* of the last reply */
     int64_t seen_serial;          /* highest serial of a reply */
-    int64_t hold_off_until_ns;    /* end of the fleet's hold-off, as set in the target */
-    int64_t hold_off_number;      /* its number */
-    int64_t opening;              /* of the last reply */
-    uint64_t openings_followed;   /* openings of the fleet that opened our breaker */
+    bool was_wanting;             /* its request wanted tokens */
     struct lease_request request; /* the last made */
-    struct lease_reply reply;     /* the last accepted */
+    struct lease_reply reply;     /* the last accepted since we became the exchanger; serial 0: none */
 };
 
 /* Begins leasing for the target; fails as bide_lease_begin does. claimant_id is any number but 0 that no other process
@@ -107,6 +131,10 @@ struct lease_member {
 enum bide_err lease_member_join(struct lease_member *member, struct bide_target *target,
                                 const struct lease_terms *terms, uint32_t claimant_id, int64_t now_ns,
                                 struct bide_problem *problem);
+
+/* Returns until when the last reply leases the target, as bide_lease_until. 0: no reply was received since the lease
+ * began; then the target is disconnected since the join, and the end in the target only delays the floor. */
+int64_t lease_member_leased_until_ns(const struct lease_member *member);
 
 /* Returns when to call lease_member_try_claim next: when the request is due, or every LEASE_INTERVAL_MIN_MS to see
  * whether tokens are short. BIDE_NEVER while a request is pending. The result is after now_ns unless the request is
@@ -124,7 +152,7 @@ const struct lease_request *lease_member_make_request(struct lease_member *membe
 
 /* Applies a reply. Returns NULL, or why it is rejected: the name of an invalid field, or "late" if no request is
  * pending. A rejected reply changes nothing; the driver then calls lease_member_request_failed. `seed` jitters the next
- * request by a tenth, and the open time of the breaker if the reply opens it. */
+ * request by a tenth. */
 const char *lease_member_accept_reply(struct lease_member *member, const struct lease_reply *reply, uint64_t seed,
                                       int64_t now_ns);
 
@@ -133,9 +161,10 @@ const char *lease_member_accept_reply(struct lease_member *member, const struct 
 void lease_member_request_failed(struct lease_member *member, int64_t retry_ns, int64_t now_ns);
 
 /* Makes the final request: it returns all tokens of a private target, but of a shared target only overflow_milli,
- * because the other processes keep the target; then releases the claim. A pending request is given up. Returns false if
- * there is nothing to send. No reply to the final request is needed. The caller ends the lease of a private target
- * (bide_lease_end). */
+ * because the other processes keep the target; then releases the claim. A pending request is given up: its reply may
+ * still grant tokens, which the driver adds to the final request, less advance_milli. Returns false if there is nothing
+ * to send: no tokens of a shared target, and no pending request. No reply to the final request is needed. The caller
+ * ends the lease of a private target (bide_lease_end). */
 bool lease_member_leave(struct lease_member *member, int64_t now_ns, struct lease_request *request);
 
 #endif

@@ -7,21 +7,31 @@
  *
  * The promise of the fleet, over any period:
  *
- *     cost of all retries <= fleet budget + outstanding leases + sum over members of (local floor x time disconnected)
+ *     cost of all retries <= fleet budget + outstanding leases + sum over members of local floor x time disconnected
  *
- * The fleet budget is the bucket's level at the start of the period, plus its refill and the earnings credited since.
+ * with one excess, the advance: at most one retry for each member with a floor that has got no grant, and was
+ * disconnected for less than the time in which its floor earns a retry (an accrual, a minute by default) before its
+ * first reply or its end.
+ *
+ * The fleet budget is the bucket's level at the start of the period, plus its refill, the earnings credited since, and
+ * the initial tokens added since: one retry for each new member, in the life of a bucket at most its capacity.
  * Outstanding leases are the tokens outside of the bucket at the start: in targets, in messages, and charged for
- * retries that are not sent yet. A target is disconnected from the end of its lease until the lease is extended; its
- * floor is its own refill rate, which applies then.
+ * retries that are not sent yet. A target is disconnected from the join until the first reply, and from the end of its
+ * lease until the lease is extended; its floor is its own refill rate, which applies then. A join that begins the lease
+ * of a target with a floor makes the floor's first retry available at once, and the refill starts one accrual later;
+ * the first grant repays that retry (member.h, "The advance"). So a process with a private target that is started in a
+ * crash loop, each time for less than an accrual and without a grant, makes one retry for each start. A shared target
+ * is one member, and its lease begins once, however many processes join: one retry for a host.
  *
  * The promise holds because each token is in exactly one place: the fleet's bucket, a request or reply on its way, a
- * target's bucket, or the charge of a retry, which is refunded if the retry is not sent. Tokens come into being in
- * three ways only: the bucket refills over Redis' time, calls earn by their first attempts and successes (recorded in
- * the target, credited when a request reports them), and a disconnected target refills at its floor. Every other step
- * moves tokens or loses them: bucket.h (serving a request), member.h (making a request, accepting a reply) and node.c
- * (sending at most once) each explain why they never copy a token. A lost, late or garbled message loses tokens, so it
- * can only lower the number of retries. The one exception is a Redis that goes back to an earlier state (bucket.h,
- * "Lost writes"). tests/property/test_fleet_promise.c adds up all tokens after every step.
+ * target's bucket, or the charge of a retry, which is refunded if the retry is not sent. Tokens come into being in five
+ * ways only: the bucket refills over Redis' time, a new member adds its initial tokens, calls earn by their first
+ * attempts and successes (recorded in the target, credited when a request reports them), a join adds the advance, and a
+ * disconnected target refills at its floor. Every other step moves tokens or loses them: bucket.h (serving
+ * a request), member.h (joining, making a request, accepting a reply) and node.c (sending at most once) each explain
+ * why they never copy a token. A lost, late or garbled message loses tokens, so it can only lower the number of
+ * retries. The one exception is a Redis that goes back to an earlier state (bucket.h, "Lost writes").
+ * tests/property/test_fleet_promise.c adds up all tokens after every step.
  *
  * Wire format: all fields are integers, in the order of the lists below: the request as the arguments of the script,
  * the reply as the array that the script returns. Integers, so that Redis' Lua and bucket.c compute the same digits. A
@@ -45,11 +55,6 @@
 #define LEASE_INTERVAL_MIN_MS 250
 #define LEASE_INTERVAL_MAX_MS 60000
 
-/* Bits of `counted_as`. */
-#define LEASE_COUNTED_WANTING 1
-#define LEASE_COUNTED_VOTING  2
-#define LEASE_COUNTED_OPEN    4
-
 #define LEASE_REQUEST_FIELDS(X)                                                                                        \
     X(capacity_milli, LEASE_MILLI_MAX)   /* of the fleet's bucket */                                                   \
     X(per_minute_milli, LEASE_MILLI_MAX) /* its refill rate */                                                         \
@@ -60,28 +65,19 @@
     X(firsts, LEASE_COUNT_MAX)           /* first attempts since the last request */                                   \
     X(successes, LEASE_COUNT_MAX)        /* successful calls since then */                                             \
     X(spent_milli, LEASE_COUNT_MAX)      /* tokens spent since then */                                                 \
-    X(hold_off_ms, LEASE_MS_MAX)         /* remaining hold-off that a server asked us for; 0: none */                  \
-    X(hold_off_ended, LEASE_COUNT_MAX)   /* number of the fleet's hold-off that a success ended; 0: none */            \
-    X(breaker_vote, 2)                   /* 0: no vote, 1: closed, 2: open */                                          \
-    X(open_permille, 1000)               /* share of open votes that opens all breakers; 0: never */                   \
     X(seen_serial, LEASE_COUNT_MAX)      /* highest serial of a reply received so far */                               \
     X(leaving, 1)                        /* this is the member's final request */                                      \
-    X(counted_as, 7)                     /* as in the last reply; 0: there was none */
+    X(was_wanting, 1)                    /* the request with the reply seen_serial wanted tokens */
 
 #define LEASE_REPLY_FIELDS(X)                                                                                          \
     X(version, LEASE_VERSION)                                                                                          \
     X(serial, LEASE_COUNT_MAX) /* number of this exchange, one more than the last */                                   \
     X(granted_milli, LEASE_MILLI_MAX)                                                                                  \
-    X(share_milli, LEASE_MILLI_MAX)     /* share that an idle member may hold: level / 2 / members */                  \
-    X(next_ms, LEASE_MS_MAX)            /* interval until the next request */                                          \
-    X(earliest_ms, LEASE_MS_MAX)        /* shortest interval for a member short of tokens */                           \
-    X(hold_off_ms, LEASE_MS_MAX)        /* remaining hold-off of the whole fleet; 0: none */                           \
-    X(hold_off_number, LEASE_COUNT_MAX) /* its number: a new hold-off has a new number */                              \
-    X(opening, LEASE_COUNT_MAX)         /* serial of the exchange that last opened the fleet */                        \
-    X(is_open, 1)                       /* the fleet is open: see "Breaker votes" in bucket.h */                       \
-    X(members, LEASE_COUNT_MAX)         /* members of this target, counted by the bucket */                            \
-    X(level_milli, LEASE_MILLI_MAX)     /* tokens left in the fleet's bucket */                                        \
-    X(counted_as, 7)                    /* how the bucket counts this member; repeated in its next request */
+    X(share_milli, LEASE_MILLI_MAX) /* share that an idle member may hold: level / 2 / members */                      \
+    X(next_ms, LEASE_MS_MAX)        /* interval until the next request */                                              \
+    X(earliest_ms, LEASE_MS_MAX)    /* shortest interval for a member short of tokens */                               \
+    X(members, LEASE_COUNT_MAX)     /* members of this target, counted by the bucket */                                \
+    X(level_milli, LEASE_MILLI_MAX) /* tokens left in the fleet's bucket */
 
 struct lease_request {
 #define LEASE_DECLARE_FIELD(field, max) int64_t field;

@@ -850,6 +850,36 @@ static void wrong_tls_files_are_named(void **state)
     expect_open_failure("key_file ");
 }
 
+/* A FIFO without a writer: whoever opens it for reading waits. */
+static void tls_file_that_would_block_is_refused(void **state)
+{
+    static const char *const tails[] = {"?ca_file=$fifo", "?ca_file=$site.pem&cert_file=$fifo",
+                                        "?ca_file=$site.pem&cert_file=$client.pem&key_file=$fifo"};
+    start_tls("IP:127.0.0.1", LIVE_REDIS_TLS);
+    live_process_run(&redis.process, (const char *const[]){"mkfifo", "fifo", NULL});
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+        make_tls("127.0.0.1", tails[i]);
+        expect_open_failure("fifo: is not a regular file");
+    }
+    make_tls("127.0.0.1", "?ca_file=/dev/null");
+    expect_open_failure("ca_file /dev/null: is not a regular file");
+}
+
+static void damaged_certificate_after_a_good_one_is_refused(void **state)
+{
+    start_tls("IP:127.0.0.1", LIVE_REDIS_TLS);
+    live_process_run(&redis.process, (const char *const[]){"sh", "-c",
+                                                           "cat site.pem > bad.pem; sed '3s/^..../AAAA/' site.pem >> "
+                                                           "bad.pem; cat site.pem site.pem > twice.pem; : > empty.pem",
+                                                           NULL});
+    make_tls("127.0.0.1", "?ca_file=$bad.pem");
+    expect_open_failure("must hold certificates in PEM");
+    make_tls("127.0.0.1", "?ca_file=$empty.pem");
+    expect_open_failure("must hold certificates in PEM");
+    make_tls("127.0.0.1", "?ca_file=$twice.pem");
+    open_and_expect_ready();
+}
+
 static void tls_and_plain_do_not_mix(void **state)
 {
     struct server_script server_script = {.bytes = "-ERR Protocol error\r\n", .length = 21};
@@ -990,6 +1020,8 @@ int main(void)
         TEST(expired_certificate_is_rejected),
         TEST(client_certificate_authenticates),
         TEST(wrong_tls_files_are_named),
+        TEST(tls_file_that_would_block_is_refused),
+        TEST(damaged_certificate_after_a_good_one_is_refused),
         TEST(tls_and_plain_do_not_mix),
         TEST(writing_to_a_closed_connection_raises_no_signal),
         TEST(forked_child_does_not_disturb_the_connection),

@@ -115,6 +115,21 @@ static void connection_is_closed_after_errors_that_would_repeat(void **state)
     assert_true(connections_for_three_failures("+OK\r\n") >= 3);
 }
 
+static void problem_names_the_error_after_which_the_connection_was_closed(void **state)
+{
+    struct live_fake_redis fake = {.respond = live_fake_reply_text,
+                                   .text = "-READONLY You can't write against a read only replica.\r\n"};
+    struct member m;
+    live_fake_start(&fake);
+    member_join(&m, live_fake_url(&fake, TIMEOUT_LONG), 0);
+    for (unsigned i = 1; i <= 3; i++) {
+        EVENTUALLY(live_fake_connections(&fake) > i && view_of(&m).failures >= i);
+        assert_non_null(strstr(view_of(&m).problem, "READONLY"));
+    }
+    bide_fleet_close(m.fleet);
+    live_fake_free(&fake);
+}
+
 static void garbage_is_survived(void **state)
 {
     static const char *const garbage[][2] = {
@@ -220,6 +235,64 @@ static void reply_after_the_timeout_is_never_applied(void **state)
     assert_int_equal(left_milli(&m), 0);
     assert_true(live_reports_contain(&m.reports, "in time"));
     bide_fleet_close(m.fleet);
+    live_fake_free(&fake);
+}
+
+/* ---- leaving ---- */
+
+/* Replies to the first request only after the member has left. */
+static bool reply_after_leaving(struct live_fake_redis *fake, int fd, const struct live_fake_request *request,
+                                unsigned number)
+{
+    const bool *left = fake->context;
+    if (number == 1)
+        EVENTUALLY(__atomic_load_n(left, __ATOMIC_ACQUIRE));
+    return live_fake_reply(fake, fd, request, number);
+}
+
+/* The other processes keep the target, so the bucket must still count it: seen_serial is 0. */
+static void shared_member_returns_tokens_granted_after_it_left(void **state)
+{
+    bool left = false;
+    struct live_fake_redis fake = {.respond = reply_after_leaving, .context = &left, .granted_milli = 5000};
+    struct bide_target target;
+    live_fake_start(&fake);
+    live_fleet_target(&target, 0);
+    struct bide_fleet *fleet = live_fleet_open(live_fake_url(&fake, TIMEOUT_LONG), NULL);
+    assert_int_equal(bide_fleet_join(fleet, "payments", &target, true, NULL), BIDE_OK);
+    EVENTUALLY(live_fake_requests(&fake) == 1);
+    bide_fleet_leave(fleet, &target);
+    __atomic_store_n(&left, true, __ATOMIC_RELEASE);
+    EVENTUALLY(live_fake_requests(&fake) == 2);
+    const struct lease_request *first = &fake.request[0].request, *final = &fake.request[1].request;
+    assert_int_equal(first->wanted_milli, 3000);
+    assert_int_equal(final->leaving, 1);
+    assert_int_equal(final->returned_milli, 3000);
+    assert_int_equal(final->seen_serial, 0);
+    assert_int_equal(bide_budget_left_milli(&target, bide_now()), 0);
+    bide_fleet_close(fleet);
+    live_fake_free(&fake);
+}
+
+/* The retry that the member made before Redis replied is repaid. */
+static void final_request_returns_the_grant_without_the_spent_advance(void **state)
+{
+    bool left = false;
+    struct live_fake_redis fake = {.respond = reply_after_leaving, .context = &left, .granted_milli = 5000};
+    struct bide_target target;
+    live_fake_start(&fake);
+    live_fleet_target(&target, 1);
+    struct bide_fleet *fleet = live_fleet_open(live_fake_url(&fake, TIMEOUT_LONG), NULL);
+    live_fleet_join(fleet, "payments", &target);
+    assert_true(live_fleet_fail(&target));
+    EVENTUALLY(live_fake_requests(&fake) == 1);
+    bide_fleet_leave(fleet, &target);
+    __atomic_store_n(&left, true, __ATOMIC_RELEASE);
+    EVENTUALLY(live_fake_requests(&fake) == 2);
+    const struct lease_request *first = &fake.request[0].request, *final = &fake.request[1].request;
+    assert_int_equal(final->leaving, 1);
+    assert_int_equal(final->returned_milli, first->wanted_milli - 1000);
+    bide_fleet_close(fleet);
     live_fake_free(&fake);
 }
 
@@ -634,7 +707,8 @@ static void only_success_of_another_process_is_reported_as_recovery(void **state
     bide_fleet_leave(m.fleet, &second);
     assert_int_equal(live_reports_count(&m.reports), 1);
     assert_false(view_of(&m).connected);
-    bide_lease_extend(&m.target, bide_now() + 60 * BIDE_MINUTE, bide_now());
+    bide_lease_extend(&m.target, bide_now() + 60 * BIDE_MINUTE, bide_now()); /* as a reply does */
+    bide_lease_memo_set(&m.target, (struct bide_lease_memo){.progress = UINT64_C(1) << 1});
     EVENTUALLY(live_reports_contain(&m.reports, "reached again"));
     assert_true(view_of(&m).connected);
     bide_fleet_close(m.fleet);
@@ -671,17 +745,20 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_error_reply_is_reported_and_survived),
         cmocka_unit_test(connection_is_closed_after_errors_that_would_repeat),
+        cmocka_unit_test(problem_names_the_error_after_which_the_connection_was_closed),
         cmocka_unit_test(garbage_is_survived),
         cmocka_unit_test(endless_reply_times_out),
         cmocka_unit_test(reply_with_one_number_out_of_range_is_rejected),
         cmocka_unit_test(grant_above_the_request_is_rejected),
         cmocka_unit_test(reply_after_the_timeout_is_never_applied),
+        cmocka_unit_test(shared_member_returns_tokens_granted_after_it_left),
         cmocka_unit_test(failed_request_is_not_sent_again),
         cmocka_unit_test(noscript_resends_the_same_request_with_the_script_text),
         cmocka_unit_test(noscript_for_the_script_text_is_a_failure),
         cmocka_unit_test(moved_is_followed_and_its_request_is_lost),
         cmocka_unit_test(members_of_one_fleet_may_use_different_nodes),
         cmocka_unit_test(unreachable_node_returns_its_members_to_the_url),
+        cmocka_unit_test(final_request_returns_the_grant_without_the_spent_advance),
         cmocka_unit_test(leaving_a_node_during_a_turn_is_safe),
         cmocka_unit_test(moved_without_a_host_means_the_replying_host),
         cmocka_unit_test(password_inside_a_redis_error_does_not_hide_the_error),

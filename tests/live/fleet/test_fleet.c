@@ -155,15 +155,35 @@ static void successes_of_one_member_pay_for_retries_of_another(void **state)
     live_fleet_join(one, "payments", &here);
     live_fleet_join(two, "payments", &there);
     EVENTUALLY(view_of(two, &there).connected);
-    assert_false(live_fleet_fail(&there));
+    EVENTUALLY(!live_fleet_fail(&there)); /* its initial retry is spent */
     for (unsigned i = 0; i < 200; i++)
         live_fleet_succeed(&here);
     EVENTUALLY(live_fleet_fail(&there));
     EVENTUALLY(stored_bucket(&redis).successes == 200);
     assert_int_equal(view_of(one, &here).earned_milli, 20000);
-    assert_true(view_of(one, &here).granted_milli + view_of(two, &there).granted_milli <= 20000);
+    assert_true(view_of(one, &here).granted_milli + view_of(two, &there).granted_milli <= 22000);
     bide_fleet_close(one);
     bide_fleet_close(two);
+    live_redis_free(&redis);
+}
+
+static void first_failure_of_each_member_of_a_new_fleet_is_retried(void **state)
+{
+    struct live_redis redis = {0};
+    struct bide_target target[3];
+    struct bide_fleet *fleet[3];
+    live_redis_start(&redis, "");
+    for (unsigned i = 0; i < 3; i++) {
+        live_fleet_target(&target[i], 0);
+        fleet[i] = live_fleet_open(live_redis_url(&redis, TIMEOUT_LONG "&per_minute=0"), NULL);
+        live_fleet_join(fleet[i], "payments", &target[i]);
+        EVENTUALLY(view_of(fleet[i], &target[i]).connected);
+        assert_true(live_fleet_fail(&target[i]));
+        assert_false(live_fleet_fail(&target[i]));
+    }
+    assert_int_equal(stored_bucket(&redis).initial_milli, 3000);
+    for (unsigned i = 0; i < 3; i++)
+        bide_fleet_close(fleet[i]);
     live_redis_free(&redis);
 }
 
@@ -204,7 +224,7 @@ static void closing_returns_unspent_and_earned_tokens(void **state)
     bide_fleet_close(fleet);
     assert_int_equal(left_milli(&target), 0);
     assert_false(bide_lease_is_on(&target));
-    EVENTUALLY(stored_bucket(&redis).level_milli == 20000);
+    EVENTUALLY(stored_bucket(&redis).level_milli == 21000); /* with the initial retry */
     live_fleet_succeed(&target);
     assert_int_equal(left_milli(&target), 100); /* it earns for itself again */
     live_redis_free(&redis);
@@ -225,6 +245,59 @@ static void short_lived_process_still_reports(void **state)
         if (i % 3 == 0)
             live_redis_do(&redis, "SCRIPT FLUSH");
     }
+    live_redis_free(&redis);
+}
+
+/* Opens a fleet that reports a FIFO in place of a TLS file, forks, and closes it. */
+static void expect_fifo_to_be_refused(const char *url)
+{
+    struct bide_target target;
+    live_fleet_target(&target, 0);
+    struct bide_fleet *fleet = live_fleet_open(url, NULL);
+    live_fleet_join(fleet, "payments", &target);
+    EVENTUALLY(strstr(view_of(fleet, &target).problem, "fifo: is not a regular file") != NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    bide_fleet_close(fleet);
+}
+
+static void tls_file_that_would_block_delays_neither_fork_nor_close(void **state)
+{
+    struct live_redis redis = {0};
+    char url[640], fifo[512];
+    live_redis_dir(&redis);
+    live_tls_make(&redis.process, "site", "IP:127.0.0.1");
+    live_redis_start(&redis, LIVE_REDIS_TLS);
+    live_process_run(&redis.process, (const char *const[]){"mkfifo", "fifo", NULL});
+    snprintf(fifo, sizeof fifo, "%s/fifo", redis.process.dir);
+    snprintf(url, sizeof url, "rediss://127.0.0.1:%u/?ca_file=%s", redis.process.port, fifo);
+    expect_fifo_to_be_refused(url);
+    snprintf(url, sizeof url, "rediss://127.0.0.1:%u/", redis.process.port);
+    assert_int_equal(setenv("SSL_CERT_FILE", fifo, 1), 0);
+    expect_fifo_to_be_refused(url);
+    unsetenv("SSL_CERT_FILE");
+    live_redis_free(&redis);
+}
+
+/* As OpenSSL does by default: the authorities of a URL without ca_file. */
+static void authorities_are_loaded_from_ssl_cert_file(void **state)
+{
+    struct live_redis redis = {0};
+    struct bide_target target;
+    char url[512];
+    live_redis_dir(&redis);
+    live_tls_make(&redis.process, "site", "IP:127.0.0.1");
+    live_redis_start(&redis, LIVE_REDIS_TLS);
+    live_fleet_target(&target, 0);
+    assert_int_equal(setenv("SSL_CERT_FILE", live_tls_path(&redis.process, "site"), 1), 0);
+    snprintf(url, sizeof url, "rediss://127.0.0.1:%u%s", redis.process.port, TIMEOUT_LONG_FAST_REFILL);
+    struct bide_fleet *fleet = live_fleet_open(url, NULL);
+    live_fleet_join(fleet, "payments", &target);
+    EVENTUALLY(has_tokens(&target));
+    bide_fleet_close(fleet);
+    unsetenv("SSL_CERT_FILE");
     live_redis_free(&redis);
 }
 
@@ -294,57 +367,6 @@ static void invalid_join_is_refused_with_a_reason(void **state)
     assert_null(fleet);
 }
 
-/* ---- hold-off and breaker votes ---- */
-
-static void hold_off_of_one_member_is_obeyed_by_all_until_a_success(void **state)
-{
-    struct live_redis redis = {0};
-    struct bide_target throttled, reports;
-    live_redis_start(&redis, "");
-    live_fleet_target(&throttled, 0);
-    live_fleet_target(&reports, 0);
-    struct bide_fleet *one = live_fleet_open(live_redis_url(&redis, TIMEOUT_LONG_FAST_REFILL), NULL);
-    struct bide_fleet *two = live_fleet_open(live_redis_url(&redis, TIMEOUT_LONG_FAST_REFILL), NULL);
-    live_fleet_join(one, "payments", &throttled);
-    live_fleet_join(two, "payments", &reports);
-    EVENTUALLY(view_of(one, &throttled).connected && view_of(two, &reports).connected);
-    bide_target_hold_off(&throttled, bide_now() + 200 * BIDE_S, bide_now());
-    EVENTUALLY(bide_target_hold_off_until(&reports, bide_now()) > bide_now() + 100 * BIDE_S);
-    live_fleet_succeed(&reports);
-    assert_int_equal(bide_target_hold_off_until(&reports, bide_now()), 0);
-    EVENTUALLY(stored_bucket(&redis).hold_off_until_ms == 0);
-    bide_fleet_close(one);
-    bide_fleet_close(two);
-    live_redis_free(&redis);
-}
-
-#define VOTERS 4u
-
-static void most_breakers_open_opens_the_others(void **state)
-{
-    struct live_redis redis = {0};
-    struct bide_target target[VOTERS];
-    struct bide_fleet *fleet[VOTERS];
-    struct bide_target_config config;
-    live_redis_start(&redis, "");
-    for (unsigned i = 0; i < VOTERS; i++) {
-        live_fleet_target(&target[i], 0);
-        bide_target_config_get(&target[i], &config);
-        config.breaker.kind = BIDE_BREAKER_BY_TIME;
-        assert_int_equal(bide_target_configure(&target[i], &config, bide_now(), NULL), BIDE_OK);
-        fleet[i] = live_fleet_open(live_redis_url(&redis, TIMEOUT_LONG_FAST_REFILL), NULL);
-        live_fleet_join(fleet[i], "payments", &target[i]);
-        EVENTUALLY(view_of(fleet[i], &target[i]).connected);
-    }
-    for (unsigned i = 1; i < VOTERS; i++)
-        bide_breaker_hold(&target[i], BIDE_HOLD_OPEN);
-    EVENTUALLY((live_fleet_succeed(&target[0]), view_of(fleet[0], &target[0]).openings_followed == 1));
-    assert_int_equal(bide_breaker_get(&target[0]).openings_total, 1);
-    for (unsigned i = 0; i < VOTERS; i++)
-        bide_fleet_close(fleet[i]);
-    live_redis_free(&redis);
-}
-
 /* ---- Redis fails and returns ---- */
 
 static void redis_started_later_is_found(void **state)
@@ -364,6 +386,23 @@ static void redis_started_later_is_found(void **state)
     EVENTUALLY(view_of(fleet, &target).connected && has_tokens(&target));
     EVENTUALLY(live_reports_contain(&reports, "reached again"));
     assert_int_equal(live_reports_count(&reports), 2);
+    bide_fleet_close(fleet);
+    live_redis_free(&redis);
+}
+
+static void first_failure_without_redis_is_retried_once_at_once(void **state)
+{
+    struct live_redis redis = {0};
+    struct bide_target target;
+    live_redis_dir(&redis);
+    live_fleet_target(&target, 1000);
+    struct bide_fleet *fleet = live_fleet_open(live_redis_url(&redis, TIMEOUT_LONG_FAST_REFILL), NULL);
+    live_fleet_join(fleet, "payments", &target);
+    assert_false(view_of(fleet, &target).connected);
+    assert_true(live_fleet_fail(&target));
+    assert_false(live_fleet_fail(&target));
+    EVENTUALLY(view_of(fleet, &target).failures > 0 && view_of(fleet, &target).disconnected_ns > 0);
+    assert_false(view_of(fleet, &target).connected); /* although the end of the lease delays the floor */
     bide_fleet_close(fleet);
     live_redis_free(&redis);
 }
@@ -670,15 +709,17 @@ int main(void)
         cmocka_unit_test(one_of_two_processes_exchanges_and_the_other_takes_over),
         cmocka_unit_test(member_is_granted_tokens_and_more_as_it_spends),
         cmocka_unit_test(successes_of_one_member_pay_for_retries_of_another),
+        cmocka_unit_test(first_failure_of_each_member_of_a_new_fleet_is_retried),
         cmocka_unit_test(two_fleets_of_one_name_share_one_bucket),
         cmocka_unit_test(closing_returns_unspent_and_earned_tokens),
         cmocka_unit_test(short_lived_process_still_reports),
+        cmocka_unit_test(tls_file_that_would_block_delays_neither_fork_nor_close),
+        cmocka_unit_test(authorities_are_loaded_from_ssl_cert_file),
         cmocka_unit_test(tokens_are_leased_over_tls),
         cmocka_unit_test(leaving_member_is_not_touched_again_and_others_continue),
         cmocka_unit_test(invalid_join_is_refused_with_a_reason),
-        cmocka_unit_test(hold_off_of_one_member_is_obeyed_by_all_until_a_success),
-        cmocka_unit_test(most_breakers_open_opens_the_others),
         cmocka_unit_test(redis_started_later_is_found),
+        cmocka_unit_test(first_failure_without_redis_is_retried_once_at_once),
         cmocka_unit_test(killed_redis_is_found_again),
         cmocka_unit_test(calls_continue_at_the_floor_while_redis_is_stopped),
         cmocka_unit_test(full_or_read_only_redis_is_reported_and_survived),

@@ -1,11 +1,14 @@
 /* test_promise.c - the fleet's promise, with processes on a real Redis, whatever is killed:
  *
- *     cost of all retries <= refill and earnings of the fleet's bucket + floor x time disconnected, of each member
+ *     cost of all retries <= refill and earnings of the fleet's bucket, and a bucketful of initial tokens
+ *                            + floor x time disconnected, of each member
+ *                            + a retry for each member that got no grant and no second without Redis at its start, in
+ *                              which its floor earns a retry
  *
  * Sixteen processes want far more retries than there are tokens. Each granted retry is counted in shared memory as soon
  * as it is known; earnings and disconnected time are counted before they can be spent. The promise is checked at every
- * granted retry, by the process that got it. The bucket starts empty and refills at its rate, so the bound follows from
- * time and arithmetic, not from numbers that Redis reports.
+ * granted retry, by the process that got it. The bound follows from time and arithmetic, not from numbers that Redis
+ * reports.
  *
  * Meanwhile Redis is killed and restarted, fifty times in all: without persistence (it loses everything), with an
  * append-only file (it loses nothing), and with a snapshot (it returns with an old bucket: the only exception, at most
@@ -39,6 +42,7 @@
 #define CAPACITY_MILLI   INT64_C(30000)  /* of the fleet's bucket */
 #define PER_MINUTE_MILLI INT64_C(600000) /* its refill: ten tokens a second */
 #define FLOOR_MILLI      INT64_C(60000)  /* of each process, per minute: a retry per second when disconnected */
+#define ACCRUAL_NS       BIDE_S          /* in which the floor earns a retry */
 #define EARN_MILLI       100
 #define COST_MILLI       1000
 #define TIMEOUT_MS       250
@@ -50,7 +54,9 @@ enum relay_mode { RELAY_PASS = 0, RELAY_CHAOS };
 
 struct record {
     int64_t began_ns;
+    int64_t buckets;   /* how often Redis had no bucket */
     int64_t rollbacks; /* how often Redis may have returned with an old bucket */
+    int64_t unpaid;    /* members whose first retry neither a grant nor the floor has paid, killed members too */
     bool earns;        /* retried calls succeed, and earn */
     int64_t retries;   /* granted so far */
     int64_t earned_milli;
@@ -83,7 +89,8 @@ static int64_t allowed_milli(void)
         disconnected_ns += load_word(&record->disconnected_ns[i]);
     int64_t elapsed_ms = (bide_now() - record->began_ns) / BIDE_MS;
     return COST_MILLI + elapsed_ms * PER_MINUTE_MILLI / 60000 + load_word(&record->earned_milli) +
-           disconnected_ns / BIDE_MS * FLOOR_MILLI / 60000 + load_word(&record->rollbacks) * CAPACITY_MILLI;
+           disconnected_ns / BIDE_MS * FLOOR_MILLI / 60000 + load_word(&record->unpaid) * COST_MILLI +
+           (load_word(&record->buckets) + load_word(&record->rollbacks)) * CAPACITY_MILLI;
 }
 
 static void check_promise(void)
@@ -99,19 +106,30 @@ struct member {
     struct bide_target target;
     struct bide_policy policy;
     uint32_t number;
+    struct bide_fleet *fleet;
     int64_t checked_ns;
-    bool covered;
+    int64_t unreplied_ns; /* time before the first reply */
+    bool covered, paid;
 };
 
-/* The time since the last check counts as disconnected if the lease did not cover both ends of it. */
+/* The time since the last check counts as disconnected if the lease did not cover both ends of it. Before the first
+ * reply there is no lease. */
 static void count_disconnected(struct member *m)
 {
+    struct bide_fleet_view view;
     int64_t now_ns = bide_now();
-    bool covered = bide_lease_until(&m->target) >= now_ns;
+    assert_true(bide_fleet_get(m->fleet, &m->target, &view));
+    bool covered = view.exchanges > 0 && bide_lease_until(&m->target) >= now_ns;
     if (!covered || !m->covered)
         add_to(&record->disconnected_ns[m->number], now_ns - m->checked_ns);
+    if (view.exchanges == 0)
+        m->unreplied_ns += now_ns - m->checked_ns;
     m->checked_ns = now_ns;
     m->covered = covered;
+    if (!m->paid && (view.granted_milli > 0 || m->unreplied_ns >= ACCRUAL_NS)) {
+        m->paid = true;
+        add_to(&record->unpaid, -1);
+    }
 }
 
 static void make_call(struct member *m, uint64_t seed)
@@ -152,7 +170,6 @@ static void member_init(struct member *m, uint32_t number)
 static void member_run(uint32_t number)
 {
     static struct member m;
-    struct bide_fleet *fleet;
     struct bide_fleet_problem problem;
     char url[160];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -160,8 +177,8 @@ static void member_run(uint32_t number)
              number % 2 == 0 ? record->port : record->relay, (int)(CAPACITY_MILLI / 1000),
              (int)(PER_MINUTE_MILLI / 1000), TIMEOUT_MS);
     member_init(&m, number);
-    if (bide_fleet_open(&fleet, url, NULL, &problem) != BIDE_OK ||
-        bide_fleet_join(fleet, "promise", &m.target, false, &problem) != BIDE_OK)
+    if (bide_fleet_open(&m.fleet, url, NULL, &problem) != BIDE_OK ||
+        bide_fleet_join(m.fleet, "promise", &m.target, false, &problem) != BIDE_OK)
         _exit(1);
     for (uint64_t seed = number + 1;; seed += PROCESSES) {
         make_call(&m, seed);
@@ -172,6 +189,7 @@ static void member_run(uint32_t number)
 static void start_member(uint32_t number)
 {
     fflush(NULL);
+    add_to(&record->unpaid, 1);
     worker[number] = fork();
     assert_true(worker[number] >= 0);
     if (worker[number] == 0)
@@ -249,12 +267,12 @@ static void start_relay(void)
 
 static void start_fleet(const char *lines, bool earns)
 {
-    chance.state = printed_seed();
+    chance.state = seed_once();
     record = mmap(NULL, sizeof *record, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(record, MAP_FAILED);
     redis = (struct live_redis){0};
     live_redis_start(&redis, lines);
-    *record = (struct record){.began_ns = bide_now(), .earns = earns, .port = redis.process.port};
+    *record = (struct record){.began_ns = bide_now(), .buckets = 1, .earns = earns, .port = redis.process.port};
     start_relay();
     for (uint32_t i = 0; i < PROCESSES; i++)
         start_member(i);
@@ -313,14 +331,16 @@ static void end_fleet(void)
 
 /* ---- faults ---- */
 
-static void kill_redis_repeatedly(uint32_t times, int64_t rollbacks_each)
+/* `excuse` counts what Redis may have lost: &record->buckets, &record->rollbacks, or NULL. */
+static void kill_redis_repeatedly(uint32_t times, int64_t *excuse)
 {
     for (uint32_t i = 0; i < times; i++) {
         wait_for_grants(COST_MILLI);
         uint32_t victim = draw(&chance, PROCESSES);
         if (i % 4 == 0)
             kill_member(victim);
-        add_to(&record->rollbacks, rollbacks_each);
+        if (excuse != NULL)
+            add_to(excuse, 1);
         live_redis_kill(&redis, SIGKILL);
         live_redis_again(&redis);
         if (i % 4 == 0)
@@ -332,14 +352,14 @@ static void kill_redis_repeatedly(uint32_t times, int64_t rollbacks_each)
 static void promise_holds_when_redis_without_persistence_is_killed(void **state)
 {
     start_fleet("", false);
-    kill_redis_repeatedly(17, 0);
+    kill_redis_repeatedly(17, &record->buckets);
     end_fleet();
 }
 
 static void promise_holds_when_redis_with_append_only_file_is_killed(void **state)
 {
     start_fleet(LIVE_REDIS_APPEND, true);
-    kill_redis_repeatedly(17, 0);
+    kill_redis_repeatedly(17, NULL);
     end_fleet();
 }
 
@@ -348,7 +368,7 @@ static void redis_restored_from_a_snapshot_grants_at_most_one_bucket_extra(void 
     start_fleet(LIVE_REDIS_SNAPSHOT, false);
     wait_for_grants(COST_MILLI);
     assert_string_equal(live_redis_do(&redis, "SAVE"), "OK");
-    kill_redis_repeatedly(16, 1);
+    kill_redis_repeatedly(16, &record->rollbacks);
     end_fleet();
 }
 

@@ -1,7 +1,7 @@
-/* test_bucket.c - the fleet's token bucket: refill, grants, counting members, intervals, hold-off and breaker votes.
+/* test_bucket.c - the fleet's token bucket: refill, grants, counting members, intervals.
  *
  * Time is a number. A fleet is a loop over members that send requests at the intervals they were given, plus or minus a
- * tenth at random; the seed is fixed, so every run is the same. */
+ * tenth at random (seed.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +14,7 @@
 
 #include "core/random.h"
 #include "fleet/protocol/bucket.h"
+#include "seed.h"
 
 #define T0   INT64_C(1700000000000) /* start of a window */
 #define YEAR (INT64_C(365) * 86400000)
@@ -25,9 +26,10 @@ static int64_t now_ms;
 /* A bucket of 100 tokens without refill. */
 static const struct lease_request idle_request = {.capacity_milli = 100000, .unit_milli = 1000};
 
+/* The initial tokens are used up, except in the tests about them. */
 static int reset(void **state)
 {
-    bucket = (struct lease_bucket){0};
+    bucket = (struct lease_bucket){.initial_milli = LEASE_MILLI_MAX};
     now_ms = T0;
     return 0;
 }
@@ -80,6 +82,52 @@ static void new_bucket_is_empty(void **state)
     assert_int_equal(reply.granted_milli, 0);
     assert_int_equal(reply.level_milli, 0);
     assert_int_equal(reply.serial, 1);
+}
+
+static void each_new_member_adds_one_retry_up_to_the_capacity(void **state)
+{
+    struct lease_request request = wanting(1000);
+    bucket.initial_milli = 0;
+    request.capacity_milli = 2500;
+    assert_int_equal(serve(request).granted_milli, 1000);
+    request.seen_serial = 1;
+    assert_int_equal(serve(request).granted_milli, 0); /* not new any more */
+    request.seen_serial = 0;
+    assert_int_equal(serve(request).granted_milli, 1000);
+    assert_int_equal(serve(request).granted_milli, 0);
+    assert_int_equal(reply.level_milli, 500); /* the rest of the capacity */
+    assert_int_equal(serve(request).level_milli, 500);
+    assert_int_equal(bucket.initial_milli, 2500);
+    request.capacity_milli = 1000; /* less than was added before */
+    assert_int_equal(serve(request).level_milli, 500);
+    assert_int_equal(bucket.initial_milli, 2500);
+}
+
+static void initial_retry_does_not_exceed_a_full_bucket(void **state)
+{
+    serve(returning(100000));
+    bucket.initial_milli = 0;
+    assert_int_equal(serve(idle_request).level_milli, 100000);
+    assert_int_equal(bucket.initial_milli, 1000);
+}
+
+static void leaving_member_adds_no_initial_retry(void **state)
+{
+    struct lease_request request = idle_request;
+    bucket.initial_milli = 0;
+    request.leaving = 1;
+    assert_int_equal(serve(request).level_milli, 0);
+    assert_int_equal(bucket.initial_milli, 0);
+}
+
+static void fleet_that_lost_its_bucket_adds_no_initial_retries(void **state)
+{
+    struct lease_request request = wanting(1000);
+    bucket.initial_milli = 0;
+    request.seen_serial = 7;
+    assert_int_equal(serve(request).granted_milli, 0);
+    request.seen_serial = 0;
+    assert_int_equal(serve(request).granted_milli, 0);
 }
 
 static void returned_and_earned_tokens_are_granted_again(void **state)
@@ -295,6 +343,7 @@ static void empty_bucket_has_no_idle_share(void **state)
 struct member {
     int64_t due_ms;
     struct lease_reply last_reply;
+    bool was_wanting;
     int64_t granted_milli;
 };
 
@@ -305,7 +354,7 @@ struct fleet {
     int64_t exchanges;
 };
 
-/* Makes a member's request; member_exchange fills in the serial and counted_as. */
+/* Makes a member's request; member_exchange fills in the serial and was_wanting. */
 typedef struct lease_request request_of_member(const struct fleet *fleet, uint32_t index);
 
 static struct lease_request idle_member_request(const struct fleet *fleet, uint32_t index)
@@ -320,9 +369,11 @@ static struct lease_request busy_member_request(const struct fleet *fleet, uint3
     return request;
 }
 
+static uint64_t fleet_seed;
+
 static uint64_t draw(struct fleet *fleet, uint64_t below)
 {
-    return core_uniform((struct core_random_key){.seed = 7, .draw = fleet->drawn++}, below - 1);
+    return core_uniform((struct core_random_key){.seed = fleet_seed, .draw = fleet->drawn++}, below - 1);
 }
 
 /* All members join within the first second. */
@@ -341,8 +392,9 @@ static void member_exchange(struct fleet *fleet, uint32_t index, request_of_memb
     struct member *member = &fleet->member[index];
     struct lease_request request = make_request(fleet, index);
     request.seen_serial = member->last_reply.serial;
-    request.counted_as = member->last_reply.counted_as;
+    request.was_wanting = member->was_wanting;
     member->last_reply = serve(request);
+    member->was_wanting = request.wanted_milli > 0;
     member->granted_milli += reply.granted_milli;
     int64_t wait_ms = reply.granted_milli < request.wanted_milli ? reply.earliest_ms : reply.next_ms;
     member->due_ms = now_ms + wait_ms * (int64_t)(900 + draw(fleet, 201)) / 1000;
@@ -472,7 +524,7 @@ static void short_lived_processes_do_not_add_up(void **state)
         serve_after(70, wanting(1000));
         struct lease_request request = idle_request;
         request.seen_serial = reply.serial;
-        request.counted_as = reply.counted_as;
+        request.was_wanting = 1;
         request.leaving = 1;
         serve_after(30, request);
     }
@@ -485,7 +537,7 @@ static void repeated_leaving_does_not_make_the_count_negative(void **state)
     struct lease_request request = idle_request;
     serve(idle_request);
     request.seen_serial = 1;
-    request.counted_as = 7;
+    request.was_wanting = 1;
     request.leaving = 1;
     for (int i = 0; i < 10; i++)
         serve(request);
@@ -587,6 +639,25 @@ static void single_requester_among_many_members_gets_what_it_requests(void **sta
     free(fleet.member);
 }
 
+static void each_kind_of_report_shortens_the_interval(void **state)
+{
+    static const size_t reports[] = {
+        offsetof(struct lease_request, returned_milli), offsetof(struct lease_request, earned_milli),
+        offsetof(struct lease_request, wanted_milli),   offsetof(struct lease_request, firsts),
+        offsetof(struct lease_request, successes),      offsetof(struct lease_request, spent_milli),
+    };
+    static const int64_t one = 1;
+    serve(idle_request);
+    struct lease_request request = idle_request;
+    request.seen_serial = 1;
+    assert_int_equal(serve(request).next_ms, LEASE_INTERVAL_IDLE_MS);
+    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
+        struct lease_request busy = request;
+        memcpy((char *)&busy + reports[i], &one, sizeof one);
+        assert_int_equal(serve(busy).next_ms, LEASE_INTERVAL_BUSY_MS);
+    }
+}
+
 static void requesters_are_counted_at_once_and_dropped_when_they_stop(void **state)
 {
     struct fleet fleet = fleet_start(100);
@@ -614,244 +685,17 @@ static void earliest_interval_grows_with_the_number_of_requesters(void **state)
     assert_true(reply.earliest_ms <= reply.next_ms);
 }
 
-/* ---- hold-off ---- */
-
-static struct lease_request holding_off(int64_t ms)
-{
-    struct lease_request request = idle_request;
-    request.hold_off_ms = ms;
-    return request;
-}
-
-static struct lease_request ending_hold_off(int64_t number)
-{
-    struct lease_request request = idle_request;
-    request.hold_off_ended = number;
-    return request;
-}
-
-static void hold_off_is_sent_to_all_members_until_it_ends(void **state)
-{
-    serve(holding_off(5000));
-    int64_t number = reply.hold_off_number;
-    assert_int_equal(reply.hold_off_ms, 5000);
-    assert_int_equal(serve_after(2000, idle_request).hold_off_ms, 3000);
-    assert_int_equal(reply.hold_off_number, number);
-    assert_int_equal(serve_after(3000, idle_request).hold_off_ms, 0);
-}
-
-static void latest_hold_off_wins_and_gets_a_new_number(void **state)
-{
-    serve(holding_off(5000));
-    int64_t first = reply.hold_off_number;
-    assert_int_equal(serve(holding_off(3000)).hold_off_ms, 5000);
-    assert_int_equal(reply.hold_off_number, first);
-    assert_int_equal(serve(holding_off(9000)).hold_off_ms, 9000);
-    assert_true(reply.hold_off_number > first);
-}
-
-static void hold_off_that_ends_less_than_a_second_later_is_the_same(void **state)
-{
-    serve(holding_off(5000));
-    int64_t first = reply.hold_off_number;
-    assert_int_equal(serve(holding_off(5999)).hold_off_ms, 5000);
-    assert_int_equal(reply.hold_off_number, first);
-    assert_int_equal(serve(holding_off(6000)).hold_off_ms, 6000);
-    assert_true(reply.hold_off_number > first);
-}
-
-static void success_ends_only_the_hold_off_of_its_number(void **state)
-{
-    serve(holding_off(5000));
-    int64_t first = reply.hold_off_number;
-    serve(holding_off(9000));
-    int64_t second = reply.hold_off_number;
-    assert_int_equal(serve(ending_hold_off(first)).hold_off_ms, 9000);
-    assert_int_equal(serve(ending_hold_off(0)).hold_off_ms, 9000);
-    assert_int_equal(serve(ending_hold_off(second)).hold_off_ms, 0);
-}
-
-static void new_hold_off_survives_the_end_of_the_old_one(void **state)
-{
-    serve(holding_off(5000));
-    struct lease_request request = holding_off(2000);
-    request.hold_off_ended = reply.hold_off_number;
-    int64_t first = reply.hold_off_number;
-    assert_int_equal(serve(request).hold_off_ms, 2000);
-    assert_true(reply.hold_off_number > first);
-}
-
-static void hold_off_of_a_day_lasts_a_day(void **state)
-{
-    assert_int_equal(serve(holding_off(LEASE_MS_MAX)).hold_off_ms, LEASE_MS_MAX);
-    assert_int_equal(serve_after(LEASE_MS_MAX - 1, idle_request).hold_off_ms, 1);
-    assert_int_equal(serve_after(1, idle_request).hold_off_ms, 0);
-}
-
-static void clock_going_far_back_ends_the_hold_off(void **state)
-{
-    serve(holding_off(5000));
-    assert_int_equal(serve_after(-YEAR, idle_request).hold_off_ms, 0);
-}
-
-static void hold_off_after_a_rollback_gets_an_unused_number(void **state)
-{
-    serve(holding_off(5000));
-    struct lease_request ahead = holding_off(9000);
-    ahead.seen_serial = 500; /* members may have seen any number up to that */
-    assert_true(serve(ahead).hold_off_number > 500);
-}
-
-/* ---- breaker votes ---- */
-
-static struct lease_request voting(int64_t breaker)
-{
-    struct lease_request request = idle_request;
-    request.breaker_vote = breaker;
-    request.open_permille = 500;
-    return request;
-}
-
-/* Waits until counting has run long enough for votes to count. */
-static void wait_until_votes_count(void)
-{
-    serve(idle_request);
-    now_ms += LEASE_VOTE_DELAY_MS;
-}
-
-static void opening_needs_three_votes(void **state)
-{
-    wait_until_votes_count();
-    assert_int_equal(serve(voting(2)).is_open, 0);
-    assert_int_equal(serve(voting(2)).is_open, 0);
-    assert_int_equal(serve(voting(2)).is_open, 1);
-    assert_int_equal(reply.opening, reply.serial);
-}
-
-static void opening_needs_its_share_of_votes(void **state)
-{
-    wait_until_votes_count();
-    for (int i = 0; i < 4; i++)
-        assert_int_equal(serve(voting(1)).is_open, 0);
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(serve(voting(2)).is_open, 0);
-    assert_int_equal(serve(voting(2)).is_open, 1);
-}
-
-static void members_without_a_vote_do_not_count(void **state)
-{
-    wait_until_votes_count();
-    for (int i = 0; i < 100; i++)
-        serve(voting(0));
-    for (int i = 0; i < 3; i++)
-        serve(voting(2));
-    assert_int_equal(reply.is_open, 1);
-}
-
-static void votes_count_only_after_two_seconds_of_counting(void **state)
-{
-    for (int i = 0; i < 10; i++)
-        assert_int_equal(serve(voting(2)).is_open, 0);
-    assert_int_equal(serve_after(LEASE_VOTE_DELAY_MS - 1, voting(2)).is_open, 0);
-    assert_int_equal(serve_after(1, voting(2)).is_open, 1);
-}
-
-static void votes_count_again_after_the_clock_went_far_back(void **state)
-{
-    wait_until_votes_count();
-    now_ms -= YEAR;
-    for (int i = 0; i < 3; i++)
-        serve(voting(2));
-    assert_int_equal(serve_after(LEASE_VOTE_DELAY_MS, voting(2)).is_open, 1);
-}
-
-static void opening_ends_below_half_its_share_and_the_next_one_has_a_new_number(void **state)
-{
-    wait_until_votes_count();
-    for (int i = 0; i < 3; i++)
-        serve(voting(2));
-    int64_t first = reply.opening;
-    for (int i = 0; i < 9; i++)
-        assert_int_equal(serve(voting(1)).is_open, 1);
-    assert_int_equal(serve(voting(1)).is_open, 0);
-    assert_int_equal(reply.opening, first);
-    for (int i = 0; i < 20 && !reply.is_open; i++)
-        serve(voting(2));
-    assert_int_equal(reply.is_open, 1);
-    assert_int_not_equal(reply.opening, first);
-}
-
-static void opening_ends_when_no_member_votes_open(void **state)
-{
-    wait_until_votes_count();
-    struct lease_request request[3];
-    for (int i = 0; i < 3; i++) {
-        request[i] = voting(0);
-        request[i].counted_as = serve(voting(2)).counted_as;
-        request[i].seen_serial = reply.serial;
-    }
-    assert_int_equal(reply.is_open, 1);
-    for (int i = 0; i < 3; i++)
-        serve(request[i]);
-    assert_int_equal(reply.is_open, 0);
-}
-
-static void member_that_ignores_votes_changes_nothing(void **state)
-{
-    wait_until_votes_count();
-    for (int i = 0; i < 3; i++)
-        serve(voting(2));
-    int64_t first = reply.opening;
-    struct lease_request indifferent = voting(1);
-    indifferent.open_permille = 0;
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(serve(indifferent).is_open, 0);
-    assert_int_equal(serve(voting(2)).is_open, 1);
-    assert_int_equal(reply.opening, first);
-}
-
-static struct lease_request mostly_open_member_request(const struct fleet *fleet, uint32_t index)
-{
-    struct lease_request request = busy_member_request(fleet, index);
-    request.breaker_vote = index % 10 < 7 ? 2 : 1;
-    request.open_permille = 500;
-    return request;
-}
-
-static struct lease_request closed_member_request(const struct fleet *fleet, uint32_t index)
-{
-    struct lease_request request = mostly_open_member_request(fleet, index);
-    request.breaker_vote = 1;
-    return request;
-}
-
-static void fleet_opens_and_closes_within_one_interval(void **state)
-{
-    struct fleet fleet = fleet_start(200);
-    fleet_run(&fleet, 30000, closed_member_request);
-    assert_int_equal(reply.is_open, 0);
-    fleet_run(&fleet, 1500, mostly_open_member_request);
-    assert_int_equal(reply.is_open, 1);
-    int64_t first = reply.opening;
-    fleet_run(&fleet, 60000, mostly_open_member_request);
-    assert_int_equal(reply.opening, first); /* once, not repeatedly */
-    fleet_run(&fleet, 1500, closed_member_request);
-    assert_int_equal(reply.is_open, 0);
-    free(fleet.member);
-}
-
 /* ---- reading ---- */
 
 static void reading_includes_the_refill_and_changes_nothing(void **state)
 {
     serve(refilling(60000));
-    serve(holding_off(5000));
+    serve(idle_request);
     bucket.per_minute_milli = 60000;
     struct lease_bucket before = bucket;
     struct lease_bucket_view view = lease_bucket_get(&bucket, now_ms + 2000);
     assert_memory_equal(&bucket, &before, sizeof bucket);
     assert_int_equal(view.level_milli, 2000);
-    assert_int_equal(view.hold_off_ms, 3000);
     assert_int_equal(view.count.all, 2);
     assert_int_equal(lease_bucket_get(&bucket, now_ms + YEAR).count.all, 0);
     assert_int_equal(lease_bucket_get(&bucket, now_ms + YEAR).level_milli, 100000);
@@ -874,12 +718,137 @@ static void stored_fields_have_ranges(void **state)
     assert_int_equal(place, LEASE_BUCKET_FIELD_COUNT); /* the list covers the whole struct, in its order */
 }
 
+/* ---- exact instants ---- */
+
+/* Ten minutes back, refilled_ms stays, and nothing is added until the clock has caught up; a millisecond more, and the
+ * refill counts from there. */
+static void clock_going_back_ten_minutes_is_waited_for(void **state)
+{
+    static const int64_t back_ms[] = {LEASE_CLOCK_BACK_MAX_MS, LEASE_CLOCK_BACK_MAX_MS + 1};
+    for (int i = 0; i < 2; i++) {
+        reset(state);
+        serve(refilling(60000));
+        serve_after(-back_ms[i], refilling(60000));
+        assert_int_equal(serve_after(1000, refilling(60000)).level_milli, i * 1000);
+    }
+}
+
+/* A window is 20 s long. A member of the last window is still counted; after a window without any request none is. */
+static void window_ends_exactly_after_its_length(void **state)
+{
+    static const struct {
+        int64_t after_ms, began_ms, members;
+    } table[] = {
+        {19999, 0, 2}, {20000, 20000, 2}, {39999, 39999, 2}, {40000, 40000, 1}, {60000, 60000, 1},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        reset(state);
+        serve(idle_request);
+        assert_int_equal(serve_after(table[i].after_ms, idle_request).members, table[i].members);
+        assert_int_equal(bucket.window_began_ms - T0, table[i].began_ms);
+    }
+}
+
+/* 20,000 members in both windows together: 40 s. */
+static void window_of_a_large_fleet_is_longer(void **state)
+{
+    serve(idle_request);
+    bucket.this_window.all = bucket.last_window.all = 10000;
+    serve_after(39999, idle_request);
+    assert_int_equal(bucket.window_began_ms, T0);
+}
+
+static void clock_going_back_restarts_the_length_of_the_window(void **state)
+{
+    serve(idle_request);
+    serve_after(-30000, idle_request);
+    assert_int_equal(bucket.window_began_ms, T0 - 30000);
+    serve_after(20000, idle_request);
+    assert_int_equal(bucket.window_began_ms, T0 - 10000);
+    assert_int_equal(reply.members, 3);
+}
+
+/* The first member was last seen two windows ago: it is new, and replaces no other member's count. */
+static void member_not_seen_for_two_windows_is_new(void **state)
+{
+    struct lease_request again = idle_request;
+    serve(idle_request);
+    serve_after(20000, idle_request);
+    again.seen_serial = 1;
+    assert_int_equal(serve_after(20000, again).members, 2);
+}
+
+/* ---- exact intervals ---- */
+
+/* A thousand serials visit all steps from 0.5 to 1.5 of the interval. */
+static void interval_of_a_new_member_follows_from_its_serial(void **state)
+{
+    static const struct {
+        int64_t serial, next_ms, of_a_large_fleet_ms;
+    } table[] = {
+        {1001, 11190, 60000}, {2, 7380, 44280},    {3, 13570, 60000},    {37, 14030, 60000},   {500, 10000, 60000},
+        {999, 8810, 52860},   {1000, 5000, 30000}, {1499, 13810, 60000}, {1500, 10000, 60000}, {1501, 6190, 37140},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        reset(state);
+        serve(idle_request);
+        bucket.serial = table[i].serial - 1;
+        assert_int_equal(serve(idle_request).next_ms, table[i].next_ms);
+        bucket.serial = table[i].serial - 1;
+        bucket.this_window.all = 100000; /* a minute, before it is spread */
+        assert_int_equal(serve(idle_request).next_ms, table[i].of_a_large_fleet_ms);
+    }
+}
+
+static void intervals_of_a_large_fleet_are_exact(void **state)
+{
+    struct lease_request known = returning(10000);
+    serve(idle_request);
+    known.seen_serial = 1;
+    known.was_wanting = 1;
+    known.wanted_milli = 10000;
+    bucket.this_window = (struct lease_counts){.all = 20000, .wanting = 10000};
+    serve(known);
+    assert_int_equal(reply.granted_milli, 1000); /* 9 retries are left: 5,000 exchanges per second */
+    assert_int_equal(reply.next_ms, 20000);
+    assert_int_equal(reply.earliest_ms, 2000);
+    known.returned_milli = 0;
+    known.seen_serial = reply.serial;
+    bucket.level_milli = 2000;
+    assert_int_equal(serve(known).level_milli, 1000); /* one retry is left */
+    assert_int_equal(reply.earliest_ms, 2000);
+    known.seen_serial = reply.serial;
+    assert_int_equal(serve(known).level_milli, 0);
+    assert_int_equal(reply.earliest_ms, 10000);
+}
+
+static void smallest_unit_is_a_thousandth(void **state)
+{
+    for (int64_t unit = 0; unit <= 1; unit++) {
+        struct lease_request request = returning(1);
+        request.unit_milli = unit;
+        request.wanted_milli = 1;
+        assert_int_equal(serve(request).granted_milli, 1);
+    }
+}
+
+static void terms_of_the_last_request_are_stored(void **state)
+{
+    serve(refilling(60000));
+    assert_int_equal(bucket.per_minute_milli, 60000);
+    assert_int_equal(bucket.capacity_milli, 100000);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, reset)
 
-int main(void)
+static int play_seed(uint64_t seed)
 {
     const struct CMUnitTest tests[] = {
         TEST(new_bucket_is_empty),
+        TEST(each_new_member_adds_one_retry_up_to_the_capacity),
+        TEST(initial_retry_does_not_exceed_a_full_bucket),
+        TEST(leaving_member_adds_no_initial_retry),
+        TEST(fleet_that_lost_its_bucket_adds_no_initial_retries),
         TEST(returned_and_earned_tokens_are_granted_again),
         TEST(level_never_exceeds_the_capacity),
         TEST(smaller_capacity_removes_tokens_for_good),
@@ -920,27 +889,26 @@ int main(void)
         TEST(clock_going_back_does_not_multiply_the_members),
         TEST(grants_are_even_among_members_that_want_tokens),
         TEST(single_requester_among_many_members_gets_what_it_requests),
+        TEST(each_kind_of_report_shortens_the_interval),
         TEST(requesters_are_counted_at_once_and_dropped_when_they_stop),
         TEST(earliest_interval_grows_with_the_number_of_requesters),
-        TEST(hold_off_is_sent_to_all_members_until_it_ends),
-        TEST(latest_hold_off_wins_and_gets_a_new_number),
-        TEST(hold_off_that_ends_less_than_a_second_later_is_the_same),
-        TEST(success_ends_only_the_hold_off_of_its_number),
-        TEST(new_hold_off_survives_the_end_of_the_old_one),
-        TEST(hold_off_of_a_day_lasts_a_day),
-        TEST(clock_going_far_back_ends_the_hold_off),
-        TEST(hold_off_after_a_rollback_gets_an_unused_number),
-        TEST(opening_needs_three_votes),
-        TEST(opening_needs_its_share_of_votes),
-        TEST(members_without_a_vote_do_not_count),
-        TEST(votes_count_only_after_two_seconds_of_counting),
-        TEST(votes_count_again_after_the_clock_went_far_back),
-        TEST(opening_ends_below_half_its_share_and_the_next_one_has_a_new_number),
-        TEST(opening_ends_when_no_member_votes_open),
-        TEST(member_that_ignores_votes_changes_nothing),
-        TEST(fleet_opens_and_closes_within_one_interval),
         TEST(reading_includes_the_refill_and_changes_nothing),
         TEST(stored_fields_have_ranges),
+        TEST(clock_going_back_ten_minutes_is_waited_for),
+        TEST(window_ends_exactly_after_its_length),
+        TEST(window_of_a_large_fleet_is_longer),
+        TEST(clock_going_back_restarts_the_length_of_the_window),
+        TEST(member_not_seen_for_two_windows_is_new),
+        TEST(interval_of_a_new_member_follows_from_its_serial),
+        TEST(intervals_of_a_large_fleet_are_exact),
+        TEST(smallest_unit_is_a_thousandth),
+        TEST(terms_of_the_last_request_are_stored),
     };
+    fleet_seed = seed;
     return cmocka_run_group_tests_name("lease bucket", tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    return seed_main(argv[0], 7, play_seed);
 }

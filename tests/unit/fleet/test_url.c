@@ -65,16 +65,13 @@ static void host_alone_is_a_valid_url(void **state)
     assert_string_equal(url.redacted, "redis://cache:6379/0");
     assert_int_equal(url.terms.capacity_milli, 100000);
     assert_int_equal(url.terms.per_minute_milli, 60000);
-    assert_int_equal(url.terms.open_permille, 500);
     assert_int_equal(url.terms.timeout_ns, 500 * BIDE_MS);
-    assert_true(url.terms.hold_off);
 }
 
 static void every_part_of_a_url_is_parsed(void **state)
 {
-    accept_url(
-        "rediss://app:s3cr3t@cache.example.com:7000/3?capacity=250.5&per_minute=0&prefix=shop:eu&timeout=250&open=12.5"
-        "&ca_file=/etc/ca.pem&cert_file=/etc/me.pem&key_file=/etc/me%20too.key");
+    accept_url("rediss://app:s3cr3t@cache.example.com:7000/3?capacity=250.5&per_minute=0&prefix=shop:eu&timeout=250"
+               "&ca_file=/etc/ca.pem&cert_file=/etc/me.pem&key_file=/etc/me%20too.key");
     assert_true(url.tls);
     assert_string_equal(url.endpoint.host, "cache.example.com");
     assert_string_equal(url.endpoint.port, "7000");
@@ -88,7 +85,6 @@ static void every_part_of_a_url_is_parsed(void **state)
     assert_int_equal(url.terms.capacity_milli, 250500);
     assert_int_equal(url.terms.per_minute_milli, 0);
     assert_int_equal(url.terms.timeout_ns, 250 * BIDE_MS);
-    assert_int_equal(url.terms.open_permille, 125);
     assert_string_equal(url.redacted, "rediss://cache.example.com:7000/3");
 }
 
@@ -190,16 +186,14 @@ static void invalid_urls_are_rejected_with_the_reason(void **state)
         {"redis://cache?per_minute=x", "option per_minute is \"x\"; must be tokens, 0 to 268435"},
         {"redis://cache?timeout=0", "option timeout is \"0\"; must be milliseconds, 1 to 60000"},
         {"redis://cache?timeout=60001", "option timeout is \"60001\""},
-        {"redis://cache?open=101", "option open is \"101\"; must be per cent, 0 to 100 (0: never)"},
-        {"redis://cache?open=0.05", "option open is \"0.05\""},
+        {"redis://cache?open=50", "option \"open\" is unknown; must be one of "},
         {"redis://cache?prefix=", "option prefix is empty; must be 1 to 63 printable characters"},
         {"redis://cache?prefix=a%7Bb", "option prefix is \"a%7Bb\"; must be 1 to 63 printable characters"},
         {"redis://cache?prefix=a%20b", "option prefix is \"a%20b\""},
         {"redis://cache?prefix=0123456789012345678901234567890123456789012345678901234567890123",
          "option prefix is too long; must be 1 to 63"},
-        {"redis://cache?capcity=1",
-         "option \"capcity\" is unknown; must be one of capacity, per_minute, timeout, open, "
-         "prefix, db, user, password_file, ca_file, cert_file, key_file"},
+        {"redis://cache?capcity=1", "option \"capcity\" is unknown; must be one of capacity, per_minute, timeout, "
+                                    "prefix, db, user, password_file, ca_file, cert_file, key_file"},
         {"redis://cache?", "option \"\" is unknown"},
         {"redis://cache?capacity=1&", "option \"\" is unknown"},
         {"redis://cache?a%0ab=1", "option \"a%0ab\" is unknown"},
