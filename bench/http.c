@@ -4,6 +4,8 @@
  * Both sides do the same work in the same run: a kept-alive handle with a write function against a local nginx, then
  * against `bide chaos`; then a thousand calls in flight over curl_multi. The servers are child processes. BIDE_CHAOS
  * names the program bide-chaos. */
+#define BIDE_CURL_RECORD_DECLARE_ONLY
+#include <bide/curl_record.h>
 #include <bide/multi.h>
 
 #include <bide/clock.h>
@@ -136,13 +138,29 @@ static void perform_bide(void *context, uint32_t n)
     easy_free(e);
 }
 
-/* The one-line change: no options, the target found by origin. */
+/* The one-line change on a recorded handle: no options, the target found by origin. */
+static void perform_recorded(const char *url, uint32_t n, bool adopted)
+{
+    size_t bytes = 0;
+    CURL *handle = bide_curl_easy_init();
+    bide_curl_easy_setopt(handle, CURLOPT_URL, url);
+    bide_curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, sink);
+    bide_curl_easy_setopt(handle, CURLOPT_WRITEDATA, &bytes);
+    if (adopted)
+        require_ok(bide_curl_adopt(handle));
+    for (uint32_t i = 0; i <= n; i++)
+        require_ok(bide_curl_perform(handle, NULL, NULL, NULL));
+    bide_curl_easy_cleanup(handle);
+}
+
 static void perform_drop_in(void *context, uint32_t n)
 {
-    struct easy *e = easy_new(context);
-    for (uint32_t i = 0; i <= n; i++)
-        require_ok(bide_curl_perform(e->handle, NULL, NULL, NULL));
-    easy_free(e);
+    perform_recorded(context, n, false);
+}
+
+static void perform_adopted(void *context, uint32_t n)
+{
+    perform_recorded(context, n, true);
 }
 
 static void perform_bare_headers(void *context, uint32_t n)
@@ -161,6 +179,8 @@ static void perform_bide_headers(void *context, uint32_t n)
 {
     struct easy *e = easy_new(context);
     e->options.inject = BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_TRACE;
+    e->options.no_headers = true;
+    e->options.body.kind = BIDE_CURL_BODY_REPEATABLE; /* none */
     for (uint32_t i = 0; i <= n; i++)
         require_ok(bide_curl_perform(e->handle, &e->target, &e->options, NULL));
     easy_free(e);
@@ -424,6 +444,7 @@ static const struct bench_part parts[] = {{"bare", perform_bare},
                                           {"many_bare", count_bare_many},
                                           {"many_bide", count_bide_many},
                                           {"drop_in", perform_drop_in},
+                                          {"adopted", perform_adopted},
                                           {"bare_headers", perform_bare_headers},
                                           {"bide_headers", perform_bide_headers}};
 

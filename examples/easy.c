@@ -20,7 +20,7 @@ static CURLcode get(CURL *easy, const char *base)
     char url[256];
     snprintf(url, sizeof url, "%s/flaky", base);
     curl_easy_setopt(easy, CURLOPT_URL, url);
-    return bide_curl_perform(easy, NULL, NULL, NULL); /* was: curl_easy_perform(easy) */
+    return bide_curl_perform(easy, NULL, BIDE_CURL_PLAIN_HANDLE, NULL); /* was: curl_easy_perform(easy) */
 }
 
 /* A POST is not repeated unless it has an idempotency key. With a sink in the options, the connection survives a
@@ -35,6 +35,7 @@ static CURLcode post(CURL *easy, const char *base, struct bide_curl_result *resu
     curl_easy_setopt(easy, CURLOPT_POST, 1L);
     bide_curl_options_init(&options);
     options.inject = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT;
+    options.no_headers = true; /* CURLOPT_HTTPHEADER is not set on this handle */
     options.body = (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = "one tea", .length = 7};
     options.write_data = stdout;
     options.event = log_verdict;

@@ -49,7 +49,8 @@ int main(int argc, char **argv)
     uv_timer_init(uv_default_loop(), &timer);
     curl_multi_setopt(bide_multi_handle(multi), CURLMOPT_SOCKETFUNCTION, watch);
     bide_multi_on_timer(multi, set_timer, NULL);
-    bide_multi_start(multi, &(struct bide_multi_job){.easy = easy, .result = &result}, NULL, NULL);
+    struct bide_multi_job job = {.easy = easy, .options = BIDE_CURL_PLAIN_HANDLE, .result = &result};
+    bide_multi_start(multi, &job, NULL, NULL);
     uv_run(uv_default_loop(), UV_RUN_DEFAULT); /* until no socket is watched and no timer is set */
     printf("%s after %u attempts\n", bide_reason_text(result.verdict.reason), result.attempts);
     bide_multi_free(multi);

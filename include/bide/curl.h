@@ -5,25 +5,33 @@
  * circuit breaker. libcurl's own silent replay of a request on a dead keep-alive connection is stopped: only bide
  * repeats a request.
  *
- * Options that bide owns. libcurl's options cannot be read back, so those that bide sets replace the owner's. Each has
- * a field in the options below, and after the call the handle has the value of that field (NULL being libcurl's own
- * default):
+ * Options that bide owns. During a call bide sets the options below on the handle, and libcurl's options cannot be read
+ * back. A handle that is configured with <bide/curl_record.h> keeps its own: they are recorded, called in turn and
+ * restored. For every other handle the owner states them in the fields of the options, or states that the handle has
+ * none: BIDE_CURL_PLAIN_HANDLE. After the call the handle has the value of the field (NULL being libcurl's default).
  *
  *     PREREQFUNCTION, PREREQDATA              always                       prereq, prereq_data
  *     HEADERFUNCTION, HEADERDATA              always                       header, header_data
- *     SUPPRESS_CONNECT_HEADERS                always                       0 afterwards
- *     TIMEOUT_MS, CONNECTTIMEOUT_MS           always                       the policy's; 0 afterwards
+ *     SUPPRESS_CONNECT_HEADERS                always, to 1, when the       0 afterwards
+ *                                             request is about to be sent
+ *     TIMEOUT_MS, CONNECTTIMEOUT_MS           always                       call_timeout_ns, connect_timeout_ns
+ *     LOW_SPEED_LIMIT, LOW_SPEED_TIME         with stall_timeout_ns, or    0 afterwards
+ *                                             without a policy
  *     WRITEFUNCTION, WRITEDATA                if the options have a sink   write, write_data
- *     HTTPHEADER                              if `headers`, `inject`,      headers
- *                                             `resume` or `before` is set
+ *     HTTPHEADER                              if `headers`, `inject`,      headers (which these three require,
+ *                                             `resume` or `before` is set  or no_headers)
  *     NOPROGRESS, XFERINFOFUNCTION, -DATA     with `cancel` or `progress`  progress, progress_data
- *     POSTFIELDS..., READFUNCTION, SEEK...    if the options have a body   body
- *     PRIVATE                                 in a multi                   as it was
+ *     POSTFIELDS..., UPLOAD (memory),         if the options have a body:  a stream: its functions and length; memory
+ *     READFUNCTION, SEEK..., INFILESIZE       memory, file or stream       and file: an empty body afterwards
  *     FRESH_CONNECT                           if the last outcome needs a  0 afterwards
  *                                             new connection (408, 421,
- *                                             425, a stopped replay)
+ *                                             425, a stopped replay), the
+ *                                             kept-alive one is stale, or
+ *                                             with fresh_if_unsafe
  *     FORBID_REUSE                            if a success came before     0 afterwards
- *                                             the request's body was sent
+ *                                             the request's body was sent,
+ *                                             for a stale connection, or
+ *                                             with fresh_if_unsafe
  *
  * Without a sink, the body goes to the handle's own write function. bide then classifies a failure at the end of its
  * headers and stops the attempt there if there will be another attempt, so that none of its body is written (only
@@ -50,24 +58,36 @@
 #define BIDE_CURL_HEAD_MAX          262144u /* longest response head, all its lines together */
 #define BIDE_CURL_LINES_MAX         512u    /* most lines of one response head */
 #define BIDE_CURL_ATTEMPTS_RECORDED 16u     /* attempts that a result records one by one */
+#define BIDE_CURL_STALL_NS          (30 * BIDE_S) /* the stall timeout of a call without a policy */
+
+/* The code of a call that sent nothing because bide refused it: the circuit breaker is open, the deadline has passed, a
+ * key is missing, ... The result has the reason. libcurl itself never returns this code. */
+#define BIDE_CURL_NOT_SENT CURLE_OBSOLETE57
 
 BIDE_BEGIN_DECLS
 
 /* May the request be repeated after it may have run? */
 enum bide_curl_safety {
-    BIDE_CURL_BY_METHOD = 0, /* by its method (RFC 9110), known when it is about to be sent */
+    BIDE_CURL_BY_METHOD = 0, /* by its method (RFC 9110), known when it is about to be sent. A URL that is not http,
+                              * https, ws or wss is unsafe: it may send mail, append to a file or run a command */
     BIDE_CURL_UNSAFE,
     BIDE_CURL_IDEMPOTENT,
     BIDE_CURL_SAFE,
     BIDE_CURL_KEYED, /* the caller's own headers carry an idempotency key */
 };
 
-/* The source of the request body, which decides whether it can be sent again. */
+/* The source of the request body, which decides whether it can be sent again. A keyed request must name it: as
+ * BIDE_CURL_BODY_UNKNOWN it would never be retried once it was sent. */
 enum bide_curl_body_kind {
     BIDE_CURL_BODY_UNKNOWN = 0, /* the handle's own. A GET, HEAD, OPTIONS, DELETE or TRACE that uploaded nothing can be
                                  * sent again; any other body counts as spent once the request began */
-    BIDE_CURL_BODY_REPEATABLE,  /* the handle's own, and libcurl can send it any number of times: POSTFIELDS, or none */
-    BIDE_CURL_BODY_MEMORY,      /* `at`, `length`: sent as with CURLOPT_POSTFIELDS (not copied) */
+    BIDE_CURL_BODY_REPEATABLE,  /* the handle's own, and libcurl can send it any number of times: POSTFIELDS,
+                                 * COPYPOSTFIELDS, a mime whose parts have a size, or no body. Never with READFUNCTION:
+                                 * libcurl does not rewind it. If libcurl uploads without knowing the length, the body
+                                 * counts as spent. With a declared length (INFILESIZE, POSTFIELDSIZE) bide notices only
+                                 * that a retry timed out without a byte of its body, and then gives up */
+    BIDE_CURL_BODY_MEMORY,      /* `at`, `length`: a POST (as by CURLOPT_POSTFIELDS, not copied) or, with `put`, a PUT;
+                                 * CUSTOMREQUEST on the handle names another method */
     BIDE_CURL_BODY_FILE,        /* `fd` from `offset`, `length` bytes (-1: to its end), read by pread, so that the file
                                  * position does not matter. A file that changed is not sent again */
     BIDE_CURL_BODY_STREAM,      /* `read`, `read_data`; with `seek` it can be sent again, without it only once */
@@ -78,6 +98,7 @@ struct bide_curl_body {
     enum bide_curl_body_kind kind;
     int fd;
     const void *at;
+    bool put; /* memory: sent as CURLOPT_UPLOAD does (PUT), not as a POST. The handle need not have CURLOPT_UPLOAD */
     int64_t offset;
     int64_t length; /* -1: unknown (sent chunked) */
     curl_read_callback read;
@@ -86,7 +107,8 @@ struct bide_curl_body {
     void *seek_data;
 };
 
-/* Header fields that bide adds to each attempt. Any of them makes HTTPHEADER bide's; the owner's list is `headers`. */
+/* Header fields that bide adds to each attempt. Any of them makes HTTPHEADER bide's, so the owner's list must be given
+ * as `headers`, or its absence be stated by `no_headers`. */
 enum bide_curl_inject {
     BIDE_CURL_INJECT_KEY = 1u << 0,     /* Idempotency-Key: `key`, or a generated key; makes the request keyed */
     BIDE_CURL_INJECT_ATTEMPT = 1u << 1, /* Bide-Attempt: see layer.h */
@@ -111,11 +133,17 @@ struct bide_curl_response {
 struct bide_curl_options {
     uint32_t struct_size; /* set by bide_curl_options_init, which zeroes the rest */
     enum bide_curl_safety safety;
-    const struct bide_policy *policy; /* checked, and outlives the call; NULL: BIDE_PRESET_SERVICE */
-    struct bide_targets *targets;     /* finds a NULL target by its origin; NULL: the table of this process */
-    int64_t deadline_ns;              /* an instant of bide_now; 0: only the policy's deadline */
-    uint64_t seed;                    /* 0: drawn */
-    uint64_t retry_key;               /* see request.h */
+    /* Valid (bide_policy_check), and outlives the call. NULL: BIDE_PRESET_TRANSFER with a stall timeout of
+     * BIDE_CURL_STALL_NS: an attempt may take any time as long as it makes progress. */
+    const struct bide_policy *policy;
+    struct bide_targets *targets; /* finds a NULL target by its origin; NULL: the table of this process */
+    int64_t deadline_ns;          /* of the call, an instant of bide_now; 0: none but the policy's */
+    int64_t call_timeout_ns;      /* of the call, a duration; 0: none. The earliest limit applies */
+    int64_t connect_timeout_ns;   /* of an attempt; 0: the policy's; BIDE_NEVER: none of its own */
+    int64_t stall_timeout_ns;     /* an attempt fails after this long without progress, in whole seconds, rounded up;
+                                   * 0: the default above, or none if there is a policy; BIDE_NEVER: none */
+    uint64_t seed;                /* 0: drawn */
+    uint64_t retry_key;           /* see request.h */
     const struct bide_layer *inbound; /* the layer information of the request being served, if any */
     /* Ends waits at once, attempts within a second. NULL: cannot be cancelled. For a multi use bide_multi_cancel. */
     const struct bide_cancel *cancel;
@@ -134,7 +162,11 @@ struct bide_curl_options {
     void *prereq_data;
     curl_xferinfo_callback progress;
     void *progress_data;
-    struct curl_slist *headers; /* sent with each attempt, but not to another origin */
+    struct curl_slist *headers; /* sent with each attempt, but not to another origin. No control bytes but HTAB */
+    bool no_headers;            /* the handle itself has no header list (CURLOPT_HTTPHEADER) that would be replaced.
+                                 * `inject`, `resume` and `before` require this or `headers` */
+    char *error_buffer;         /* CURLOPT_ERRORBUFFER of the handle, CURL_ERROR_SIZE bytes: bide empties it when the
+                                 * call begins, and writes its reason if it ended the call itself. NULL: none */
 
     uint32_t inject; /* enum bide_curl_inject */
     enum bide_key_form key_form;
@@ -143,6 +175,11 @@ struct bide_curl_options {
     enum bide_curl_redirect redirect;
 
     struct bide_curl_body body;
+
+    /* An unsafe request gets a connection of its own: it never meets one that the server is about to close, at the
+     * price of a handshake; and, where the safety is learned from the method, of the pooled connection that libcurl had
+     * chosen. (FRESH_CONNECT and FORBID_REUSE, for the requests that turn out to be unsafe.) */
+    bool fresh_if_unsafe;
 
     /* Classification of a response. */
     const struct bide_rules *status_rules;      /* by HTTP status */
@@ -189,27 +226,39 @@ struct bide_curl_result {
                         * was stopped when a wait was given up, or would have followed a part of another body */
     bool resumed;      /* the body was assembled from several attempts */
     char key[BIDE_KEY_TEXT_SIZE]; /* the generated idempotency key, or "" */
+    char error[CURL_ERROR_SIZE];  /* why the call failed, a sentence for people; "" if it succeeded */
     struct bide_curl_attempt attempt[BIDE_CURL_ATTEMPTS_RECORDED];
 };
 
 #define bide_curl_options_init(options) bide_curl_options_init_sized((options), sizeof *(options))
 BIDE_API void bide_curl_options_init_sized(struct bide_curl_options *options, size_t size);
 
-/* Reports the first invalid field. bide_curl_perform calls this itself before it opens a socket. */
+/* Reports the first invalid field; headers[2] is the third line of `headers`. bide_curl_perform checks the options
+ * itself before it opens a socket, all but `policy`: checking that at each call would cost more than the call's other
+ * checks together. */
 BIDE_API enum bide_err bide_curl_options_check(const struct bide_curl_options *options, struct bide_problem *problem);
 
-/* Performs the call to its end. A NULL target is the target of the URL's origin (scheme, host, port); NULL options are
- * the defaults of init; result may be NULL.
+/* States that none of the options in the table above is set on the handle, which was not recorded (curl_record.h). */
+#define BIDE_CURL_PLAIN_HANDLE bide_curl_plain_options()
+BIDE_API const struct bide_curl_options *bide_curl_plain_options(void);
+
+/* Performs the call to its end. A NULL target is the target of the URL's origin (scheme, host, port). NULL options: the
+ * handle's options as recorded, with the defaults of init; refused for a handle that was not recorded. result may be
+ * NULL.
  *
  * CURLE_OK: there is a final response, delivered where libcurl would have delivered it; as with libcurl it may be a
  * failure, see CURLINFO_RESPONSE_CODE or the result. CURLE_HTTP_RETURNED_ERROR: the last response was a failure whose
  * body was not kept; CURLE_PARTIAL_FILE: likewise, and the sink holds part of an earlier response.
- * CURLE_ABORTED_BY_CALLBACK: the call was cancelled. Otherwise the CURLcode of the last attempt or, if none was made,
- * CURLE_ABORTED_BY_CALLBACK (a gate refused) or CURLE_OPERATION_TIMEDOUT (deadline). In all these cases the verdict of
- * the result has the reason. CURLE_BAD_FUNCTION_ARGUMENT with a zeroed result: the call has not begun, because the
- * options are invalid (see bide_curl_options_check) or no key could be generated (see bide_key_make). */
+ * CURLE_ABORTED_BY_CALLBACK: the call was cancelled. BIDE_CURL_NOT_SENT: bide refused the call before anything was
+ * sent. Otherwise the CURLcode of the last attempt. In all these cases the verdict of the result has the reason.
+ *
+ * If the call could not begin, the result is zero but for its error: CURLE_BAD_FUNCTION_ARGUMENT if the options are
+ * invalid (see bide_curl_options_check), CURLE_FAILED_INIT if no key could be generated (see bide_key_make). */
 BIDE_API CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct bide_curl_options *options,
                                     struct bide_curl_result *result);
+
+/* As curl_easy_strerror; knows BIDE_CURL_NOT_SENT, too. */
+BIDE_API const char *bide_curl_strerror(CURLcode code);
 
 /* Classifies a CURLcode: every code has a row. rules may be NULL. The evidence is that of a request whose sending had
  * begun; a caller with better evidence overwrites it. */

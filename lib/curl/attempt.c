@@ -6,22 +6,42 @@
  *
  * libcurl calls PREREQFUNCTION each time it is about to send a request. That makes it the guard against libcurl's
  * silent replay: by itself libcurl sends a request again, a POST included, when a reused connection dies before the
- * first byte of the response, or when the server refused an HTTP/2 stream. In these cases PREREQ is called a second
- * time although the previous leg got no final response (status < 200); the guard then aborts the transfer and the
- * engine decides whether to retry.
+ * first byte of the response, when the server refused an HTTP/2 stream or requires HTTP/1.1. In these cases PREREQ is
+ * called a second time although the previous leg got no final response (status < 200); the guard then aborts the
+ * transfer and the engine decides whether to retry. libcurl does not expose which case it is, and only a refusal would
+ * prove that the request did not run, so the evidence is always unknown.
  *
- * HEADERFUNCTION receives the response head line by line (a proxy's response to CONNECT is suppressed), WRITEFUNCTION
- * the body; the latter is set only if the options name a sink. Both pass the data to response.c. Field owners: see
+ * HEADERFUNCTION receives the response head line by line, WRITEFUNCTION the body; the latter is set only if the options
+ * name a sink. Both pass the data to response.c. A proxy's response to CONNECT is not the response: before the first
+ * leg both callbacks ignore it, and libcurl stores its fields, which may have a hint (evidence.c). From the first leg
+ * on libcurl suppresses it, because the callbacks could not distinguish it from the server's. Field owners: see
  * attempt.h. */
 #include "attempt.h"
+#include "record.h"
 
 #include <bide/clock.h>
 
-#include <errno.h>
+#include <assert.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <strings.h>
 
-#define CUT_TRANSFER 0 /* returned by a write or header callback: fewer bytes than given end the transfer */
+#define LEGS_MAX     64u /* of an attempt: without MAXREDIRS libcurl follows redirects without end */
+#define CUT_TRANSFER 0   /* returned by a write or header callback: fewer bytes than given end the transfer */
+
+/* ---- callbacks: an adopted handle is used without bide ---- */
+
+static size_t record_pass_header_line(struct http_record *record, char *line, size_t length)
+{
+    const struct bide_curl_options *o = http_record_options(record, NULL);
+    return o->header ? o->header(line, 1, length, o->header_data) : length;
+}
+
+static size_t record_pass_body_data(struct http_record *record, char *at, size_t length)
+{
+    const struct bide_curl_options *o = http_record_options(record, NULL);
+    return o->write ? o->write(at, 1, length, o->write_data) : fwrite(at, 1, length, o->write_data);
+}
 
 /* ---- callbacks: the response arrives ---- */
 
@@ -32,24 +52,40 @@ static size_t attempt_cut_transfer(struct http_attempt *attempt)
     return CUT_TRANSFER;
 }
 
+static __attribute__((noinline)) size_t attempt_watch_header_line(struct http_attempt *attempt, char *line,
+                                                                  size_t length)
+{
+    if (!attempt->call)
+        return record_pass_header_line(attempt->record, line, length);
+    if (attempt->state.legs == 0)
+        return length; /* a proxy's response to CONNECT */
+    attempt->response.head_bytes += length;
+    attempt->response.head_lines++;
+    return http_response_header_line(attempt, line, length) ? length : attempt_cut_transfer(attempt);
+}
+
 /* Fast path: without a header function of the caller, header fields are only counted. Status lines, blank lines and
- * lines beyond a limit go to response.c. */
+ * lines beyond a limit go to response.c. The slow path is out of line, so that the fast path needs no stack. */
 static size_t on_header(char *line, size_t size, size_t count, void *context)
 {
     struct http_attempt *attempt = context;
     struct http_response *response = &attempt->response;
-    size_t length = size * count;
-    response->head_bytes += length;
+    size_t length = size * count, bytes = response->head_bytes + length;
+    if (!response->in_head || line[0] <= '\r' || attempt->call->options->header || bytes > BIDE_CURL_HEAD_MAX ||
+        response->head_lines >= BIDE_CURL_LINES_MAX)
+        return attempt_watch_header_line(attempt, line, length);
+    response->head_bytes = bytes;
     response->head_lines++;
-    bool unwatched_line = response->in_head && line[0] > '\r' && !attempt->call->options->header;
-    if (unwatched_line && response->head_bytes <= BIDE_CURL_HEAD_MAX && response->head_lines <= BIDE_CURL_LINES_MAX)
-        return length;
-    return http_response_header_line(attempt, line, length) ? length : attempt_cut_transfer(attempt);
+    return length;
 }
 
 static size_t on_body(char *at, size_t size, size_t count, void *context)
 {
     struct http_attempt *attempt = context;
+    if (!attempt->call)
+        return record_pass_body_data(attempt->record, at, size * count);
+    if (attempt->state.legs == 0)
+        return size * count; /* the head of a proxy's response to CONNECT, with CURLOPT_HEADER */
     attempt->response.paused = false;
     if (http_attempt_has_lost(attempt) || !http_response_body_data(attempt, at, size * count))
         return attempt_cut_transfer(attempt);
@@ -71,73 +107,111 @@ static void attempt_note_method(struct http_attempt_state *state, const char *me
                              method_is(method, "DELETE") || method_is(method, "TRACE");
 }
 
-/* Reports the safety that follows from the method, at every attempt: the `before` hook may have changed the method.
- * Only a less safe value is reported, because the engine has BIDE_SAFE since begin. Returns false if the policy
- * requires a key. */
+static void attempt_set_suppress(struct http_attempt *attempt, bool suppress)
+{
+    if (attempt->suppress_set != suppress)
+        curl_easy_setopt(attempt->easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, suppress ? 1L : 0L);
+    attempt->suppress_set = suppress;
+}
+
+/* Sets FRESH_CONNECT and FORBID_REUSE on the handle. What the owner recorded holds for each attempt. */
+static void attempt_set_connection(struct http_attempt *attempt, bool fresh, bool forbid_reuse)
+{
+    const struct http_record *record = attempt->call->record;
+    fresh = fresh || (record && record->set.fresh_connect);
+    forbid_reuse = forbid_reuse || (record && record->set.forbid_reuse);
+    if (fresh != attempt->fresh_connect_set)
+        curl_easy_setopt(attempt->easy, CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
+    if (forbid_reuse != attempt->forbid_reuse_set)
+        curl_easy_setopt(attempt->easy, CURLOPT_FORBID_REUSE, forbid_reuse ? 1L : 0L);
+    attempt->fresh_connect_set = fresh;
+    attempt->forbid_reuse_set = forbid_reuse;
+}
+
+/* An unsafe request may have to be alone on its connection. Both options are needed: without FORBID_REUSE a later leg
+ * (307, Digest) would reuse the connection of the first, and be replayed on it. */
+static bool call_wants_isolation(const struct http_call *call)
+{
+    return call->options->fresh_if_unsafe && call->engine.safety == BIDE_UNSAFE;
+}
+
+/* The first leg is about to be sent. Returns false to have it sent on a new connection instead, once per attempt: the
+ * connection was reused, and is stale or must not be shared. FORBID_REUSE makes libcurl drop a stale connection. */
+static bool attempt_check_connection(struct http_attempt *attempt, int local_port)
+{
+    bool isolate = call_wants_isolation(attempt->call);
+    bool stale =
+        (attempt->stale_port != 0 && local_port == attempt->stale_port) || http_connection_is_stale(attempt->easy);
+    if (!stale && !isolate)
+        return true;
+    if (attempt->state.reconnected || !http_connection_is_reused(attempt->easy)) {
+        if (isolate)
+            attempt_set_connection(attempt, true, true);
+        return true;
+    }
+    attempt_set_connection(attempt, attempt->fresh_connect_set, stale);
+    attempt->state.stop = HTTP_STOP_RECONNECT;
+    return false;
+}
+
+/* libcurl reports GET or PUT for every transfer of other schemes, and these can send mail, append to files and run
+ * commands. */
+static bool easy_scheme_is_http(CURL *easy)
+{
+    static const char *const schemes[] = {"http", "https", "ws", "wss"};
+    const char *scheme = NULL;
+    curl_easy_getinfo(easy, CURLINFO_SCHEME, &scheme);
+    for (size_t i = 0; scheme && i < sizeof schemes / sizeof *schemes; i++)
+        if (strcasecmp(scheme, schemes[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Returns true if the safety matters even if the attempt is a success. */
+static bool call_needs_safety_to_send(const struct http_call *call)
+{
+    const struct bide_policy *p = call->engine.policy;
+    return p->require_key || p->hedges_max > 0 || call->options->fresh_if_unsafe;
+}
+
+/* Reports the safety of the request, at every attempt: the `before` hook may have changed the method. Only a less safe
+ * value is reported, because the engine has BIDE_SAFE since begin. Returns false if the policy requires a key. */
 static bool attempt_learn_safety(struct http_attempt *attempt, const char *method)
 {
     struct http_call *call = attempt->call;
-    enum bide_safety safety = attempt->state.is_get ? BIDE_SAFE : bide_method_safety(method, strlen(method));
     call->safety_known = true;
-    if (call->safety_given || safety >= (enum bide_safety)call->engine.safety)
+    if (call->safety_given)
         return true;
-    return http_call_set_safety(call, attempt, safety);
+    enum bide_safety safety = attempt->state.is_get ? BIDE_SAFE : bide_method_safety(method, strlen(method));
+    attempt->state.scheme_unchecked = !call_needs_safety_to_send(call);
+    if (!attempt->state.scheme_unchecked && !easy_scheme_is_http(attempt->easy))
+        safety = BIDE_UNSAFE;
+    return safety >= (enum bide_safety)call->engine.safety || http_call_set_safety(call, attempt, safety);
 }
 
-/* Returns true if the server closed this connection while it was idle. libcurl since 8.22 checks an idle connection at
- * most once a second and relies on its replay, which the guard stops: an unsafe request would fail although no byte of
- * it was sent. */
-static bool connection_is_dead(CURL *easy)
+void http_attempt_check_scheme(struct http_attempt *attempt)
 {
-    curl_socket_t fd = CURL_SOCKET_BAD;
-    char byte;
-    if (curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &fd) != CURLE_OK || fd == CURL_SOCKET_BAD)
-        return false;
-    ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
-}
-
-/* For unsafe requests: notes whether the connection is new, for attempt_note_replay, and checks that it is alive.
- * Returns false if the request must not be sent on this connection. */
-static bool attempt_check_connection(struct http_attempt *attempt)
-{
-    long connects = 0;
-    if (attempt->call->engine.safety != BIDE_UNSAFE)
-        return true;
-    curl_easy_getinfo(attempt->easy, CURLINFO_NUM_CONNECTS, &connects);
-    attempt->state.connection_is_new = connects > 0;
-    if (connection_is_dead(attempt->easy))
-        attempt->state.stop = HTTP_STOP_STALE;
-    return attempt->state.stop != HTTP_STOP_STALE;
+    if (!attempt->state.scheme_unchecked)
+        return;
+    attempt->state.scheme_unchecked = false;
+    if (!easy_scheme_is_http(attempt->easy))
+        (void)http_call_set_safety(attempt->call, attempt, BIDE_UNSAFE); /* the policy requires no key */
 }
 
 /* Reads the request's own method: before this moment libcurl reports GET for everything, and after a redirect the
  * method of the new leg. Returns false if the request must not be sent. */
-static bool attempt_begin_first_leg(struct http_attempt *attempt)
+static bool attempt_begin_first_leg(struct http_attempt *attempt, int local_port)
 {
     const char *method = NULL;
     if (curl_easy_getinfo(attempt->easy, CURLINFO_EFFECTIVE_METHOD, &method) != CURLE_OK || !method)
         method = "";
     attempt_note_method(&attempt->state, method);
-    http_inject_note_first_leg(attempt);
+    attempt_set_suppress(attempt, true);
+    if (attempt->inject)
+        http_inject_note_first_leg(attempt);
     if (attempt->call->on_change)
         attempt->call->on_change(attempt->call);
-    return attempt_learn_safety(attempt, method) && attempt_check_connection(attempt);
-}
-
-/* libcurl is about to repeat a leg that got no response. It does so in two cases. Either a reused connection died: the
- * request may have run, evidence unknown. Or the server refused the HTTP/2 stream: it did not process the request. If
- * libcurl made the connection for this leg, only the second case is possible. In a multi that does not follow: another
- * call may join the new connection, which libcurl then treats as reused for this call, too. So a refusal is inferred
- * only where the connection is unshared.
- *
- * Known weakness: libcurl also repeats after HTTP_1_1_REQUIRED, and while it still has the flag of a stream that was
- * refused earlier on a reused connection. Neither proves that the request was not processed (RFC 9113 section 8.7). */
-static void attempt_note_replay(struct http_attempt *attempt)
-{
-    bool refused_stream =
-        attempt->call->connection_unshared && attempt->state.legs == 1 && attempt->state.connection_is_new;
-    attempt->state.stop = refused_stream ? HTTP_STOP_REFUSED_STREAM : HTTP_STOP_REPLAY;
+    return attempt_learn_safety(attempt, method) && attempt_check_connection(attempt, local_port);
 }
 
 /* A new leg begins: libcurl has consumed the response to the previous leg. If none of it reached the sink, this attempt
@@ -150,19 +224,30 @@ static void attempt_reset_response(struct http_attempt *attempt)
     attempt->response = (struct http_response){0};
 }
 
+/* Returns false if libcurl must not send the request. */
+static bool attempt_admit_leg(struct http_attempt *attempt, int local_port)
+{
+    if (attempt->state.reported || http_attempt_has_lost(attempt))
+        return false;
+    if (attempt->state.legs > 0 && attempt->response.status < 200) {
+        assert(attempt->state.stop == HTTP_STOP_NONE);
+        attempt->state.stop = HTTP_STOP_REPLAY;
+        return false;
+    }
+    if (attempt->state.legs >= LEGS_MAX) {
+        attempt->state.stop = HTTP_STOP_LEGS;
+        return false;
+    }
+    attempt_reset_response(attempt);
+    return attempt->state.legs++ == 0 ? attempt_begin_first_leg(attempt, local_port) : http_inject_prepare_leg(attempt);
+}
+
 static int on_prereq(void *context, char *ip, char *local_ip, int port, int local_port)
 {
     struct http_attempt *attempt = context;
-    const struct bide_curl_options *o = attempt->call->options;
-    if (attempt->state.reported || http_attempt_has_lost(attempt))
-        return CURL_PREREQFUNC_ABORT;
-    if (attempt->state.legs > 0 && attempt->response.status < 200) {
-        attempt_note_replay(attempt);
-        return CURL_PREREQFUNC_ABORT;
-    }
-    attempt_reset_response(attempt);
-    bool allowed = attempt->state.legs++ == 0 ? attempt_begin_first_leg(attempt) : http_inject_prepare_leg(attempt);
-    if (!allowed)
+    const struct http_call *call = attempt->call;
+    const struct bide_curl_options *o = call ? call->options : http_record_options(attempt->record, NULL);
+    if (call && !attempt_admit_leg(attempt, local_port))
         return CURL_PREREQFUNC_ABORT;
     return o->prereq ? o->prereq(o->prereq_data, ip, local_ip, port, local_port) : CURL_PREREQFUNC_OK;
 }
@@ -178,6 +263,12 @@ static int on_progress(void *context, curl_off_t total, curl_off_t now, curl_off
 
 /* ---- the handle's options ---- */
 
+/* Returns true if bide itself sets the request body on the handle. */
+static bool options_have_body(const struct bide_curl_options *o)
+{
+    return o->body.kind != BIDE_CURL_BODY_UNKNOWN && o->body.kind != BIDE_CURL_BODY_REPEATABLE;
+}
+
 /* Only the first option is checked: a libcurl without PREREQFUNCTION (before 7.80) must not perform the request
  * unguarded. */
 static CURLcode handle_install_callbacks(struct http_attempt *attempt)
@@ -189,56 +280,136 @@ static CURLcode handle_install_callbacks(struct http_attempt *attempt)
     curl_easy_setopt(h, CURLOPT_PREREQDATA, attempt);
     curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(h, CURLOPT_HEADERDATA, attempt);
-    curl_easy_setopt(h, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     if (attempt->call->has_sink) {
         curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
         curl_easy_setopt(h, CURLOPT_WRITEDATA, attempt);
     }
-    if (attempt->call->options->cancel || attempt->call->options->progress) {
-        curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, on_progress);
-        curl_easy_setopt(h, CURLOPT_XFERINFODATA, attempt);
-        curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
-    }
+    attempt->callbacks_set = true;
     return CURLE_OK;
+}
+
+static void handle_install_progress(struct http_attempt *attempt)
+{
+    curl_easy_setopt(attempt->easy, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl_easy_setopt(attempt->easy, CURLOPT_XFERINFODATA, attempt);
+    curl_easy_setopt(attempt->easy, CURLOPT_NOPROGRESS, 0L);
+}
+
+/* A value of the options whose effect ends with the call. */
+static void attempt_set_stall(struct http_attempt *attempt, long seconds)
+{
+    if (attempt->stall_s_set == seconds)
+        return;
+    curl_easy_setopt(attempt->easy, CURLOPT_LOW_SPEED_LIMIT, seconds > 0 ? 1L : 0L);
+    curl_easy_setopt(attempt->easy, CURLOPT_LOW_SPEED_TIME, seconds);
+    attempt->stall_s_set = seconds;
+}
+
+static void attempt_set_timeouts_to(struct http_attempt *attempt, long total_ms, long connect_ms)
+{
+    if (attempt->timeout_ms_set != total_ms)
+        curl_easy_setopt(attempt->easy, CURLOPT_TIMEOUT_MS, total_ms);
+    if (attempt->connect_ms_set != connect_ms)
+        curl_easy_setopt(attempt->easy, CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
+    attempt->timeout_ms_set = total_ms;
+    attempt->connect_ms_set = connect_ms;
+}
+
+/* Of a recorded handle the owner's values are known; a copy has those that bide had set on the original. */
+static void attempt_note_handle(struct http_attempt *attempt)
+{
+    const struct http_record *record = attempt->is_copy ? NULL : attempt->call->record;
+    attempt->timeout_ms_set = record ? (long)record->set.timeout_ms : -1;
+    attempt->connect_ms_set = record ? (long)record->set.connect_timeout_ms : -1;
+    attempt->suppress_set = record ? record->set.suppress_connect_headers : attempt->is_copy;
+    attempt->fresh_connect_set = record ? record->set.fresh_connect : attempt->is_copy;
+    attempt->forbid_reuse_set = record ? record->set.forbid_reuse : attempt->is_copy;
+    attempt->stall_s_set = 0;
 }
 
 CURLcode http_attempt_install(struct http_attempt *attempt)
 {
-    CURLcode code = handle_install_callbacks(attempt);
-    if (code == CURLE_OK)
+    const struct http_call *call = attempt->call;
+    CURLcode code = CURLE_OK;
+    if (call->record && call->record->adopted && call->record->adopted != attempt)
+        http_attempt_restore_handle(call->record->adopted); /* this call uses the handle in a multi */
+    if (!attempt->callbacks_set) {
+        attempt_note_handle(attempt);
+        code = handle_install_callbacks(attempt);
+    }
+    if (call->options->cancel || call->options->progress)
+        handle_install_progress(attempt);
+    attempt_set_stall(attempt, call->stall_s);
+    if (code == CURLE_OK && options_have_body(call->options))
         code = http_body_install(attempt);
     return code == CURLE_OK ? http_inject_install(attempt) : code;
 }
 
-static void handle_uninstall_callbacks(CURL *h, const struct bide_curl_options *o, bool has_sink)
+static long whole_milliseconds(int64_t duration_ns)
 {
+    const int64_t max_ms = INT32_MAX;
+    int64_t ms = duration_ns / BIDE_MS;
+    return duration_ns == BIDE_NEVER ? 0 : (long)(ms < max_ms ? ms : max_ms);
+}
+
+/* Sets the values that the options state: the handle is not recorded. */
+static void attempt_restore_by_options(struct http_attempt *attempt)
+{
+    const struct bide_curl_options *o = attempt->call->options;
+    CURL *h = attempt->easy;
     curl_easy_setopt(h, CURLOPT_PREREQFUNCTION, o->prereq);
     curl_easy_setopt(h, CURLOPT_PREREQDATA, o->prereq_data);
     curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, o->header);
     curl_easy_setopt(h, CURLOPT_HEADERDATA, o->header_data);
-    curl_easy_setopt(h, CURLOPT_SUPPRESS_CONNECT_HEADERS, 0L);
-    if (has_sink) {
+    if (attempt->call->has_sink) {
         curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, o->write);
         curl_easy_setopt(h, CURLOPT_WRITEDATA, o->write_data);
     }
-    if (o->cancel || o->progress) {
-        curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, o->progress);
-        curl_easy_setopt(h, CURLOPT_XFERINFODATA, o->progress_data);
-        curl_easy_setopt(h, CURLOPT_NOPROGRESS, o->progress ? 0L : 1L);
+    attempt_set_suppress(attempt, false);
+    attempt_set_stall(attempt, 0);
+    attempt_set_timeouts_to(attempt, whole_milliseconds(o->call_timeout_ns), whole_milliseconds(o->connect_timeout_ns));
+}
+
+static void handle_restore_progress(CURL *h, const struct http_call *call)
+{
+    const struct bide_curl_options *o = call->options;
+    if (call->record) {
+        http_record_restore_progress(call->record, h);
+        return;
     }
+    curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, o->progress);
+    curl_easy_setopt(h, CURLOPT_XFERINFODATA, o->progress_data);
+    curl_easy_setopt(h, CURLOPT_NOPROGRESS, o->progress ? 0L : 1L);
+}
+
+void http_attempt_restore_handle(struct http_attempt *attempt)
+{
+    const struct http_record *record = attempt->record ? attempt->record : attempt->call->record;
+    if (!record) {
+        attempt_restore_by_options(attempt);
+    } else {
+        http_record_restore_callbacks(record, attempt->easy);
+        attempt_set_suppress(attempt, record->set.suppress_connect_headers);
+        if (attempt->stall_s_set > 0)
+            http_record_restore_stall(record, attempt->easy);
+        attempt_set_timeouts_to(attempt, (long)record->set.timeout_ms, (long)record->set.connect_timeout_ms);
+    }
+    attempt->stall_s_set = 0;
+    attempt->callbacks_set = false;
 }
 
 void http_attempt_uninstall(struct http_attempt *attempt)
 {
-    handle_uninstall_callbacks(attempt->easy, attempt->call->options, attempt->call->has_sink);
-    curl_easy_setopt(attempt->easy, CURLOPT_TIMEOUT_MS, 0L);
-    curl_easy_setopt(attempt->easy, CURLOPT_CONNECTTIMEOUT_MS, 0L);
-    if (attempt->fresh_connect_set)
-        curl_easy_setopt(attempt->easy, CURLOPT_FRESH_CONNECT, 0L);
-    if (attempt->forbid_reuse_set)
-        curl_easy_setopt(attempt->easy, CURLOPT_FORBID_REUSE, 0L);
-    http_body_uninstall(attempt);
-    http_inject_uninstall(attempt);
+    const struct http_call *call = attempt->call;
+    if (call->options->cancel || call->options->progress)
+        handle_restore_progress(attempt->easy, call);
+    attempt_set_connection(attempt, false, false);
+    if (options_have_body(attempt->call->options))
+        http_body_uninstall(attempt);
+    if (attempt->inject)
+        http_inject_uninstall(attempt);
+    if (!attempt->record)
+        http_attempt_restore_handle(attempt);
 }
 
 /* ---- start ---- */
@@ -266,17 +437,33 @@ static bool call_rewind_sink(struct http_call *call)
     return true;
 }
 
-/* Requests a new connection if the last outcome requires it (BIDE_FLAG_FRESH), for this attempt only; and permits reuse
- * again if the previous attempt had forbidden it. */
+/* Requests a new connection, for this attempt only, if the last outcome requires it (BIDE_FLAG_FRESH) or the request
+ * must be alone on its connection. Permits reuse again if the previous attempt had forbidden it. */
 static void attempt_choose_connection(struct http_attempt *attempt)
 {
-    if (attempt->forbid_reuse_set)
-        curl_easy_setopt(attempt->easy, CURLOPT_FORBID_REUSE, 0L);
-    attempt->forbid_reuse_set = false;
-    if (attempt->call->wants_fresh_connection != attempt->fresh_connect_set)
-        curl_easy_setopt(attempt->easy, CURLOPT_FRESH_CONNECT, attempt->call->wants_fresh_connection ? 1L : 0L);
-    attempt->fresh_connect_set = attempt->call->wants_fresh_connection;
+    bool isolate = call_wants_isolation(attempt->call);
+    attempt_set_connection(attempt, attempt->call->wants_fresh_connection || isolate, isolate);
     attempt->call->wants_fresh_connection = false;
+    attempt->stale_port = attempt->fresh_connect_set ? 0 : http_connection_stale_port(attempt->easy);
+}
+
+/* Returns the connect timeout: the caller's or the policy's, and not beyond the end of the attempt. If the driver ends
+ * late attempts, an attempt's time begins when it is sent, so it does not limit its connect timeout. Known weakness:
+ * libcurl 8 counts the time in its own queue as connect time. */
+static long attempt_connect_ms(const struct http_attempt *attempt, long total_ms, int64_t now_ns)
+{
+    int64_t given_ns = attempt->call->options->connect_timeout_ns;
+    if (given_ns == 0 && !attempt->call->driver_ends_late)
+        return milliseconds_until(attempt->start.connect_deadline_ns, now_ns);
+    long ms = milliseconds_until(given_ns != 0 ? given_ns : attempt->call->engine.policy->connect_timeout_ns, 0);
+    return total_ms != 0 && (ms == 0 || total_ms < ms) ? total_ms : ms;
+}
+
+static void attempt_set_timeouts(struct http_attempt *attempt, int64_t now_ns)
+{
+    bool limited = !attempt->call->driver_ends_late;
+    long total_ms = limited ? milliseconds_until(attempt->start.attempt_deadline_ns, now_ns) : 0;
+    attempt_set_timeouts_to(attempt, total_ms, attempt_connect_ms(attempt, total_ms, now_ns));
 }
 
 /* The buffers of the previous attempt stay untouched: if a step fails, its kept response becomes final. */
@@ -284,24 +471,24 @@ static CURLcode attempt_prepare(struct http_attempt *attempt, int64_t now_ns)
 {
     if (!call_rewind_sink(attempt->call))
         return CURLE_WRITE_ERROR;
-    if (!http_body_rewind(attempt))
+    if (options_have_body(attempt->call->options) && !http_body_rewind(attempt))
         return CURLE_SEND_FAIL_REWIND;
     attempt_choose_connection(attempt);
-    curl_easy_setopt(attempt->easy, CURLOPT_TIMEOUT_MS, milliseconds_until(attempt->start.attempt_deadline_ns, now_ns));
-    curl_easy_setopt(attempt->easy, CURLOPT_CONNECTTIMEOUT_MS,
-                     milliseconds_until(attempt->start.connect_deadline_ns, now_ns));
-    return http_inject_prepare_attempt(attempt, now_ns);
+    attempt_set_suppress(attempt, attempt->call->record && attempt->call->record->set.suppress_connect_headers);
+    attempt_set_timeouts(attempt, now_ns);
+    return attempt->inject ? http_inject_prepare_attempt(attempt, now_ns) : CURLE_OK;
 }
 
-/* Reports that the attempt cannot be made. The engine refunds its charge and, unless another attempt is in flight, ends
- * the call. Returns the code. */
-static CURLcode attempt_report_unsent(struct http_attempt *attempt, CURLcode code, int64_t now_ns)
+/* Reports that the attempt cannot be made or, after a 401, cannot be repeated. If nothing was sent, the engine refunds
+ * its charge; unless another attempt is in flight, it ends the call. Returns the code. */
+static CURLcode attempt_report_failed_start(struct http_attempt *attempt, enum bide_evidence evidence, CURLcode code,
+                                            int64_t now_ns)
 {
-    static const struct bide_outcome unsent = {.kind = BIDE_KIND_CANCELLED, .evidence = BIDE_EVIDENCE_NOT_SENT};
+    struct bide_outcome outcome = {.kind = BIDE_KIND_CANCELLED, .evidence = evidence};
     struct http_call *call = attempt->call;
     call->code = code;
     attempt->state.reported = true;
-    http_call_set_verdict(call, bide_call_outcome(&call->engine, attempt->start.attempt, &unsent, now_ns), &unsent,
+    http_call_set_verdict(call, bide_call_outcome(&call->engine, attempt->start.attempt, &outcome, now_ns), &outcome,
                           now_ns);
     return code;
 }
@@ -316,10 +503,11 @@ static void attempt_reset_state(struct http_attempt *attempt, int64_t now_ns)
 CURLcode http_attempt_start(struct http_attempt *attempt, const struct bide_verdict *v, int64_t now_ns)
 {
     struct http_call *call = attempt->call;
+    assert(v->action == BIDE_START && !call->is_over);
     attempt->start = *v;
     CURLcode code = attempt_prepare(attempt, now_ns);
     if (code != CURLE_OK)
-        return attempt_report_unsent(attempt, code, now_ns);
+        return attempt_report_failed_start(attempt, BIDE_EVIDENCE_NOT_SENT, code, now_ns);
     attempt_reset_state(attempt, now_ns);
     http_call_attempt_started(call, attempt, now_ns);
     return CURLE_OK;
@@ -327,10 +515,24 @@ CURLcode http_attempt_start(struct http_attempt *attempt, const struct bide_verd
 
 CURLcode http_attempt_restart(struct http_attempt *attempt, int64_t now_ns)
 {
+    assert(!attempt->state.reported && attempt->call->credentials_refreshed);
     CURLcode code = attempt_prepare(attempt, now_ns);
     if (code != CURLE_OK)
-        return attempt_report_unsent(attempt, code, now_ns);
+        return attempt_report_failed_start(attempt, BIDE_EVIDENCE_ANSWERED, code, now_ns);
     attempt_reset_state(attempt, now_ns);
+    return CURLE_OK;
+}
+
+CURLcode http_attempt_reconnect(struct http_attempt *attempt, int64_t now_ns)
+{
+    int64_t start_ns = attempt->state.start_ns;
+    assert(!attempt->state.reported && !attempt->state.reconnected);
+    attempt->call->wants_fresh_connection = true;
+    CURLcode code = attempt_prepare(attempt, now_ns);
+    if (code != CURLE_OK)
+        return attempt_report_failed_start(attempt, BIDE_EVIDENCE_NOT_SENT, code, now_ns);
+    attempt_reset_state(attempt, start_ns);
+    attempt->state.reconnected = true;
     return CURLE_OK;
 }
 
@@ -368,6 +570,7 @@ static void attempt_conclude(struct http_attempt *attempt, CURLcode code, int64_
             /* With FAILONERROR the callbacks never see the end of the head. */
             (void)http_call_show_head(attempt->call, &attempt->head);
     }
+    assert(attempt->state.reported);
     http_call_attempt_ended(attempt->call, attempt, attempt_return_code(attempt, code));
 }
 
@@ -382,23 +585,28 @@ static bool response_is_undecided(const struct http_attempt *attempt, CURLcode c
                             : response->leg_may_follow && response->status >= 400;
 }
 
-void http_attempt_end(struct http_attempt *attempt, CURLcode code, int64_t now_ns)
+enum http_attempt_next http_attempt_end(struct http_attempt *attempt, CURLcode code, int64_t now_ns)
 {
     attempt->state.end_code = code;
     attempt->state.complete = code == CURLE_OK;
     if (http_attempt_has_lost(attempt) && !attempt->state.reported) {
         http_attempt_abandon(attempt, now_ns);
-        return;
+        return HTTP_NEXT_VERDICT;
     }
+    if (attempt->state.stop == HTTP_STOP_RECONNECT)
+        return HTTP_NEXT_RECONNECT;
     if (response_is_undecided(attempt, code))
         (void)http_response_decide_by_head(attempt);
     bool has_response = code == CURLE_OK || attempt->state.stop == HTTP_STOP_CUT;
-    if (attempt->state.reported || !has_response || !attempt->response.awaits_refresh)
-        attempt_conclude(attempt, code, now_ns);
+    if (!attempt->state.reported && has_response && attempt->response.awaits_refresh)
+        return HTTP_NEXT_REFRESH;
+    attempt_conclude(attempt, code, now_ns);
+    return HTTP_NEXT_VERDICT;
 }
 
 void http_attempt_end_with_401(struct http_attempt *attempt, int64_t now_ns)
 {
+    assert(attempt->response.awaits_refresh && !attempt->state.reported);
     attempt->call->body_dropped = !attempt->state.complete;
     attempt_conclude(attempt, attempt->state.end_code, now_ns);
 }
@@ -411,6 +619,8 @@ void http_attempt_abandon(struct http_attempt *attempt, int64_t now_ns)
 
 void http_attempt_free(struct http_attempt *attempt)
 {
-    http_buffer_free(&attempt->head);
-    http_buffer_free(&attempt->body);
+    if (attempt->head.at)
+        http_buffer_free(&attempt->head);
+    if (attempt->body.at)
+        http_buffer_free(&attempt->body);
 }

@@ -1,23 +1,23 @@
 /* attempt.h - an attempt of a call on an easy handle.
  *
  * An attempt has one or more legs: libcurl follows redirects and answers authentication challenges by itself, and each
- * of these requests is a leg with a response of its own. The attempt spans six files:
+ * of these requests is a leg with a response of its own. The attempt spans seven files:
  *
  *     attempt.c   libcurl's callbacks, the start of an attempt and its end
  *     response.c  parses the response head, decides when to report the outcome and where the body goes
  *     evidence.c  builds the outcome: kind, evidence, flags, server hint
  *     inject.c    header fields that bide adds          body.c  the request body
- *     resume.c    continues a body that broke off
+ *     resume.c    continues a body that broke off       connection.c  is a kept-alive connection still usable?
  *
  * Owners: the files that write each field of struct http_attempt (every file may read all fields):
  *
  *     easy.c, multi.c  call, easy            inject.c  inject, state.left_origin
- *     body.c           uploaded_bytes, upload_complete
- *     response.c       response; head and body while a response arrives; forbid_reuse_set when it is set;
+ *     body.c           uploaded_bytes, upload_complete, state.uploaded_chunks
+ *     response.c       response; head and body while a response arrives; forbid_reuse_set for an early success;
  *                      state.outcome, state.from_response, state.drained_bytes
- *     attempt.c        start, fresh_connect_set, the rest of state; empties head and body and zeroes response before a
- *                      leg; clears forbid_reuse_set and response.paused; counts response.head_bytes and head_lines;
- *                      at the end zeroes response.status if it is interim (1xx)
+ *     attempt.c        start, stale_port, fresh_connect_set, forbid_reuse_set, the rest of state; empties head and body
+ *                      and zeroes response before a leg; clears response.paused; counts response.head_bytes and
+ *                      head_lines; at the end zeroes response.status if it is interim (1xx)
  *     call.c           empties head when it passes the head to the caller
  *
  * Two fields of state have several writers. state.stop is set by the file that ends a transfer: attempt.c, response.c
@@ -41,14 +41,15 @@ enum http_route {
 
 /* Why bide ended a transfer. libcurl then reports a callback's error; http_stop_code gives the real reason's code. */
 enum http_stop {
-    HTTP_STOP_NONE = 0,       /* libcurl ended it */
-    HTTP_STOP_CUT,            /* the rest of the response is not needed, or there is no memory for it */
-    HTTP_STOP_STALE,          /* the connection was dead before anything was sent */
-    HTTP_STOP_REPLAY,         /* libcurl was about to send the request a second time */
-    HTTP_STOP_REFUSED_STREAM, /* likewise, because the server had refused the HTTP/2 stream */
-    HTTP_STOP_HEAD_TOO_LONG,  /* the response head exceeded a limit */
-    HTTP_STOP_SINK_FAILED,    /* the caller's sink or header function returned an error */
-    HTTP_STOP_OTHER_ORIGIN,   /* a redirect led to another origin, which the options forbid */
+    HTTP_STOP_NONE = 0,      /* libcurl ended it */
+    HTTP_STOP_CUT,           /* the rest of the response is not needed, or there is no memory for its body */
+    HTTP_STOP_RECONNECT,     /* nothing was sent: the attempt continues on a new connection */
+    HTTP_STOP_REPLAY,        /* libcurl was about to send the request a second time */
+    HTTP_STOP_LEGS,          /* libcurl was about to send one leg too many */
+    HTTP_STOP_HEAD_TOO_LONG, /* the response head exceeded a limit */
+    HTTP_STOP_NO_MEMORY,     /* no memory to buffer the response head */
+    HTTP_STOP_SINK_FAILED,   /* the caller's sink or header function returned an error */
+    HTTP_STOP_OTHER_ORIGIN,  /* a redirect led to another origin, which the options forbid */
 };
 
 /* The response to a leg. Zeroed when the leg begins. */
@@ -73,14 +74,24 @@ struct http_attempt_state {
     uint32_t legs;        /* requests that libcurl was about to send; 0 proves that nothing was sent */
     CURLcode end_code;    /* libcurl's code for the whole transfer */
     enum http_stop stop;
-    bool connection_is_new; /* made for this request; determined only for unsafe requests */
-    bool bodyless_method;   /* a method that normally has no body */
-    bool is_get;            /* GET: a broken body may be resumed */
-    bool is_head;           /* HEAD */
-    bool left_origin;       /* a redirect led to another origin */
-    bool reported;          /* the engine has the outcome, or ended the call without it */
-    bool from_response;     /* the outcome was reported by the response's head or body, not by libcurl's code */
-    bool complete;          /* libcurl ended the transfer with CURLE_OK */
+    bool bodyless_method;  /* a method that normally has no body */
+    bool is_get;           /* GET: a broken body may be resumed */
+    bool is_head;          /* HEAD */
+    bool left_origin;      /* a redirect led to another origin */
+    bool uploaded_chunks;  /* an earlier leg sent a body of unknown length, which BIDE_CURL_BODY_REPEATABLE rules out */
+    bool scheme_unchecked; /* the engine has the safety by the method, which counts only if the scheme is HTTP's */
+    bool reported;         /* the engine has the outcome, or ended the call without it */
+    bool from_response;    /* the outcome was reported by the response's head or body, not by libcurl's code */
+    bool complete;         /* libcurl ended the transfer with CURLE_OK */
+    bool reconnected;      /* it was moved to a new connection before anything was sent: once per attempt */
+};
+
+/* What the driver does when libcurl has ended a transfer. */
+enum http_attempt_next {
+    HTTP_NEXT_VERDICT,   /* the outcome is reported: execute the call's verdict */
+    HTTP_NEXT_REFRESH,   /* a 401 that the refresh hook may repair: call the hook, then http_attempt_restart or
+                          * http_attempt_end_with_401 */
+    HTTP_NEXT_RECONNECT, /* nothing was sent on a connection that cannot be used: http_attempt_reconnect */
 };
 
 struct http_attempt {
@@ -92,34 +103,55 @@ struct http_attempt {
     struct bide_verdict start;  /* the START verdict: attempt number and deadlines */
     size_t uploaded_bytes;      /* of the request body, read so far */
     bool upload_complete;       /* the reader returned 0 */
-    bool fresh_connect_set;     /* CURLOPT_FRESH_CONNECT is set on the handle */
-    bool forbid_reuse_set;      /* CURLOPT_FORBID_REUSE is set on the handle */
+    int stale_port;             /* local port of a connection with bytes of another response; 0: none */
+    struct http_record *record; /* whose attempt this is while its handle is adopted; NULL: an attempt of one call */
+    bool is_copy;               /* the handle is a copy of the caller's, made during the call */
+    /* What is on the handle now. */
+    long timeout_ms_set; /* -1: unknown */
+    long connect_ms_set;
+    long stall_s_set; /* 0: not bide's */
+    bool callbacks_set;
+    bool suppress_set; /* CURLOPT_SUPPRESS_CONNECT_HEADERS */
+    bool fresh_connect_set;
+    bool forbid_reuse_set;
     struct http_attempt_state state;
     struct http_response response;
 };
 
-/* Before the first attempt: sets bide's callbacks and options on the handle. After the last: sets the values that the
- * caller's options name (libcurl's options cannot be read back). */
+/* Returns true if the response of another attempt goes to the sink. */
+static inline bool http_attempt_has_lost(const struct http_attempt *attempt)
+{
+    return attempt->call->winner && attempt->call->winner != attempt;
+}
+
+/* Before the first attempt: sets bide's callbacks and options on the handle, unless they stayed there (an adopted
+ * handle). After the last: restores the owner's values, those of the record or of the caller's options. */
 CURLcode http_attempt_install(struct http_attempt *attempt);
 void http_attempt_uninstall(struct http_attempt *attempt);
+/* Restores the owner's values on a handle, also those that stay on an adopted handle after a call. */
+void http_attempt_restore_handle(struct http_attempt *attempt);
 
 /* Prepares attempt v->attempt. On CURLE_OK libcurl must perform it. Any other code: the attempt cannot be made, and
  * that was reported to the engine. */
 CURLcode http_attempt_start(struct http_attempt *attempt, const struct bide_verdict *v, int64_t now_ns);
 
-/* Prepares the same attempt once more, after the refresh hook provided new credentials. */
+/* Prepare the same attempt once more: after the refresh hook provided new credentials; for HTTP_NEXT_RECONNECT, where
+ * the engine learns nothing: no charge, no vote, no wait. */
 CURLcode http_attempt_restart(struct http_attempt *attempt, int64_t now_ns);
+CURLcode http_attempt_reconnect(struct http_attempt *attempt, int64_t now_ns);
 
-/* libcurl has ended the transfer. Reports the outcome if that was not done before. If state.reported is still false,
- * the response is a 401 that the refresh hook may repair: call the hook, then http_attempt_restart or
- * http_attempt_end_with_401. */
-void http_attempt_end(struct http_attempt *attempt, CURLcode code, int64_t now_ns);
+/* libcurl has ended the transfer. Reports the outcome if that was not done before, and returns what is to be done. */
+enum http_attempt_next http_attempt_end(struct http_attempt *attempt, CURLcode code, int64_t now_ns);
 
 /* The refresh hook had no new credentials: reports the 401 that was held. */
 void http_attempt_end_with_401(struct http_attempt *attempt, int64_t now_ns);
 
 /* Reports the attempt as cancelled, because another attempt won. */
 void http_attempt_abandon(struct http_attempt *attempt, int64_t now_ns);
+
+/* Reports the request as unsafe if state.scheme_unchecked, and the scheme is not HTTP's. To be called before a failure
+ * is reported, and before libcurl may send another leg: then it has only the scheme of that leg. */
+void http_attempt_check_scheme(struct http_attempt *attempt);
 
 /* Frees the buffers, not the handle. */
 void http_attempt_free(struct http_attempt *attempt);
@@ -137,9 +169,6 @@ bool http_response_decide_by_body(struct http_attempt *attempt, bool whole);
 
 /* Reports the outcome of the attempt to the engine and stores the verdict. To be called once per attempt. */
 void http_report_outcome(struct http_attempt *attempt, const struct bide_outcome *outcome, int64_t now_ns);
-
-/* Returns true if the response of another attempt goes to the sink. */
-bool http_attempt_has_lost(const struct http_attempt *attempt);
 
 /* ---- evidence.c ---- */
 
@@ -164,8 +193,10 @@ struct bide_text http_header_field(CURL *easy, const char *name);
 
 /* ---- inject.c ---- */
 
-/* Allocate the injected fields, write them anew for an attempt, free them. */
+/* Allocates attempt->inject if the options need it. The other functions, but http_inject_prepare_leg, are called only
+ * if it is there: most calls do not need it. */
 CURLcode http_inject_install(struct http_attempt *attempt);
+/* Write the fields anew for an attempt, free them. */
 CURLcode http_inject_prepare_attempt(struct http_attempt *attempt, int64_t now_ns);
 void http_inject_uninstall(struct http_attempt *attempt);
 /* Stores the origin of the first leg, which is about to be sent. */
@@ -174,16 +205,30 @@ void http_inject_note_first_leg(struct http_attempt *attempt);
  * the idempotency key: the call may become unsafe. Returns false if the leg must not be sent. */
 bool http_inject_prepare_leg(struct http_attempt *attempt);
 
-/* Checks that header lines contain no CR or LF and are not too long. */
+/* Checks that header lines contain no control bytes and are not too long. */
 enum bide_err http_headers_check(const struct curl_slist *list, struct bide_problem *problem);
 
 /* ---- body.c ---- */
 
+/* Called only if bide sets the body on the handle: memory, file or stream. */
 CURLcode http_body_install(struct http_attempt *attempt);
 void http_body_uninstall(struct http_attempt *attempt);
-bool http_body_rewind(struct http_attempt *attempt);      /* before an attempt; false: cannot be sent again */
-bool http_body_sent(const struct http_attempt *attempt);  /* all of it, as far as libcurl reports */
-bool http_body_spent(const struct http_attempt *attempt); /* after an attempt: cannot be sent another time */
+bool http_body_rewind(struct http_attempt *attempt); /* before an attempt; false: cannot be sent again */
+
+/* Called for every body. */
+bool http_body_sent(const struct http_attempt *attempt);      /* all of it, as far as libcurl reports */
+bool http_body_spent(const struct http_attempt *attempt);     /* after an attempt: cannot be sent another time */
+void http_body_note_end_of_leg(struct http_attempt *attempt); /* libcurl may begin another leg, with sizes of its own */
+
+/* ---- connection.c ---- */
+
+/* Before a transfer: returns the local port of the handle's last connection if bytes wait on it that no request asked
+ * for; 0: none, or libcurl checks that itself. */
+int http_connection_stale_port(CURL *easy);
+/* In PREREQFUNCTION: the transfer made no connection of its own so far; such a connection was closed, or has such bytes
+ * (false if libcurl checks that itself). */
+bool http_connection_is_reused(CURL *easy);
+bool http_connection_is_stale(CURL *easy);
 
 /* ---- resume.c ---- */
 
@@ -191,6 +236,9 @@ bool http_body_spent(const struct http_attempt *attempt); /* after an attempt: c
 bool http_resume_prepare(struct http_attempt *attempt);
 /* The head of a response to a resumed request. Returns true if its body continues the bytes in the sink. */
 bool http_resume_accept_part(struct http_attempt *attempt);
+/* Parses "bytes 500-999/1000", a Content-Range. Returns true if the range starts at `from` and extends to the end;
+ * *total is then the length of the complete body. */
+bool http_content_range_continues(const char *value, uint64_t from, uint64_t *total);
 /* At the end of the call: returns false if a resumed body lacks bytes. */
 bool http_resume_is_complete(const struct http_call *call);
 

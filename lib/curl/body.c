@@ -1,16 +1,20 @@
 /* body.c - the request body: how it is sent, and sent again with exactly the same bytes.
  *
- *     memory       libcurl sends it (CURLOPT_POSTFIELDS)
+ *     memory       libcurl sends it (CURLOPT_POSTFIELDS); with `put` bide's reader copies it (CURLOPT_UPLOAD)
  *     file         read with pread at a position of bide's own, so that neither the descriptor's offset nor a parallel
  *                  attempt matters; a file that changed since it was first sent is not sent again
  *     stream       rewound by its seek function; without that it is one-shot: not sent again once a byte was read
- *     repeatable   set on the handle; the caller guarantees that libcurl can send it any number of times
+ *     repeatable   set on the handle; the caller guarantees that libcurl can send it any number of times. bide detects
+ *                  two cases in which a read function disproves that, and then treats it as spent
  *     unknown      set on the handle, nothing else is known: treated as spent once libcurl was about to send it, unless
  *                  the method normally has no body (GET, HEAD, OPTIONS, DELETE, TRACE) and nothing was uploaded */
 #include "attempt.h"
+#include "record.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +22,7 @@ static size_t body_read_file(struct http_attempt *attempt, char *into, size_t ro
 {
     const struct bide_curl_body *b = &attempt->call->options->body;
     size_t limit = room;
+    assert(b->length < 0 || attempt->uploaded_bytes <= (uint64_t)b->length);
     if (b->length >= 0 && (uint64_t)b->length - attempt->uploaded_bytes < limit)
         limit = (size_t)b->length - attempt->uploaded_bytes;
     ssize_t n;
@@ -26,12 +31,30 @@ static size_t body_read_file(struct http_attempt *attempt, char *into, size_t ro
     return n < 0 || (n == 0 && limit > 0 && b->length >= 0) ? CURL_READFUNC_ABORT : (size_t)n; /* 0: the file shrank */
 }
 
+static size_t body_read_memory(struct http_attempt *attempt, char *into, size_t room)
+{
+    const struct bide_curl_body *b = &attempt->call->options->body;
+    assert(attempt->uploaded_bytes <= (uint64_t)b->length);
+    size_t rest = (size_t)b->length - attempt->uploaded_bytes;
+    size_t n = rest < room ? rest : room;
+    if (n > 0)
+        memcpy(into, (const char *)b->at + attempt->uploaded_bytes, n);
+    return n;
+}
+
+static size_t body_read(struct http_attempt *attempt, char *into, size_t size, size_t count)
+{
+    const struct bide_curl_body *b = &attempt->call->options->body;
+    if (b->kind == BIDE_CURL_BODY_STREAM)
+        return b->read(into, size, count, b->read_data);
+    return b->kind == BIDE_CURL_BODY_FILE ? body_read_file(attempt, into, size * count)
+                                          : body_read_memory(attempt, into, size * count);
+}
+
 static size_t on_read(char *into, size_t size, size_t count, void *context)
 {
     struct http_attempt *attempt = context;
-    const struct bide_curl_body *b = &attempt->call->options->body;
-    size_t n = b->kind == BIDE_CURL_BODY_FILE ? body_read_file(attempt, into, size * count)
-                                              : b->read(into, size, count, b->read_data);
+    size_t n = body_read(attempt, into, size, count);
     if (n <= size * count)
         attempt->uploaded_bytes += n;
     attempt->upload_complete = n == 0;
@@ -45,6 +68,8 @@ static int on_seek(void *context, curl_off_t offset, int origin)
     const struct bide_curl_body *b = &attempt->call->options->body;
     if (origin != SEEK_SET || offset < 0)
         return CURL_SEEKFUNC_CANTSEEK;
+    if (b->kind == BIDE_CURL_BODY_MEMORY && offset > b->length)
+        return CURL_SEEKFUNC_FAIL;
     if (b->kind == BIDE_CURL_BODY_STREAM && b->seek == NULL)
         return attempt->uploaded_bytes == 0 && offset == 0 ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
     int seek_result = b->kind == BIDE_CURL_BODY_STREAM ? b->seek(b->seek_data, offset, origin) : CURL_SEEKFUNC_OK;
@@ -66,6 +91,13 @@ static uint64_t file_stamp_now(int fd)
     return bide_hash(identity, sizeof identity);
 }
 
+/* Returns true if bide's on_read and on_seek are on the handle. */
+static bool body_has_reader(const struct bide_curl_body *b)
+{
+    return b->kind == BIDE_CURL_BODY_FILE || b->kind == BIDE_CURL_BODY_STREAM ||
+           (b->kind == BIDE_CURL_BODY_MEMORY && b->put);
+}
+
 static CURLcode body_install_reader(struct http_attempt *attempt, curl_off_t length)
 {
     CURLcode code = curl_easy_setopt(attempt->easy, CURLOPT_READFUNCTION, on_read);
@@ -80,6 +112,16 @@ static CURLcode body_install_reader(struct http_attempt *attempt, curl_off_t len
     return code == CURLE_OK ? curl_easy_setopt(attempt->easy, CURLOPT_INFILESIZE_LARGE, length) : code;
 }
 
+/* Clears CURLOPT_UPLOAD first: with it libcurl before 8.1 sends a PUT whose bytes come from a read function
+ * (CVE-2023-28322). */
+static CURLcode body_install_post_fields(CURL *easy, const void *at, curl_off_t length)
+{
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_UPLOAD, 0L);
+    if (code == CURLE_OK)
+        code = curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, length);
+    return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_POSTFIELDS, at) : code;
+}
+
 CURLcode http_body_install(struct http_attempt *attempt)
 {
     const struct bide_curl_body *b = &attempt->call->options->body;
@@ -88,8 +130,10 @@ CURLcode http_body_install(struct http_attempt *attempt)
     case BIDE_CURL_BODY_UNKNOWN:
     case BIDE_CURL_BODY_REPEATABLE: break;
     case BIDE_CURL_BODY_MEMORY:
-        code = curl_easy_setopt(attempt->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)b->length);
-        return code == CURLE_OK ? curl_easy_setopt(attempt->easy, CURLOPT_POSTFIELDS, b->at) : code;
+        if (!b->put)
+            return body_install_post_fields(attempt->easy, b->at, b->length);
+        code = curl_easy_setopt(attempt->easy, CURLOPT_UPLOAD, 1L);
+        return code == CURLE_OK ? body_install_reader(attempt, b->length) : code;
     case BIDE_CURL_BODY_FILE:
         if (attempt->call->file_stamp == 0)
             attempt->call->file_stamp = file_stamp_now(b->fd);
@@ -99,16 +143,28 @@ CURLcode http_body_install(struct http_attempt *attempt)
     return code;
 }
 
-/* Removes the callbacks of bide. A body in memory belongs to the caller and stays on the handle. */
+/* Removes bide's callbacks and each pointer to the caller's memory. An empty body remains on the handle: libcurl would
+ * otherwise read the next body from freed memory or from stdin. A stream keeps its functions and its length. */
 void http_body_uninstall(struct http_attempt *attempt)
 {
     const struct bide_curl_body *b = &attempt->call->options->body;
-    if (b->kind != BIDE_CURL_BODY_FILE && b->kind != BIDE_CURL_BODY_STREAM)
+    if (b->kind == BIDE_CURL_BODY_MEMORY && !b->put)
+        (void)body_install_post_fields(attempt->easy, NULL, 0);
+    if (!body_has_reader(b))
         return;
-    curl_easy_setopt(attempt->easy, CURLOPT_READFUNCTION, b->read);
-    curl_easy_setopt(attempt->easy, CURLOPT_READDATA, b->read ? b->read_data : stdin);
-    curl_easy_setopt(attempt->easy, CURLOPT_SEEKFUNCTION, b->seek);
-    curl_easy_setopt(attempt->easy, CURLOPT_SEEKDATA, b->seek_data);
+    bool is_stream = b->kind == BIDE_CURL_BODY_STREAM;
+    if (attempt->call->record && is_stream) {
+        http_record_restore_reader(attempt->call->record, attempt->easy);
+        return;
+    }
+    curl_easy_setopt(attempt->easy, CURLOPT_READFUNCTION, is_stream ? b->read : NULL);
+    curl_easy_setopt(attempt->easy, CURLOPT_READDATA, is_stream ? b->read_data : stdin);
+    curl_easy_setopt(attempt->easy, CURLOPT_SEEKFUNCTION, is_stream ? b->seek : NULL);
+    curl_easy_setopt(attempt->easy, CURLOPT_SEEKDATA, is_stream ? b->seek_data : NULL);
+    if (is_stream)
+        return;
+    curl_easy_setopt(attempt->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)0);
+    curl_easy_setopt(attempt->easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)0);
 }
 
 bool http_body_rewind(struct http_attempt *attempt)
@@ -123,10 +179,19 @@ bool http_body_rewind(struct http_attempt *attempt)
     return true;
 }
 
-static bool body_upload_began(const struct http_attempt *attempt)
+/* ---- what libcurl reports about a body ---- */
+
+struct body_sizes {
+    curl_off_t total; /* -1: libcurl does not know the length, or there is no body */
+    curl_off_t sent;
+};
+
+static struct body_sizes body_sizes_of_leg(CURL *easy)
 {
-    curl_off_t bytes = 0;
-    return curl_easy_getinfo(attempt->easy, CURLINFO_SIZE_UPLOAD_T, &bytes) == CURLE_OK && bytes > 0;
+    struct body_sizes sizes = {-1, 0};
+    curl_easy_getinfo(easy, CURLINFO_CONTENT_LENGTH_UPLOAD_T, &sizes.total);
+    curl_easy_getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &sizes.sent);
+    return sizes;
 }
 
 /* libcurl reports no total length for a chunked upload, nor for a request without a body. Then bide's own reader knows
@@ -134,13 +199,37 @@ static bool body_upload_began(const struct http_attempt *attempt)
 bool http_body_sent(const struct http_attempt *attempt)
 {
     const struct bide_curl_body *b = &attempt->call->options->body;
-    bool has_reader = b->kind == BIDE_CURL_BODY_FILE || b->kind == BIDE_CURL_BODY_STREAM;
-    curl_off_t total = -1, sent = 0;
-    curl_easy_getinfo(attempt->easy, CURLINFO_CONTENT_LENGTH_UPLOAD_T, &total);
-    curl_easy_getinfo(attempt->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
-    if (total >= 0)
-        return sent >= total;
-    return has_reader ? attempt->upload_complete : b->kind != BIDE_CURL_BODY_UNKNOWN;
+    struct body_sizes sizes = body_sizes_of_leg(attempt->easy);
+    if (sizes.total >= 0)
+        return sizes.sent >= sizes.total;
+    return body_has_reader(b) ? attempt->upload_complete : b->kind != BIDE_CURL_BODY_UNKNOWN;
+}
+
+/* libcurl uploaded bytes of a body whose length it does not know: they came from a read function (or from a mime part
+ * with one), which libcurl does not rewind before another attempt. POSTFIELDS and other mime parts have a length. */
+static bool leg_uploaded_chunks(const struct http_attempt *attempt)
+{
+    struct body_sizes sizes = body_sizes_of_leg(attempt->easy);
+    return sizes.sent > 0 && sizes.total < 0;
+}
+
+void http_body_note_end_of_leg(struct http_attempt *attempt)
+{
+    if (attempt->call->options->body.kind == BIDE_CURL_BODY_REPEATABLE && leg_uploaded_chunks(attempt))
+        attempt->state.uploaded_chunks = true;
+}
+
+/* A read function with a declared length has no such mark. Its retry sends a head that announces the length and no byte
+ * of the body, and the server waits until the attempt times out. This ends the call after the first such attempt.
+ * Known weakness: the same is observed if an attempt times out while libcurl waits for "100 Continue" (a body of more
+ * than 1 MB, and an attempt timeout below a second); that call then lacks its other retries. */
+static bool retry_uploaded_nothing(const struct http_attempt *attempt)
+{
+    if (attempt->start.attempt == 1 || attempt->state.legs == 0 ||
+        attempt->state.end_code != CURLE_OPERATION_TIMEDOUT || attempt->response.status != 0)
+        return false;
+    struct body_sizes sizes = body_sizes_of_leg(attempt->easy);
+    return sizes.sent == 0 && sizes.total > 0;
 }
 
 bool http_body_spent(const struct http_attempt *attempt)
@@ -148,9 +237,10 @@ bool http_body_spent(const struct http_attempt *attempt)
     const struct bide_curl_body *b = &attempt->call->options->body;
     switch (b->kind) {
     case BIDE_CURL_BODY_UNKNOWN:
-        return attempt->state.legs > 0 && attempt->state.stop != HTTP_STOP_STALE &&
-               (!attempt->state.bodyless_method || body_upload_began(attempt));
+        return attempt->state.legs > 0 &&
+               (!attempt->state.bodyless_method || body_sizes_of_leg(attempt->easy).sent > 0);
     case BIDE_CURL_BODY_REPEATABLE:
+        return attempt->state.uploaded_chunks || leg_uploaded_chunks(attempt) || retry_uploaded_nothing(attempt);
     case BIDE_CURL_BODY_MEMORY: return false;
     case BIDE_CURL_BODY_FILE: return file_stamp_now(b->fd) != attempt->call->file_stamp;
     case BIDE_CURL_BODY_STREAM: return attempt->uploaded_bytes > 0 && b->seek == NULL;

@@ -11,10 +11,12 @@
 
 #include "attempt.h"
 #include "origin.h"
+#include "record.h"
 
 #include <bide/clock.h>
 #include <bide/entropy.h>
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +28,7 @@
 
 bool http_buffer_append(struct http_buffer *buffer, const void *at, size_t length)
 {
+    assert(buffer->length <= buffer->capacity);
     if (length > buffer->capacity - buffer->length) {
         size_t capacity = buffer->capacity > 0 ? buffer->capacity : BUFFER_MIN;
         while (capacity - buffer->length < length)
@@ -49,19 +52,36 @@ void http_buffer_free(struct http_buffer *buffer)
 
 /* ---- begin ---- */
 
-static struct bide_policy service_policy;
-static pthread_once_t service_policy_once = PTHREAD_ONCE_INIT;
+static struct bide_policy default_policy;
+static pthread_once_t default_policy_once = PTHREAD_ONCE_INIT;
 
-static void service_policy_init(void)
+static void default_policy_init(void)
 {
-    bide_policy_init(&service_policy, BIDE_PRESET_SERVICE);
+    bide_policy_init(&default_policy, BIDE_PRESET_SERVICE);
+    default_policy.attempt_timeout_ns = default_policy.deadline_ns = BIDE_NEVER;
 }
 
 static const struct bide_policy *options_policy(const struct bide_curl_options *o)
 {
     if (!o->policy)
-        pthread_once(&service_policy_once, service_policy_init);
-    return o->policy ? o->policy : &service_policy;
+        pthread_once(&default_policy_once, default_policy_init);
+    return o->policy ? o->policy : &default_policy;
+}
+
+static long options_stall_seconds(const struct bide_curl_options *o)
+{
+    int64_t stall_ns = o->stall_timeout_ns > 0 || o->policy ? o->stall_timeout_ns : BIDE_CURL_STALL_NS;
+    int64_t seconds = stall_ns / BIDE_S + (stall_ns % BIDE_S > 0);
+    return stall_ns == BIDE_NEVER ? 0 : (long)(seconds < INT32_MAX ? seconds : INT32_MAX);
+}
+
+/* Returns the earlier of the caller's two limits; 0: none. */
+static int64_t options_deadline_ns(const struct bide_curl_options *o, int64_t now_ns)
+{
+    if (o->call_timeout_ns == 0)
+        return o->deadline_ns;
+    int64_t timeout_ns = o->call_timeout_ns < BIDE_NEVER - now_ns ? now_ns + o->call_timeout_ns : BIDE_NEVER;
+    return o->deadline_ns != 0 && o->deadline_ns < timeout_ns ? o->deadline_ns : timeout_ns;
 }
 
 /* Without a given safety the call begins as BIDE_SAFE: attempt.c learns the method before the first byte is sent and
@@ -79,7 +99,7 @@ static struct bide_request options_request(const struct bide_curl_options *o, in
     struct bide_request r = {.safety = options_safety(o),
                              .lane = bide_lane(),
                              .seed = o->seed != 0 ? o->seed : bide_seed(),
-                             .deadline_ns = o->deadline_ns,
+                             .deadline_ns = options_deadline_ns(o, now_ns),
                              .retry_key = o->retry_key};
     if (o->inbound)
         bide_layer_apply(o->inbound, &r, now_ns);
@@ -108,28 +128,60 @@ static void call_set_verdict_unless_cancelled(struct http_call *call, struct bid
         http_call_set_verdict(call, v, NULL, now_ns);
 }
 
-enum bide_err http_call_begin(struct http_call *call, CURL *easy, struct bide_target *target,
-                              const struct bide_curl_options *options, struct bide_curl_result *result,
-                              struct bide_problem *problem)
+/* Checks the options and begins the engine's call. */
+static enum bide_err call_begin(struct http_call *call, CURL *easy, struct bide_target *target,
+                                struct bide_problem *problem)
 {
-    static const struct bide_curl_options default_options = {.struct_size = sizeof default_options};
-    const struct bide_curl_options *o = options ? options : &default_options;
-    enum bide_err err = options ? bide_curl_options_check(options, problem) : BIDE_OK;
+    const struct bide_curl_options *o = call->options;
+    int64_t now_ns = call->begin_ns;
+    enum bide_err err = http_options_check(o, problem);
+    if (err == BIDE_OK)
+        err = call_make_key_and_trace(call);
     if (err != BIDE_OK)
         return err;
-    int64_t now_ns = bide_now();
-    *call = (struct http_call){.options = o, .result = result, .begin_ns = now_ns};
+    if (o->error_buffer)
+        o->error_buffer[0] = '\0';
+    call->stall_s = options_stall_seconds(o);
     call->has_sink = o->write || o->write_data;
     call->safety_given = o->safety != BIDE_CURL_BY_METHOD || o->inject & BIDE_CURL_INJECT_KEY;
     call->safety_known = call->safety_given;
-    err = call_make_key_and_trace(call);
-    if (err != BIDE_OK)
-        return err;
     struct bide_request request = options_request(o, now_ns);
     struct bide_target *used_target = target ? target : http_target_for_url(o->targets, easy, now_ns);
     call_set_verdict_unless_cancelled(
         call, bide_call_begin(&call->engine, options_policy(o), used_target, &request, now_ns), now_ns);
     return BIDE_OK;
+}
+
+/* Describes in the result and in the caller's error buffer why the call cannot begin. */
+static void call_describe_problem(const struct http_call *call, enum bide_err err, const struct bide_problem *problem)
+{
+    const struct bide_curl_options *o = call->options;
+    char text[CURL_ERROR_SIZE];
+    http_describe_problem(text, sizeof text, err, problem);
+    if (call->result)
+        memcpy(call->result->error, text, sizeof text);
+    if (o && o->struct_size == sizeof *o && o->error_buffer)
+        memcpy(o->error_buffer, text, sizeof text);
+}
+
+enum bide_err http_call_begin(struct http_call *call, CURL *easy, struct bide_target *target,
+                              const struct bide_curl_options *options, struct bide_curl_result *result,
+                              struct bide_problem *problem)
+{
+    struct bide_problem found = {0};
+    struct http_record *record = easy ? http_record_find(easy) : NULL;
+    *call = (struct http_call){.options = record ? http_record_options(record, options) : options,
+                               .record = record,
+                               .result = result,
+                               .begin_ns = bide_now()};
+    if (record)
+        record->sent_nothing = true;
+    enum bide_err err = easy ? call_begin(call, easy, target, &found) : BIDE_ERR_INVALID;
+    if (err != BIDE_OK)
+        call_describe_problem(call, err, &found);
+    if (err != BIDE_OK && problem)
+        *problem = found;
+    return err;
 }
 
 void http_call_wake(struct http_call *call, int64_t now_ns)
@@ -163,9 +215,12 @@ void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, 
 {
     if (call->is_over)
         return; /* a late report: the call has its final verdict */
+    assert(verdict.action != BIDE_START || verdict.attempt > call->attempts);
     call->verdict = verdict;
     if (verdict.action == BIDE_DONE || verdict.action == BIDE_GIVE_UP)
         call->is_over = true;
+    if (call->record && call->record->set.verbose)
+        http_trace_verdict(call, now_ns);
     if (call->options->event)
         call->options->event(call->options->context, &(struct bide_event){&call->verdict, outcome, now_ns});
     if (call->on_change)
@@ -176,6 +231,7 @@ void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, 
 static struct bide_curl_attempt *call_attempt_record(const struct http_call *call, const struct http_attempt *attempt)
 {
     uint32_t number = attempt->start.attempt;
+    assert(number > 0);
     return call->result && number <= BIDE_CURL_ATTEMPTS_RECORDED ? &call->result->attempt[number - 1] : NULL;
 }
 
@@ -185,6 +241,9 @@ void http_call_attempt_started(struct http_call *call, const struct http_attempt
     if (record)
         *record =
             (struct bide_curl_attempt){.delay_ns = call->last_outcome_ns > 0 ? now_ns - call->last_outcome_ns : 0};
+    assert(!call->is_over);
+    if (call->record)
+        call->record->sent_nothing = false;
     call->attempts++;
     call->last_attempt = NULL;
     call->kept_attempt = NULL;
@@ -201,8 +260,7 @@ void http_call_record_outcome(struct http_call *call, const struct http_attempt 
         record->evidence = outcome->evidence;
         record->hint = outcome->hint;
         record->time_ns = now_ns - attempt->state.start_ns;
-        record->replay_stopped =
-            attempt->state.stop == HTTP_STOP_REPLAY || attempt->state.stop == HTTP_STOP_REFUSED_STREAM;
+        record->replay_stopped = attempt->state.stop == HTTP_STOP_REPLAY;
     }
     call->last_attempt = attempt;
     call->status = attempt->response.status;
@@ -215,8 +273,10 @@ void http_call_attempt_ended(struct http_call *call, const struct http_attempt *
     struct bide_curl_attempt *record = call_attempt_record(call, attempt);
     if (record)
         record->code = code;
-    if (call->last_attempt == attempt)
+    if (call->last_attempt == attempt) {
         call->code = code;
+        call->last_stop = attempt->state.stop;
+    }
 }
 
 /* ---- the sink ---- */
@@ -224,6 +284,7 @@ void http_call_attempt_ended(struct http_call *call, const struct http_attempt *
 size_t http_call_write_sink(struct http_call *call, const char *at, size_t length)
 {
     const struct bide_curl_options *o = call->options;
+    assert(call->has_sink && !call->cancelled);
     char *bytes = (char *)(uintptr_t)at; /* curl_write_callback lacks const; a sink must not modify the bytes */
     size_t taken = o->write ? o->write(bytes, 1, length, o->write_data) : fwrite(at, 1, length, o->write_data);
     if (taken != CURL_WRITEFUNC_PAUSE)
@@ -236,6 +297,7 @@ bool http_call_show_head(struct http_call *call, struct http_buffer *head)
     const struct bide_curl_options *o = call->options;
     if (head->length == 0)
         return true;
+    assert(o->header);
     char *line = head->at, *end = head->at + head->length;
     head->length = 0;
     while (line < end) {
@@ -267,7 +329,7 @@ static void call_deliver_kept_response(struct http_call *call)
 
 /* Returns the code that libcurl would have returned for the final attempt. Some calls have no such code: a cancelled
  * call returns CURLE_ABORTED_BY_CALLBACK; a call that the engine refused before its first attempt, or for lack of a
- * required key, CURLE_OPERATION_TIMEDOUT for a deadline and CURLE_ABORTED_BY_CALLBACK for every other reason. */
+ * required key, BIDE_CURL_NOT_SENT. */
 static CURLcode call_return_code(const struct http_call *call)
 {
     if (call->verdict.action == BIDE_DONE)
@@ -275,21 +337,38 @@ static CURLcode call_return_code(const struct http_call *call)
     bool was_stopped = call->verdict.reason == BIDE_REASON_CANCELLED && call->code == CURLE_OK;
     if (was_stopped || (call->cancelled && call->attempts > 0))
         return CURLE_ABORTED_BY_CALLBACK;
-    if ((call->attempts == 0 && call->code == CURLE_OK) || call->verdict.reason == BIDE_REASON_KEY_REQUIRED) {
-        bool is_late =
-            call->verdict.reason == BIDE_REASON_DEADLINE || call->verdict.reason == BIDE_REASON_DEADLINE_NEAR;
-        return is_late ? CURLE_OPERATION_TIMEDOUT : CURLE_ABORTED_BY_CALLBACK;
-    }
+    if ((call->attempts == 0 && call->code == CURLE_OK) || call->verdict.reason == BIDE_REASON_KEY_REQUIRED)
+        return BIDE_CURL_NOT_SENT;
     if (call->code == CURLE_OK && call->body_dropped) /* the sink holds part of an earlier response, or nothing */
         return call->delivered_bytes > 0 ? CURLE_PARTIAL_FILE : CURLE_HTTP_RETURNED_ERROR;
     return call->code;
 }
 
+/* Describes a failure in the result, and in the caller's error buffer unless libcurl's own text is there. That buffer
+ * stays empty if there is a response, as with libcurl. */
+static void call_describe_failure(struct http_call *call, CURLcode code)
+{
+    char text[CURL_ERROR_SIZE], *buffer = call->options->error_buffer;
+    http_describe_failure(text, sizeof text, call);
+    if (call->result)
+        memcpy(call->result->error, text, sizeof text);
+    if (!buffer)
+        return;
+    bool is_libcurls = call->attempts > 0 && call->last_stop == HTTP_STOP_NONE && buffer[0] != '\0';
+    if (code == CURLE_OK)
+        buffer[0] = '\0';
+    else if (!is_libcurls)
+        memcpy(buffer, text, sizeof text);
+}
+
 CURLcode http_call_finish(struct http_call *call)
 {
+    assert(call->is_over);
     if (call->verdict.action == BIDE_GIVE_UP)
         call_deliver_kept_response(call);
     CURLcode code = call_return_code(call);
+    if (call->verdict.action == BIDE_GIVE_UP)
+        call_describe_failure(call, code);
     struct bide_curl_result *r = call->result;
     if (r) {
         r->verdict = call->verdict;

@@ -24,10 +24,10 @@
  *     attempt.c   clears winner before a leg, delivered_bytes and wants_fresh_connection before an attempt; sets
  *                 safety_known when the method is seen, code when an attempt cannot be made, body_dropped after a 401
  *     resume.c    resume               body.c   file_stamp
- *     easy.c      connection_unshared, credentials_refreshed
- *     multi.c     on_change, credentials_refreshed; code when libcurl rejects the handle or the call is cancelled late;
- *                 clears winner when the call is cancelled; sets verdict.wake_ns to BIDE_NEVER when a planned hedge is
- *                 impossible
+ *     easy.c      credentials_refreshed
+ *     multi.c     on_change, driver_ends_late, credentials_refreshed; code when libcurl rejects the handle or the call
+ *                 is cancelled late; clears winner when the call is cancelled; sets verdict.wake_ns to BIDE_NEVER when
+ *                 a planned hedge is impossible
  *
  * The engine is called by call.c, and with outcomes by response.c, attempt.c and multi.c; each of them passes the
  * verdict to http_call_set_verdict. */
@@ -37,6 +37,7 @@
 #include <bide/curl.h>
 
 struct http_attempt;
+struct http_record;
 
 /* A byte buffer that grows. The zero value is empty. */
 struct http_buffer {
@@ -56,8 +57,9 @@ struct http_resume {
 
 struct http_call {
     struct bide_call engine;
-    struct bide_verdict verdict; /* the newest verdict: the driver's next action */
-    const struct bide_curl_options *options;
+    struct bide_verdict verdict;               /* the newest verdict: the driver's next action */
+    const struct bide_curl_options *options;   /* the caller's; of a recorded handle, completed by its values */
+    struct http_record *record;                /* NULL: the handle is not recorded */
     struct bide_curl_result *result;           /* NULL: not wanted */
     const struct http_attempt *winner;         /* its response goes to the sink; NULL: no response does yet */
     const struct http_attempt *last_attempt;   /* its outcome was reported last; its code is the call's */
@@ -70,21 +72,26 @@ struct http_call {
     uint64_t file_stamp;      /* of a request body in a file, before it was first sent; 0: not taken yet */
     uint64_t delivered_bytes; /* response bytes that the sink holds */
     uint32_t attempts;        /* made so far */
+    long stall_s;             /* seconds without progress that fail an attempt (LOW_SPEED_TIME); 0: bide has no limit */
     CURLcode code;            /* of the last attempt */
+    int last_stop;            /* enum http_stop of the last attempt */
     int status;               /* of the last attempt; 0: no response */
     char key[BIDE_KEY_TEXT_SIZE];
     bool has_sink;               /* the options set write or write_data */
     bool sink_gets_heads;        /* CURLOPT_HEADER is set: response heads go to the sink, too */
     bool safety_given;           /* by the options, not to be learned from the method */
+    bool driver_ends_late;       /* the driver itself ends attempts at their time limit, not CURLOPT_TIMEOUT_MS */
     bool cancelled;              /* by the caller: the sink gets nothing more */
     bool safety_known;           /* given, or learned from the method */
     bool wants_fresh_connection; /* the next attempt must not reuse a connection */
     bool credentials_refreshed;  /* the refresh hook was called: once per call */
     bool resumed;                /* the body in the sink was continued by a 206 */
     bool body_dropped;           /* the final response's body did not reach the sink */
-    bool connection_unshared;    /* no other transfer can use this call's connection at the same time */
     bool is_over;                /* DONE or GIVE_UP was received */
 };
+
+/* Checks the options of a call, except the policy (see bide_curl_options_check). */
+enum bide_err http_options_check(const struct bide_curl_options *options, struct bide_problem *problem);
 
 /* Begins the call: checks the options, finds the target, begins the engine's call. The first verdict is in
  * call->verdict. If the options are wrong, returns BIDE_ERR_INVALID after filling *problem (may be NULL); if no
@@ -122,6 +129,17 @@ CURLcode http_call_finish(struct http_call *call);
 /* Passes a buffered head to the caller's header function, line by line as libcurl does, and empties the buffer. Returns
  * false if the function rejected a line. The buffer is empty if the caller has no header function. */
 bool http_call_show_head(struct http_call *call, struct http_buffer *head);
+
+/* ---- describe.c: sentences for people, cut at size ---- */
+
+/* Describes why a call that is over did not succeed, or could not begin. */
+void http_describe_failure(char *text, size_t size, const struct http_call *call);
+void http_describe_problem(char *text, size_t size, enum bide_err err, const struct bide_problem *problem);
+
+/* Writes the new verdict to the verbose output of a recorded handle. */
+void http_trace_verdict(const struct http_call *call, int64_t now_ns);
+
+/* ---- the sink ---- */
 
 /* Writes body bytes to the sink. Returns the sink's result: the length if it accepted all of them. */
 size_t http_call_write_sink(struct http_call *call, const char *at, size_t length);

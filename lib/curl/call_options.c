@@ -1,17 +1,25 @@
 /* call_options.c - initializes and checks the options of a call.
  *
  * The check runs before a socket is opened. It includes the caller's header lines: a line break inside a value would
- * start another header field or another request (header injection). */
+ * start another header field or another request (header injection), and other control bytes are read differently by
+ * different servers. The policy is left out of the check of each call, where it would cost more than all the rest. */
 #include "attempt.h"
 
 #include <string.h>
 
 #define HEADER_LINE_MAX 8192u /* longest header line accepted from the caller */
+#define EACH_BYTE       0x0101010101010101u
 
 void bide_curl_options_init_sized(struct bide_curl_options *options, size_t size)
 {
     memset(options, 0, size);
     options->struct_size = (uint32_t)size;
+}
+
+const struct bide_curl_options *bide_curl_plain_options(void)
+{
+    static const struct bide_curl_options plain = {.struct_size = sizeof plain};
+    return &plain;
 }
 
 static enum bide_err options_problem(struct bide_problem *problem, const char *field, int64_t value, const char *want)
@@ -21,16 +29,76 @@ static enum bide_err options_problem(struct bide_problem *problem, const char *f
     return BIDE_ERR_INVALID;
 }
 
+/* ---- header lines ---- */
+
+/* Returns true if no byte of the word is below 0x20 or equals 0x7f; for 8 bytes at once, because each call checks each
+ * line. (x - n) & ~x has the high bit of some byte set exactly if x has a byte below n, for n up to 0x80. */
+static bool word_is_printable(const char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    uint64_t other = word ^ 0x7f * EACH_BYTE;
+    uint64_t found = ((word - 0x20 * EACH_BYTE) & ~word) | ((other - EACH_BYTE) & ~other);
+    return (found & 0x80 * EACH_BYTE) == 0;
+}
+
+static bool byte_is_control(unsigned char byte)
+{
+    return (byte < 0x20 && byte != '\t') || byte == 0x7f;
+}
+
+/* Returns the place of the first control byte other than HTAB, or the length of the line. */
+static size_t line_find_control(const char *line, size_t length)
+{
+    size_t at = 0;
+    while (length - at >= sizeof(uint64_t) && word_is_printable(line + at))
+        at += sizeof(uint64_t);
+    while (at < length && !byte_is_control((unsigned char)line[at]))
+        at++;
+    return at;
+}
+
+/* The strings of a problem are static, so that the line is named by a table. */
+static const char *line_field(size_t line)
+{
+    static const char *const fields[] = {"headers[0]", "headers[1]", "headers[2]", "headers[3]", "headers[4]",
+                                         "headers[5]", "headers[6]", "headers[7]", "headers[8]", "headers[9]"};
+    return line < sizeof fields / sizeof *fields ? fields[line] : "headers[10 or later]";
+}
+
+static enum bide_err line_check(const char *text, size_t line, struct bide_problem *problem)
+{
+    size_t length = strlen(text);
+    if (length > HEADER_LINE_MAX)
+        return options_problem(problem, line_field(line), (int64_t)length, "a header line of up to 8192 bytes");
+    size_t place = line_find_control(text, length);
+    if (place == length)
+        return BIDE_OK;
+    return options_problem(problem, line_field(line), (unsigned char)text[place],
+                           memchr(text, ':', place)
+                               ? "a header line without this byte in its value (of control bytes, HTAB is valid)"
+                               : "a header line without this byte in its name (of control bytes, HTAB is valid)");
+}
+
 enum bide_err http_headers_check(const struct curl_slist *list, struct bide_problem *problem)
 {
-    for (; list; list = list->next) {
-        size_t length = strcspn(list->data, "\r\n");
-        if (list->data[length] != '\0')
-            return options_problem(problem, "headers", list->data[length], "header lines without CR and LF");
-        if (length > HEADER_LINE_MAX)
-            return options_problem(problem, "headers", (int64_t)length, "header lines of up to 8192 bytes");
-    }
-    return BIDE_OK;
+    enum bide_err err = BIDE_OK;
+    for (size_t line = 0; list && err == BIDE_OK; list = list->next, line++)
+        err = line_check(list->data, line, problem);
+    return err;
+}
+
+#define WITHOUT_LIST " unless headers or no_headers is set: bide would replace the list on the handle (HTTPHEADER)"
+
+static enum bide_err options_check_headers(const struct bide_curl_options *o, struct bide_problem *problem)
+{
+    if (o->headers || o->no_headers)
+        return http_headers_check(o->headers, problem);
+    if (o->inject != 0)
+        return options_problem(problem, "inject", o->inject, "0" WITHOUT_LIST);
+    if (o->resume)
+        return options_problem(problem, "resume", 1, "false" WITHOUT_LIST);
+    return o->before ? options_problem(problem, "before", 1, "NULL" WITHOUT_LIST) : BIDE_OK;
 }
 
 static enum bide_err options_check_inject(const struct bide_curl_options *o, struct bide_problem *problem)
@@ -45,6 +113,18 @@ static enum bide_err options_check_inject(const struct bide_curl_options *o, str
     if ((unsigned)o->key_form > BIDE_KEY_RAW)
         return options_problem(problem, "key_form", o->key_form, "a value of enum bide_key_form");
     return o->key ? bide_key_check(o->key, o->key_form, problem) : BIDE_OK;
+}
+
+static enum bide_err options_check_keyed_body(const struct bide_curl_options *o, struct bide_problem *problem)
+{
+    bool keyed = o->safety == BIDE_CURL_KEYED || o->inject & BIDE_CURL_INJECT_KEY;
+    if (keyed && o->body.kind == BIDE_CURL_BODY_UNKNOWN)
+        return options_problem(problem, "body.kind", BIDE_CURL_BODY_UNKNOWN,
+                               "the source of the body of a keyed request, or it is never retried: "
+                               "BIDE_CURL_BODY_REPEATABLE for POSTFIELDS, mime or no body, MEMORY, FILE or STREAM");
+    if (o->body.put && o->body.kind != BIDE_CURL_BODY_MEMORY)
+        return options_problem(problem, "body.put", 1, "false unless body.kind is BIDE_CURL_BODY_MEMORY");
+    return BIDE_OK;
 }
 
 static enum bide_err options_check_body(const struct bide_curl_body *b, struct bide_problem *problem)
@@ -103,20 +183,47 @@ static enum bide_err options_check_rules(const struct bide_curl_options *o, stru
     return err == BIDE_OK ? bide_rules_check(o->curl_rules, problem) : err;
 }
 
-enum bide_err bide_curl_options_check(const struct bide_curl_options *o, struct bide_problem *problem)
+static enum bide_err options_check_times(const struct bide_curl_options *o, struct bide_problem *problem)
 {
+    if (o->call_timeout_ns < 0)
+        return options_problem(problem, "call_timeout_ns", o->call_timeout_ns, "0 (none) or more");
+    if (o->connect_timeout_ns < 0)
+        return options_problem(problem, "connect_timeout_ns", o->connect_timeout_ns, "0 (the policy's) or more");
+    return o->stall_timeout_ns < 0
+               ? options_problem(problem, "stall_timeout_ns", o->stall_timeout_ns, "0 (the default) or more")
+               : BIDE_OK;
+}
+
+#define UNKNOWN_HANDLE                                                                                                 \
+    "set, because this handle is not recorded: include <bide/curl_record.h> where it is created, or pass "             \
+    "BIDE_CURL_PLAIN_HANDLE if it has none of the options that bide owns"
+
+enum bide_err http_options_check(const struct bide_curl_options *o, struct bide_problem *problem)
+{
+    if (!o)
+        return options_problem(problem, "options", 0, UNKNOWN_HANDLE);
     if (o->struct_size != sizeof *o)
         return options_problem(problem, "struct_size", o->struct_size, "the value set by bide_curl_options_init");
     if ((unsigned)o->safety > BIDE_CURL_KEYED)
         return options_problem(problem, "safety", o->safety, "a value of enum bide_curl_safety");
     if ((unsigned)o->redirect > BIDE_CURL_REDIRECT_REFUSE)
         return options_problem(problem, "redirect", o->redirect, "a value of enum bide_curl_redirect");
-    enum bide_err err = http_headers_check(o->headers, problem);
+    enum bide_err err = options_check_times(o, problem);
     if (err == BIDE_OK)
         err = options_check_inject(o, problem);
     if (err == BIDE_OK)
         err = options_check_body(&o->body, problem);
     if (err == BIDE_OK)
+        err = options_check_keyed_body(o, problem);
+    if (err == BIDE_OK)
         err = options_check_sink(o, problem);
+    if (err == BIDE_OK)
+        err = options_check_headers(o, problem);
     return err == BIDE_OK ? options_check_rules(o, problem) : err;
+}
+
+enum bide_err bide_curl_options_check(const struct bide_curl_options *o, struct bide_problem *problem)
+{
+    enum bide_err err = http_options_check(o, problem);
+    return err == BIDE_OK && o->policy ? bide_policy_check(o->policy, problem) : err;
 }

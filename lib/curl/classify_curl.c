@@ -9,7 +9,10 @@
 #define PERMANENT_UNSENT BIDE_KIND_PERMANENT, BIDE_EVIDENCE_NOT_SENT, 0 /* before anything was sent */
 #define TRANSIENT        BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, 0
 #define TRANSIENT_UNSENT BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0
-#define LOCAL_FAILURE    BIDE_KIND_CANCELLED, BIDE_EVIDENCE_UNKNOWN, 0 /* on this side: no evidence about the server */
+/* The name was not resolved. libcurl does not report whether the name is unknown or the resolver failed; in both cases
+ * no packet reached the server, so neither is evidence about it. */
+#define UNRESOLVED    BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, BIDE_FLAG_LOCAL
+#define LOCAL_FAILURE BIDE_KIND_CANCELLED, BIDE_EVIDENCE_UNKNOWN, BIDE_FLAG_LOCAL /* on this side */
 
 static const struct http_curl_row curl_rows[] = {
     {"CURLE_OK", 0, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0},
@@ -17,8 +20,8 @@ static const struct http_curl_row curl_rows[] = {
     {"CURLE_FAILED_INIT", 2, PERMANENT_UNSENT},
     {"CURLE_URL_MALFORMAT", 3, PERMANENT_UNSENT},
     {"CURLE_NOT_BUILT_IN", 4, PERMANENT_UNSENT},
-    {"CURLE_COULDNT_RESOLVE_PROXY", 5, TRANSIENT_UNSENT},
-    {"CURLE_COULDNT_RESOLVE_HOST", 6, TRANSIENT_UNSENT},
+    {"CURLE_COULDNT_RESOLVE_PROXY", 5, UNRESOLVED},
+    {"CURLE_COULDNT_RESOLVE_HOST", 6, UNRESOLVED},
     {"CURLE_COULDNT_CONNECT", 7, TRANSIENT_UNSENT},
     {"CURLE_WEIRD_SERVER_REPLY", 8, PERMANENT},
     {"CURLE_REMOTE_ACCESS_DENIED", 9, PERMANENT},
@@ -69,7 +72,7 @@ static const struct http_curl_row curl_rows[] = {
     {"CURLE_SSL_ENGINE_SETFAILED", 54, PERMANENT_UNSENT},
     {"CURLE_SEND_ERROR", 55, TRANSIENT},
     {"CURLE_RECV_ERROR", 56, TRANSIENT},
-    {"(57)", 57, PERMANENT},
+    {"BIDE_CURL_NOT_SENT", 57, PERMANENT_UNSENT},
     {"CURLE_SSL_CERTPROBLEM", 58, PERMANENT_UNSENT},
     {"CURLE_SSL_CIPHER", 59, PERMANENT_UNSENT},
     {"CURLE_PEER_FAILED_VERIFICATION", 60, PERMANENT_UNSENT},

@@ -5,29 +5,35 @@
 #include <bide/curl.h>
 
 #include "attempt.h"
+#include "record.h"
 
 #include <bide/clock.h>
 
 #include <string.h>
 
-/* Performs an attempt until its outcome is reported; that stores the next verdict. After a 401 the refresh hook may
- * provide new credentials, once per call: then the same attempt is performed again. now_ns: when START was received. */
+/* A 401: the refresh hook may provide new credentials, once per call. Returns CURLE_OK if the same attempt is to be
+ * performed again. */
+static CURLcode easy_refresh(struct http_attempt *attempt)
+{
+    const struct bide_curl_options *o = attempt->call->options;
+    attempt->call->credentials_refreshed = true; /* even if the hook fails */
+    if (o->refresh(o->context, attempt->easy))
+        return http_attempt_restart(attempt, bide_now());
+    http_attempt_end_with_401(attempt, bide_now());
+    return CURLE_LOGIN_DENIED;
+}
+
+/* Performs an attempt until its outcome is reported; that stores the next verdict. now_ns: when START was received. */
 static void easy_perform_attempt(struct http_attempt *attempt, int64_t now_ns)
 {
-    struct http_call *call = attempt->call;
-    const struct bide_curl_options *o = call->options;
-    CURLcode code = http_attempt_start(attempt, &call->verdict, now_ns);
+    CURLcode code = http_attempt_start(attempt, &attempt->call->verdict, now_ns);
     while (code == CURLE_OK) {
         code = curl_easy_perform(attempt->easy);
-        http_attempt_end(attempt, code, bide_now());
-        if (attempt->state.reported)
-            return;
-        call->credentials_refreshed = true; /* the hook is called once per call, even if it fails */
-        if (!o->refresh(o->context, attempt->easy)) {
-            http_attempt_end_with_401(attempt, bide_now());
-            return;
+        switch (http_attempt_end(attempt, code, bide_now())) {
+        case HTTP_NEXT_VERDICT: return;
+        case HTTP_NEXT_REFRESH: code = easy_refresh(attempt); break;
+        case HTTP_NEXT_RECONNECT: code = http_attempt_reconnect(attempt, bide_now()); break;
         }
-        code = http_attempt_restart(attempt, bide_now());
     }
 }
 
@@ -58,21 +64,42 @@ static CURLcode easy_run_call(struct http_attempt *attempt)
     return http_call_finish(call);
 }
 
+/* Runs a call that has begun. A call that was refused at once leaves the handle as it is. */
+static CURLcode easy_run(struct http_call *call, struct http_attempt *attempt)
+{
+    attempt->call = call;
+    if (call->is_over)
+        return http_call_finish(call);
+    CURLcode code = http_attempt_install(attempt);
+    if (code != CURLE_OK)
+        http_call_cancel(call, bide_now());
+    CURLcode end = easy_run_call(attempt);
+    http_attempt_uninstall(attempt);
+    return code != CURLE_OK ? code : end;
+}
+
+/* An adopted handle has an attempt of its own, to which its callbacks refer. Its buffers stay for the next call. */
+static CURLcode easy_run_adopted(struct http_call *call, struct http_attempt *attempt)
+{
+    CURLcode code = easy_run(call, attempt);
+    attempt->call = NULL;
+    attempt->response.in_head = false;
+    return code;
+}
+
 CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct bide_curl_options *options,
                            struct bide_curl_result *result)
 {
     struct http_call call;
-    struct http_attempt attempt = {.call = &call, .easy = easy};
     if (result)
         memset(result, 0, sizeof *result);
-    if (!easy || http_call_begin(&call, easy, target, options, result, NULL) != BIDE_OK)
-        return CURLE_BAD_FUNCTION_ARGUMENT;
-    call.connection_unshared = true;
-    CURLcode code = call.is_over ? CURLE_OK : http_attempt_install(&attempt);
-    if (code != CURLE_OK)
-        http_call_cancel(&call, bide_now());
-    CURLcode end = easy_run_call(&attempt);
-    http_attempt_uninstall(&attempt);
+    enum bide_err err = http_call_begin(&call, easy, target, options, result, NULL);
+    if (err != BIDE_OK)
+        return err == BIDE_ERR_INVALID ? CURLE_BAD_FUNCTION_ARGUMENT : CURLE_FAILED_INIT;
+    if (call.record && call.record->adopted)
+        return easy_run_adopted(&call, call.record->adopted);
+    struct http_attempt attempt = {.easy = easy};
+    CURLcode code = easy_run(&call, &attempt);
     http_attempt_free(&attempt);
-    return code != CURLE_OK ? code : end;
+    return code;
 }

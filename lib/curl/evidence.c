@@ -4,44 +4,58 @@
  * the type of problem details, then from the classify hook; each source overrides the sources before it. The evidence
  * decides whether an unsafe request may be repeated, so it must be proof:
  *
- *     not sent         libcurl never reached PREREQFUNCTION (no leg), the connection was dead before the request, or
- *                      libcurl wrote no byte (plain HTTP without CONNECT)
- *     rejected         status 421 or 425; or the guard (attempt.c) stopped a replay on a connection made for this
- *                      request: the stream was refused
+ *     not sent         libcurl never reached PREREQFUNCTION (no leg), or wrote no byte (plain HTTP without CONNECT)
+ *     rejected         status 421 or 425
  *     answered         any other response
  *     body delivered   part of the response is in the sink, and it can neither be resumed nor rewound; or the handle's
  *                      own write function received part of it
- *     unknown          everything else: the request may have run; a rule of the caller for the CURLcode overrides it */
+ *     unknown          everything else, a replay that the guard (attempt.c) stopped included: the request may have
+ *                      run; a rule of the caller for the CURLcode overrides it */
 #include "attempt.h"
 #include "classify_curl.h"
 
 #include <bide/clock.h>
 #include <bide/retry_after.h>
 
+#include <assert.h>
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /* ---- header fields ---- */
 
-static struct bide_text header_field_at(CURL *easy, const char *name, size_t index)
+/* A response head: the server's (CURLH_HEADER), or a proxy's response to CONNECT (CURLH_CONNECT). */
+struct head {
+    CURL *easy;
+    unsigned origin;
+};
+
+static struct bide_text head_field_at(struct head head, const char *name, size_t index)
 {
     struct curl_header *h = NULL;
-    if (curl_easy_header(easy, name, index, CURLH_HEADER, -1, &h) != CURLHE_OK)
+    if (curl_easy_header(head.easy, name, index, head.origin, -1, &h) != CURLHE_OK)
         return (struct bide_text){NULL, 0};
     return (struct bide_text){h->value, strlen(h->value)};
 }
 
+static struct bide_text head_field(struct head head, const char *name)
+{
+    return head_field_at(head, name, 0);
+}
+
 struct bide_text http_header_field(CURL *easy, const char *name)
 {
-    return header_field_at(easy, name, 0);
+    return head_field((struct head){easy, CURLH_HEADER}, name);
 }
 
 /* If the field is repeated, the longest wait counts. */
-static struct bide_hint hint_from_retry_after(CURL *easy, struct bide_text date, int64_t wall_s)
+static struct bide_hint hint_from_retry_after(struct head head, struct bide_text date, int64_t wall_s)
 {
     struct bide_hint hint = {0};
     for (size_t i = 0; i < BIDE_CURL_LINES_MAX; i++) {
-        struct bide_text value = header_field_at(easy, "Retry-After", i);
+        struct bide_text value = head_field_at(head, "Retry-After", i);
         if (!value.at)
             break;
         hint = bide_hint_merge(hint, bide_hint_retry_after(value, date, wall_s));
@@ -50,39 +64,39 @@ static struct bide_hint hint_from_retry_after(CURL *easy, struct bide_text date,
 }
 
 /* Vendor fields and RateLimit are read only if there is no Retry-After. */
-static struct bide_hint hint_from_other_fields(const struct http_attempt *attempt, struct bide_text date,
-                                               int64_t wall_s)
+static struct bide_hint hint_from_other_fields(struct head head, const struct bide_curl_options *o,
+                                               struct bide_text date, int64_t wall_s)
 {
     static const char *const milliseconds[] = {"retry-after-ms", "x-ms-retry-after-ms", "x-amz-retry-after"};
-    const struct bide_curl_options *o = attempt->call->options;
     struct bide_hint hint = {0};
     for (size_t i = 0; i < sizeof milliseconds / sizeof *milliseconds; i++)
-        hint = bide_hint_merge(hint, bide_hint_milliseconds(http_header_field(attempt->easy, milliseconds[i])));
+        hint = bide_hint_merge(hint, bide_hint_milliseconds(head_field(head, milliseconds[i])));
     if (hint.kind == BIDE_HINT_NONE)
-        hint = bide_hint_ratelimit(http_header_field(attempt->easy, "RateLimit"));
+        hint = bide_hint_ratelimit(head_field(head, "RateLimit"));
     if (hint.kind == BIDE_HINT_NONE && o->reset_header)
-        hint = bide_hint_reset(http_header_field(attempt->easy, o->reset_header), o->reset_unit, date, wall_s);
+        hint = bide_hint_reset(head_field(head, o->reset_header), o->reset_unit, date, wall_s);
     return hint;
 }
 
-static struct bide_hint hint_from_stop_fields(CURL *easy)
+static struct bide_hint hint_from_stop_fields(struct head head)
 {
     static const char *const fields[] = {BIDE_RETRY_HEADER, "x-should-retry", "stripe-should-retry"};
     struct bide_hint hint = {0};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        hint = bide_hint_merge(hint, bide_hint_should_retry(http_header_field(easy, fields[i])));
-    struct bide_text pushback = http_header_field(easy, "grpc-retry-pushback-ms");
+        hint = bide_hint_merge(hint, bide_hint_should_retry(head_field(head, fields[i])));
+    struct bide_text pushback = head_field(head, "grpc-retry-pushback-ms");
     return pushback.at ? bide_hint_merge(hint, bide_hint_grpc_pushback(pushback)) : hint;
 }
 
-static struct bide_hint hint_from_head(const struct http_attempt *attempt)
+static struct bide_hint hint_from_head(const struct http_attempt *attempt, unsigned origin)
 {
-    struct bide_text date = http_header_field(attempt->easy, "Date");
+    struct head head = {attempt->easy, origin};
+    struct bide_text date = head_field(head, "Date");
     int64_t wall_s = bide_wall_s();
-    struct bide_hint hint = hint_from_retry_after(attempt->easy, date, wall_s);
+    struct bide_hint hint = hint_from_retry_after(head, date, wall_s);
     if (hint.kind == BIDE_HINT_NONE)
-        hint = hint_from_other_fields(attempt, date, wall_s);
-    return bide_hint_merge(hint, hint_from_stop_fields(attempt->easy));
+        hint = hint_from_other_fields(head, attempt->call->options, date, wall_s);
+    return bide_hint_merge(hint, hint_from_stop_fields(head));
 }
 
 /* ---- a response ---- */
@@ -97,7 +111,8 @@ static void outcome_apply_classify_hook(struct http_attempt *attempt, struct bid
     if (o->classify)
         o->classify(o->context, &response, outcome);
     if (was_success && outcome->kind != BIDE_KIND_OK && outcome->hint.kind == BIDE_HINT_NONE)
-        outcome->hint = hint_from_head(attempt); /* hints are read only for failures, and the tables saw a success */
+        /* Hints are read only for failures, and the tables saw a success. */
+        outcome->hint = hint_from_head(attempt, CURLH_HEADER);
 }
 
 /* Marks failures that must not be repeated even if the tables allow it: the request body cannot be sent again, or,
@@ -118,7 +133,7 @@ struct bide_outcome http_outcome_from_head(struct http_attempt *attempt)
 {
     struct bide_outcome outcome = bide_classify_http(attempt->response.status, attempt->call->options->status_rules);
     if (outcome.kind != BIDE_KIND_OK)
-        outcome.hint = hint_from_head(attempt);
+        outcome.hint = hint_from_head(attempt, CURLH_HEADER);
     outcome_apply_classify_hook(attempt, (struct bide_text){NULL, 0}, false, &outcome);
     outcome_forbid_repeat(attempt, &outcome);
     return outcome;
@@ -176,16 +191,17 @@ static const struct {
     enum bide_kind kind;
     uint32_t flags;
 } stop_outcomes[] = {
-    [HTTP_STOP_STALE] = {CURLE_SEND_ERROR, BIDE_KIND_TRANSIENT, BIDE_FLAG_FRESH},
     [HTTP_STOP_REPLAY] = {CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_FLAG_FRESH},
-    [HTTP_STOP_REFUSED_STREAM] = {CURLE_HTTP2_STREAM, BIDE_KIND_TRANSIENT, BIDE_FLAG_FRESH},
+    [HTTP_STOP_LEGS] = {CURLE_TOO_MANY_REDIRECTS, BIDE_KIND_PERMANENT, 0},
     [HTTP_STOP_HEAD_TOO_LONG] = {CURLE_WEIRD_SERVER_REPLY, BIDE_KIND_PERMANENT, 0},
-    [HTTP_STOP_SINK_FAILED] = {CURLE_WRITE_ERROR, BIDE_KIND_CANCELLED, 0},
+    [HTTP_STOP_NO_MEMORY] = {CURLE_OUT_OF_MEMORY, BIDE_KIND_CANCELLED, BIDE_FLAG_LOCAL},
+    [HTTP_STOP_SINK_FAILED] = {CURLE_WRITE_ERROR, BIDE_KIND_CANCELLED, BIDE_FLAG_LOCAL},
     [HTTP_STOP_OTHER_ORIGIN] = {CURLE_ABORTED_BY_CALLBACK, BIDE_KIND_PERMANENT, 0},
 };
 
 CURLcode http_stop_code(enum http_stop stop, CURLcode code)
 {
+    assert(stop <= HTTP_STOP_OTHER_ORIGIN);
     return stop > HTTP_STOP_CUT ? stop_outcomes[stop].code : code;
 }
 
@@ -208,21 +224,49 @@ static bool request_was_not_written(CURL *easy)
  * sink, this also prepares the call to resume it: a body that can be resumed does not forbid a retry. */
 static enum bide_evidence failure_decide_evidence(struct http_attempt *attempt, const struct bide_rule *rule)
 {
-    if (attempt->state.legs == 0 || attempt->state.stop == HTTP_STOP_STALE || request_was_not_written(attempt->easy))
+    if (attempt->state.legs == 0 || request_was_not_written(attempt->easy))
         return BIDE_EVIDENCE_NOT_SENT;
     if (attempt->call->delivered_bytes > 0 && !http_resume_prepare(attempt) && !attempt->call->options->rewind)
         return BIDE_EVIDENCE_BODY_DELIVERED;
-    if (attempt->state.stop == HTTP_STOP_REFUSED_STREAM)
-        return BIDE_EVIDENCE_REJECTED;
     return rule && attempt->state.stop <= HTTP_STOP_CUT ? rule->evidence : BIDE_EVIDENCE_UNKNOWN;
 }
 
-/* A proxy rejected CONNECT: its status decides the kind. The request itself was not sent. */
+/* A proxy rejected CONNECT: its status decides the kind, and its header fields may have a hint. (libcurl 7.88 stores
+ * them only without SUPPRESS_CONNECT_HEADERS, which is not set before the first leg.) The request was not sent. */
 static void outcome_apply_connect_status(const struct http_attempt *attempt, struct bide_outcome *outcome)
 {
     long status = attempt->state.legs > 0 ? 0 : easy_info_long(attempt->easy, CURLINFO_HTTP_CONNECTCODE);
-    if (status >= 400)
-        outcome->kind = bide_classify_http((int)status, NULL).kind;
+    if (status < 400)
+        return;
+    outcome->kind = bide_classify_http((int)status, NULL).kind;
+    outcome->hint = hint_from_head(attempt, CURLH_CONNECT);
+}
+
+/* Returns the error of a socket that is created now; 0: none. */
+static int os_socket_error(void)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return errno;
+    close(fd);
+    return 0;
+}
+
+static bool os_error_is_local(long error)
+{
+    return bide_classify_errno((int)error, NULL).flags & BIDE_FLAG_LOCAL;
+}
+
+/* Marks a connection that could not be made because this host has run out of descriptors, ports or memory as a local
+ * failure; its CURLcode is the same as that of a server that is down. libcurl reports the errno of connect but, up to
+ * 8.22 at least, not that of socket, and CURLINFO_OS_ERRNO may then be left from an earlier attempt. So a socket is
+ * created here: if the process cannot do that, libcurl could not either. */
+static void outcome_apply_os_error(const struct http_attempt *attempt, CURLcode code, struct bide_outcome *outcome)
+{
+    if (code != CURLE_COULDNT_CONNECT)
+        return;
+    if (os_error_is_local(easy_info_long(attempt->easy, CURLINFO_OS_ERRNO)) || os_error_is_local(os_socket_error()))
+        outcome->flags |= BIDE_FLAG_LOCAL;
 }
 
 struct bide_outcome http_outcome_from_failure(struct http_attempt *attempt, CURLcode code)
@@ -238,6 +282,7 @@ struct bide_outcome http_outcome_from_failure(struct http_attempt *attempt, CURL
     }
     outcome.evidence = failure_decide_evidence(attempt, http_curl_rule((int)code, rules));
     outcome_apply_connect_status(attempt, &outcome);
+    outcome_apply_os_error(attempt, code, &outcome);
     outcome_forbid_repeat(attempt, &outcome);
     return outcome;
 }

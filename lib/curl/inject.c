@@ -8,7 +8,9 @@
  * leg leads to another scheme, host or port, the list is removed for that leg and all later legs of the attempt. */
 #include "attempt.h"
 #include "origin.h"
+#include "record.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +53,9 @@ static void inject_write_key(struct http_inject *in, size_t size, const struct h
 {
     const struct bide_curl_options *o = call->options;
     size_t used = field_write_name(in->key, BIDE_KEY_HEADER ": ");
-    bide_key_format(in->key + used, size - used, o->key ? o->key : call->key, o->key_form);
+    size_t written = bide_key_format(in->key + used, size - used, o->key ? o->key : call->key, o->key_form);
+    assert(written > 0);
+    (void)written;
 }
 
 CURLcode http_inject_install(struct http_attempt *attempt)
@@ -112,6 +116,7 @@ static bool inject_write_range(struct http_inject *in, const struct http_call *c
 /* Prepends a field to the list. */
 static void list_push_field(struct http_inject *in, size_t *used, struct curl_slist **list, char *field)
 {
+    assert(*used < NODES_MAX);
     in->node[*used] = (struct curl_slist){field, *list};
     *list = &in->node[(*used)++];
 }
@@ -140,6 +145,7 @@ CURLcode http_inject_prepare_attempt(struct http_attempt *attempt, int64_t now_n
     const struct bide_verdict *v = &attempt->start;
     const struct http_call *call = attempt->call;
     const struct bide_curl_options *o = call->options;
+    assert(attempt->inject);
     if (!options_own_header_list(o))
         return CURLE_OK;
     attempt->inject->headers = o->headers;
@@ -156,12 +162,17 @@ CURLcode http_inject_prepare_attempt(struct http_attempt *attempt, int64_t now_n
     return inject_set_list(attempt);
 }
 
+static struct curl_slist *call_owner_headers(const struct http_call *call)
+{
+    return call->record ? call->record->set.headers : call->options->headers;
+}
+
 void http_inject_uninstall(struct http_attempt *attempt)
 {
-    if (attempt->inject && options_own_header_list(attempt->call->options))
-        curl_easy_setopt(attempt->easy, CURLOPT_HTTPHEADER, attempt->call->options->headers);
-    if (attempt->inject)
-        free(attempt->inject->if_range);
+    assert(attempt->inject);
+    if (options_own_header_list(attempt->call->options))
+        curl_easy_setopt(attempt->easy, CURLOPT_HTTPHEADER, call_owner_headers(attempt->call));
+    free(attempt->inject->if_range);
     free(attempt->inject);
     attempt->inject = NULL;
 }
@@ -177,8 +188,7 @@ static const char *easy_effective_url(CURL *easy)
 /* Stores the URL without parsing it: nearly all attempts have a single leg, and then it is never compared. */
 void http_inject_note_first_leg(struct http_attempt *attempt)
 {
-    if (!attempt->inject)
-        return;
+    assert(attempt->inject);
     const char *url = easy_effective_url(attempt->easy), *host = strstr(url, "://");
     size_t length = host ? (size_t)(host + 3 - url) + strcspn(host + 3, "/?#") : 0;
     if (length >= sizeof attempt->inject->first_origin)

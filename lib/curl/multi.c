@@ -9,10 +9,15 @@
  * calls that hooks and `done` start or cancel, so nothing recurses.
  *
  * A call's timer is always in the queue, parked at DUE_PARKED when nothing is due: the queue has room for it, so that
- * setting the timer cannot fail. */
+ * setting the timer cannot fail. It stands for the next of: the end of a wait, a hedge, the time limit of an attempt.
+ *
+ * bide itself ends late attempts here, because CURLOPT_TIMEOUT_MS would count the time that a transfer waits in
+ * libcurl's own queue (CURLMOPT_MAX_HOST_CONNECTIONS). The timeout of an attempt counts from its first PREREQ; before
+ * that the connect timeout, which libcurl counts from the end of its queue, and the call's deadline apply. */
 #include <bide/multi.h>
 
 #include "attempt.h"
+#include "handle_set.h"
 
 #include <bide/clock.h>
 #include <bide/timers.h>
@@ -29,7 +34,9 @@ struct attempt_slot {
     struct http_attempt attempt;
     struct bide_multi_call *call;
     struct attempt_slot *next;
-    bool added; /* it is in libcurl's multi */
+    int64_t due_ns; /* when its transfer is ended as late */
+    bool added;     /* it is in libcurl's multi */
+    bool timed;     /* due_ns is the attempt's own time limit; before the first PREREQ it is the call's deadline */
 };
 
 struct bide_multi_call {
@@ -40,7 +47,6 @@ struct bide_multi_call {
     struct bide_multi_call *next;
     struct bide_multi_call *prev;
     struct bide_multi_call *next_ready; /* in the ready list of the multi */
-    char *private_data;                 /* the caller's CURLOPT_PRIVATE */
     void (*done)(void *context, const struct bide_multi_end *end);
     void *context;
     bool is_ready;         /* it is in the ready list, or being processed */
@@ -52,13 +58,18 @@ struct bide_multi_call {
 struct bide_multi {
     CURLM *curl;
     struct bide_timers timers;
+    struct http_handle_set slots;       /* attempt slots, by easy handle */
     struct bide_multi_call *first_call; /* all calls */
     struct bide_multi_call *ready;      /* calls with a new verdict or a request to cancel */
+    struct bide_multi_call *starting;   /* bide_multi_start is processing it; NULL if it was freed meanwhile */
     size_t running;                     /* unfinished calls, waiting calls included */
     int64_t curl_due_ns;                /* when libcurl wants to be called, for the caller's own event loop */
     int64_t timer_set_ns;               /* the instant last passed to on_timer; BIDE_NEVER: no timer is set */
     void (*on_timer)(void *context, int64_t due_ns);
     void *timer_context;
+    void (*on_message)(void *context, CURLMsg *message);
+    void *message_context;
+    bool owns_curl;  /* curl was made by bide_multi_new */
     bool in_libcurl; /* libcurl is running: handles must not be added or removed */
     bool processing; /* the ready list is being processed: nothing may recurse into it */
     bool draining;   /* new calls are refused */
@@ -81,6 +92,7 @@ static void multi_call_free_copies(struct bide_multi_call *call, const CURL *kep
         slot_detach(slot);
         http_attempt_uninstall(&slot->attempt); /* also frees the injected header list */
         http_attempt_free(&slot->attempt);
+        http_handle_set_remove(&call->multi->slots, slot->attempt.easy);
         if (slot->attempt.easy != kept)
             curl_easy_cleanup(slot->attempt.easy);
         free(slot);
@@ -101,8 +113,9 @@ static void handle_copy_cookies(CURL *from, CURL *to)
 
 static struct attempt_slot *multi_call_add_copy(struct bide_multi_call *call)
 {
+    struct http_handle_set *slots = &call->multi->slots;
     struct attempt_slot *slot = calloc(1, sizeof *slot);
-    CURL *easy = slot ? curl_easy_duphandle(call->caller_slot.attempt.easy) : NULL;
+    CURL *easy = slot && http_handle_set_reserve(slots) ? curl_easy_duphandle(call->caller_slot.attempt.easy) : NULL;
     if (!easy) {
         free(slot);
         return NULL;
@@ -110,9 +123,10 @@ static struct attempt_slot *multi_call_add_copy(struct bide_multi_call *call)
     slot->call = call;
     slot->attempt.call = &call->http;
     slot->attempt.easy = easy;
+    slot->attempt.is_copy = true;
     slot->next = call->caller_slot.next;
     call->caller_slot.next = slot;
-    curl_easy_setopt(easy, CURLOPT_PRIVATE, (char *)slot);
+    http_handle_set_add(slots, easy, slot);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, NULL); /* the caller's buffer: two handles must not write to it */
     handle_copy_cookies(call->caller_slot.attempt.easy, easy);
     return http_attempt_install(&slot->attempt) == CURLE_OK ? slot : NULL;
@@ -145,7 +159,10 @@ static void multi_call_report_unsent(struct bide_multi_call *call, uint32_t atte
 /* Hands the prepared attempt to libcurl. */
 static void slot_perform(struct bide_multi_call *call, struct attempt_slot *slot)
 {
+    assert(!slot->added && !call->multi->in_libcurl);
     slot->added = curl_multi_add_handle(call->multi->curl, slot->attempt.easy) == CURLM_OK;
+    slot->due_ns = call->http.engine.deadline_ns;
+    slot->timed = false;
     slot->attempt.state.reported = !slot->added;
     if (!slot->added)
         multi_call_report_unsent(call, slot->attempt.start.attempt);
@@ -174,6 +191,7 @@ static void multi_call_start_attempt(struct bide_multi_call *call)
 static void multi_call_unlink(struct bide_multi_call *call)
 {
     struct bide_multi *multi = call->multi;
+    assert(multi->running > 0);
     bide_timers_set(&multi->timers, &call->timer, BIDE_NEVER);
     *(call->prev ? &call->prev->next : &multi->first_call) = call->next;
     if (call->next)
@@ -200,7 +218,10 @@ static void handle_clear_user_options(CURL *copy)
 
 static void multi_call_finish(struct bide_multi_call *call)
 {
+    assert(call->http.is_over && !call->multi->in_libcurl);
     call->is_ready = true; /* so that it is not put on the ready list again: the call is about to be freed */
+    if (call->multi->starting == call)
+        call->multi->starting = NULL;
     struct bide_multi_end end = {.easy = call->caller_slot.attempt.easy, .last_easy = multi_call_last_easy(call)};
     multi_call_unlink(call);
     for (struct attempt_slot *slot = &call->caller_slot; slot; slot = slot->next)
@@ -208,7 +229,7 @@ static void multi_call_finish(struct bide_multi_call *call)
     end.code = http_call_finish(&call->http);
     end.verdict = call->http.verdict;
     http_attempt_uninstall(&call->caller_slot.attempt);
-    curl_easy_setopt(end.easy, CURLOPT_PRIVATE, call->private_data);
+    http_handle_set_remove(&call->multi->slots, end.easy);
     multi_call_free_copies(call, end.last_easy);
     http_attempt_free(&call->caller_slot.attempt);
     if (end.last_easy != end.easy)
@@ -289,8 +310,8 @@ static bool multi_call_request_is_known(const struct bide_multi_call *call)
            (call->caller_slot.attempt.state.legs > 0 || call->http.options->body.kind != BIDE_CURL_BODY_UNKNOWN);
 }
 
-/* The timer expired: the wait is over or, if an attempt is in flight, a hedge is due. A hedge that is due while the
- * request is still unknown is postponed by hedge_due. */
+/* The wait is over or, if an attempt is in flight, a hedge is due. A hedge that is due while the request is still
+ * unknown is postponed by hedge_due. */
 static void multi_call_wake(struct bide_multi_call *call)
 {
     bool is_hedge = multi_call_is_running(call);
@@ -305,12 +326,42 @@ static void multi_call_wake(struct bide_multi_call *call)
     call->start_due = call->http.verdict.action == BIDE_START;
 }
 
-static int64_t multi_call_due_ns(const struct bide_multi_call *call)
+/* Returns when the engine's timer is due. */
+static int64_t multi_call_wake_ns(const struct bide_multi_call *call)
 {
     const struct http_call *http = &call->http;
-    bool no_timer =
-        http->is_over || http->verdict.wake_ns == BIDE_NEVER || (http->winner && http->verdict.action != BIDE_WAIT);
+    bool no_timer = http->is_over || call->hedge_due || http->verdict.wake_ns == BIDE_NEVER ||
+                    (http->winner && http->verdict.action != BIDE_WAIT);
     return no_timer ? DUE_PARKED : http->verdict.wake_ns;
+}
+
+/* A transfer has a time limit until its outcome is reported, and while its body goes to the sink. */
+static bool slot_has_limit(const struct attempt_slot *slot)
+{
+    return slot_is_running(slot) || (slot->added && &slot->attempt == slot->call->http.winner);
+}
+
+/* The attempt's own time begins when libcurl is about to send the request. */
+static void slot_begin_time(struct attempt_slot *slot)
+{
+    const struct bide_verdict *start = &slot->attempt.start;
+    if (slot->timed || slot->attempt.state.legs == 0 || start->attempt_deadline_ns == BIDE_NEVER)
+        return;
+    int64_t due_ns = bide_now() + (start->attempt_deadline_ns - slot->attempt.state.start_ns);
+    slot->timed = true;
+    slot->due_ns = due_ns < slot->due_ns ? due_ns : slot->due_ns;
+}
+
+static int64_t multi_call_due_ns(struct bide_multi_call *call)
+{
+    int64_t due_ns = multi_call_wake_ns(call);
+    for (struct attempt_slot *slot = &call->caller_slot; slot; slot = slot->next) {
+        if (!slot_has_limit(slot))
+            continue;
+        slot_begin_time(slot);
+        due_ns = slot->due_ns < due_ns ? slot->due_ns : due_ns;
+    }
+    return due_ns;
 }
 
 /* Executes the newest verdict. */
@@ -323,23 +374,21 @@ static void multi_call_execute_verdict(struct bide_multi_call *call)
     if (call->start_due)
         multi_call_start_attempt(call);
     call->hedge_due = call->hedge_due && multi_call_is_running(call);
-    bide_timers_set(&call->multi->timers, &call->timer, call->hedge_due ? DUE_PARKED : multi_call_due_ns(call));
+    bide_timers_set(&call->multi->timers, &call->timer, multi_call_due_ns(call));
     if (call->http.is_over || call->http.winner)
         multi_call_cancel_losers(call);
 }
 
-/* Processes the call until nothing is left to do. Returns true if it finished and was freed. */
-static bool multi_call_process(struct bide_multi_call *call)
+/* Processes the call until nothing is left to do. If it finished, it is freed. */
+static void multi_call_process(struct bide_multi_call *call)
 {
     call->is_ready = true; /* marks made meanwhile are handled by this loop */
     do
         multi_call_execute_verdict(call);
     while (call->cancel_requested); /* set by a hook */
     call->is_ready = false;
-    bool finished = call->http.is_over && !multi_call_winner_is_running(call);
-    if (finished)
+    if (call->http.is_over && !multi_call_winner_is_running(call))
         multi_call_finish(call);
-    return finished;
 }
 
 /* ---- messages from libcurl ---- */
@@ -357,25 +406,43 @@ static void slot_ended(struct attempt_slot *slot, CURLcode code)
     /* Report the losers first: if the winner broke off, the engine must find no other attempt of this round open. */
     if (&slot->attempt == call->http.winner)
         multi_call_cancel_losers(call);
-    http_attempt_end(&slot->attempt, code, bide_now());
+    enum http_attempt_next next = http_attempt_end(&slot->attempt, code, bide_now());
     multi_call_mark_ready(&call->http);
-    if (slot->attempt.state.reported)
+    if (next == HTTP_NEXT_VERDICT)
         return;
-    call->http.credentials_refreshed = true;
-    if (!o->refresh(o->context, slot->attempt.easy))
+    if (next == HTTP_NEXT_REFRESH)
+        call->http.credentials_refreshed = true;
+    if (next == HTTP_NEXT_REFRESH && !o->refresh(o->context, slot->attempt.easy)) {
         http_attempt_end_with_401(&slot->attempt, bide_now());
-    else if (http_attempt_restart(&slot->attempt, bide_now()) == CURLE_OK)
+        return;
+    }
+    code = next == HTTP_NEXT_REFRESH ? http_attempt_restart(&slot->attempt, bide_now())
+                                     : http_attempt_reconnect(&slot->attempt, bide_now());
+    if (code == CURLE_OK)
         slot_perform(call, slot);
 }
 
+/* The call's timer expired: ends transfers that are late, and wakes the engine if its own instant has come. */
+static void multi_call_on_timer(struct bide_multi_call *call, int64_t now_ns)
+{
+    for (struct attempt_slot *slot = &call->caller_slot; slot; slot = slot->next)
+        if (slot_has_limit(slot) && slot->due_ns <= now_ns)
+            slot_ended(slot, CURLE_OPERATION_TIMEDOUT);
+    if (multi_call_wake_ns(call) <= now_ns)
+        multi_call_wake(call);
+    multi_call_mark_ready(&call->http);
+}
+
+/* Reads libcurl's messages. Messages of transfers that others added to the multi are passed on. */
 static void multi_read_messages(struct bide_multi *multi)
 {
     int left;
     for (CURLMsg *msg; (msg = curl_multi_info_read(multi->curl, &left)) != NULL;) {
-        struct attempt_slot *slot = NULL;
-        if (msg->msg == CURLMSG_DONE &&
-            curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, (char **)&slot) == CURLE_OK)
+        struct attempt_slot *slot = http_handle_set_find(&multi->slots, msg->easy_handle);
+        if (slot && msg->msg == CURLMSG_DONE)
             slot_ended(slot, msg->data.result);
+        else if (!slot && multi->on_message)
+            multi->on_message(multi->message_context, msg);
     }
 }
 
@@ -406,8 +473,7 @@ static void multi_process_all(struct bide_multi *multi)
         struct bide_multi_call *call = multi_call_from_timer(timer);
         /* Cannot fail: the queue has room, the timer was just removed. */
         bide_timers_set(&multi->timers, timer, DUE_PARKED);
-        multi_call_wake(call);
-        multi_call_mark_ready(&call->http);
+        multi_call_on_timer(call, now_ns);
         multi_process_ready(multi);
     }
     multi_read_messages(multi);
@@ -417,18 +483,30 @@ static void multi_process_all(struct bide_multi *multi)
 
 /* ---- the caller's event loop ---- */
 
-static int64_t multi_due_ns(const struct bide_multi *multi)
+/* Returns when libcurl wants to be called. Without a timer function of bide's, libcurl is asked. */
+static int64_t multi_curl_due_ns(const struct bide_multi *multi)
 {
-    int64_t own_due_ns = bide_timers_next(&multi->timers);
+    long ms = -1;
+    if (multi->on_timer)
+        return multi->curl_due_ns;
+    curl_multi_timeout(multi->curl, &ms);
+    return ms < 0 ? BIDE_NEVER : bide_now() + ms * BIDE_MS;
+}
+
+int64_t bide_multi_due(const struct bide_multi *multi)
+{
+    int64_t own_due_ns = bide_timers_next(&multi->timers), curl_due_ns = multi_curl_due_ns(multi);
     if (own_due_ns >= DUE_PARKED)
         own_due_ns = BIDE_NEVER;
-    return own_due_ns < multi->curl_due_ns ? own_due_ns : multi->curl_due_ns;
+    return own_due_ns < curl_due_ns ? own_due_ns : curl_due_ns;
 }
 
 static void multi_update_timer(struct bide_multi *multi)
 {
-    int64_t due_ns = multi_due_ns(multi);
-    if (!multi->on_timer || multi->in_libcurl || due_ns == multi->timer_set_ns)
+    if (!multi->on_timer || multi->in_libcurl)
+        return;
+    int64_t due_ns = bide_multi_due(multi);
+    if (due_ns == multi->timer_set_ns)
         return;
     multi->timer_set_ns = due_ns;
     multi->on_timer(multi->timer_context, due_ns);
@@ -442,12 +520,24 @@ static int on_curl_timer(CURLM *curl, long timeout_ms, void *context)
     return 0;
 }
 
+/* libcurl's timer function is set only here: it costs every transfer some hundred instructions, and a poll loop does
+ * without it. */
 void bide_multi_on_timer(struct bide_multi *multi, void (*timer)(void *context, int64_t due_ns), void *context)
 {
+    multi->on_timer = NULL;
+    multi->curl_due_ns = multi_curl_due_ns(multi);
     multi->on_timer = timer;
     multi->timer_context = context;
     multi->timer_set_ns = BIDE_NEVER;
+    curl_multi_setopt(multi->curl, CURLMOPT_TIMERFUNCTION, timer ? on_curl_timer : NULL);
+    curl_multi_setopt(multi->curl, CURLMOPT_TIMERDATA, multi);
     multi_update_timer(multi);
+}
+
+void bide_multi_on_message(struct bide_multi *multi, void (*message)(void *context, CURLMsg *message), void *context)
+{
+    multi->on_message = message;
+    multi->message_context = context;
 }
 
 size_t bide_multi_action(struct bide_multi *multi, curl_socket_t fd, int events)
@@ -458,7 +548,7 @@ size_t bide_multi_action(struct bide_multi *multi, curl_socket_t fd, int events)
         return multi->running;
     /* The caller's timer fired, so it is no longer set. */
     multi->timer_set_ns = fd == CURL_SOCKET_TIMEOUT ? BIDE_NEVER : multi->timer_set_ns;
-    if (fd != CURL_SOCKET_TIMEOUT || multi->curl_due_ns <= bide_now()) {
+    if (fd != CURL_SOCKET_TIMEOUT || multi_curl_due_ns(multi) <= bide_now()) {
         multi->in_libcurl = true;
         if (fd == CURL_SOCKET_TIMEOUT)
             multi->curl_due_ns = BIDE_NEVER; /* libcurl sets it again if needed */
@@ -483,14 +573,24 @@ static int multi_poll_timeout_ms(const struct bide_multi *multi, int64_t until_n
     return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
+/* Returns true if there is something to wait for: a call, or a transfer that others added. */
+static bool multi_has_work(struct bide_multi *multi)
+{
+    int transfers = 0;
+    if (multi->running == 0)
+        curl_multi_perform(multi->curl, &transfers);
+    return multi->running > 0 || transfers > 0;
+}
+
 size_t bide_multi_poll(struct bide_multi *multi, int64_t until_ns)
 {
     int running;
     assert(!multi->in_libcurl && !multi->processing);
-    if (multi->running == 0 || multi->in_libcurl || multi->processing)
+    if (multi->in_libcurl || multi->processing)
         return multi->running;
     multi->in_libcurl = true;
-    curl_multi_poll(multi->curl, NULL, 0, multi_poll_timeout_ms(multi, until_ns), NULL);
+    if (multi_has_work(multi))
+        curl_multi_poll(multi->curl, NULL, 0, multi_poll_timeout_ms(multi, until_ns), NULL);
     curl_multi_perform(multi->curl, &running);
     multi->in_libcurl = false;
     multi_process_all(multi);
@@ -518,18 +618,29 @@ size_t bide_multi_drain(struct bide_multi *multi, int64_t until_ns)
 
 /* ---- starting and cancelling calls ---- */
 
+static enum bide_err job_check(const struct bide_multi *multi, const struct bide_multi_job *job,
+                               struct bide_problem *problem)
+{
+    struct bide_problem found = {0};
+    if (http_handle_set_find(&multi->slots, job->easy))
+        found = (struct bide_problem){.field = "easy", .want = "a handle without a running call", .value = 1};
+    else if (job->options && job->options->cancel)
+        found = (struct bide_problem){.field = "cancel", .want = "NULL in a multi (use bide_multi_cancel)", .value = 1};
+    if (!found.field)
+        return BIDE_OK;
+    if (problem)
+        *problem = found;
+    return BIDE_ERR_INVALID;
+}
+
 static enum bide_err multi_call_begin(struct bide_multi_call *call, const struct bide_multi_job *job,
                                       struct bide_problem *problem)
 {
     if (job->result)
         memset(job->result, 0, sizeof *job->result);
-    if (job->options && job->options->cancel) {
-        if (problem)
-            *problem =
-                (struct bide_problem){.field = "cancel", .want = "NULL in a multi (use bide_multi_cancel)", .value = 1};
-        return BIDE_ERR_INVALID;
-    }
-    enum bide_err err = bide_timers_set(&call->multi->timers, &call->timer, DUE_PARKED);
+    enum bide_err err = http_handle_set_reserve(&call->multi->slots) ? BIDE_OK : BIDE_ERR_NOMEM;
+    if (err == BIDE_OK)
+        err = bide_timers_set(&call->multi->timers, &call->timer, DUE_PARKED);
     if (err == BIDE_OK)
         err = http_call_begin(&call->http, job->easy, job->target, job->options, job->result, problem);
     if (err != BIDE_OK)
@@ -551,23 +662,27 @@ static void multi_call_link(struct bide_multi_call *call)
 static void multi_call_take_handle(struct bide_multi_call *call, CURL *easy)
 {
     call->caller_slot = (struct attempt_slot){.attempt = {.call = &call->http, .easy = easy}, .call = call};
-    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &call->private_data);
-    curl_easy_setopt(easy, CURLOPT_PRIVATE, (char *)&call->caller_slot);
+    http_handle_set_add(&call->multi->slots, easy, &call->caller_slot);
     call->http.code = http_attempt_install(&call->caller_slot.attempt);
     call->http.on_change = multi_call_mark_ready;
+    call->http.driver_ends_late = true;
     call->start_due = call->http.verdict.action == BIDE_START;
     call->cancel_requested = call->http.code != CURLE_OK;
 }
 
-/* Processes a new call at once, and with it the calls that its `done` starts or cancels. */
-static bool multi_call_process_now(struct bide_multi_call *call)
+/* Processes a new call at once, and with it the calls that its hooks and `done` start or cancel; one of these may
+ * cancel the new call. Returns the call, or NULL if it finished and was freed. */
+static struct bide_multi_call *multi_call_process_now(struct bide_multi_call *call)
 {
     struct bide_multi *multi = call->multi;
+    multi->starting = call;
     multi->processing = true;
-    bool finished = multi_call_process(call);
+    multi_call_process(call);
     multi_process_ready(multi);
     multi->processing = false;
-    return finished;
+    call = multi->starting;
+    multi->starting = NULL;
+    return call;
 }
 
 enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi_job *job,
@@ -577,13 +692,16 @@ enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi
         *call_out = NULL;
     if (multi->draining)
         return BIDE_ERR_BUSY;
+    enum bide_err err = job_check(multi, job, problem);
+    if (err != BIDE_OK)
+        return err;
     struct bide_multi_call *call = calloc(1, sizeof *call);
     if (!call)
         return BIDE_ERR_NOMEM;
     call->multi = multi;
     call->done = job->done;
     call->context = job->context;
-    enum bide_err err = multi_call_begin(call, job, problem);
+    err = multi_call_begin(call, job, problem);
     if (err != BIDE_OK) {
         free(call);
         return err;
@@ -594,8 +712,8 @@ enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi
      * nest on the stack. */
     if (multi->in_libcurl || multi->processing)
         multi_call_mark_ready(&call->http);
-    else if (multi_call_process_now(call))
-        call = NULL;
+    else
+        call = multi_call_process_now(call);
     if (call_out)
         *call_out = call;
     multi_update_timer(multi);
@@ -633,22 +751,31 @@ CURLM *bide_multi_handle(struct bide_multi *multi)
     return multi->curl;
 }
 
-enum bide_err bide_multi_new(struct bide_multi **multi)
+static enum bide_err multi_create(struct bide_multi **multi, CURLM *curl)
 {
-    *multi = calloc(1, sizeof **multi);
+    *multi = curl ? calloc(1, sizeof **multi) : NULL;
     if (!*multi)
         return BIDE_ERR_NOMEM;
-    (*multi)->curl = curl_multi_init();
+    (*multi)->curl = curl;
     (*multi)->curl_due_ns = BIDE_NEVER;
     (*multi)->timer_set_ns = BIDE_NEVER;
-    if (!(*multi)->curl) {
-        free(*multi);
-        *multi = NULL;
-        return BIDE_ERR_NOMEM;
-    }
-    curl_multi_setopt((*multi)->curl, CURLMOPT_TIMERFUNCTION, on_curl_timer);
-    curl_multi_setopt((*multi)->curl, CURLMOPT_TIMERDATA, *multi);
     return BIDE_OK;
+}
+
+enum bide_err bide_multi_new(struct bide_multi **multi)
+{
+    CURLM *curl = curl_multi_init();
+    enum bide_err err = multi_create(multi, curl);
+    if (err == BIDE_OK)
+        (*multi)->owns_curl = true;
+    else if (curl)
+        curl_multi_cleanup(curl);
+    return err;
+}
+
+enum bide_err bide_multi_adopt(struct bide_multi **multi, CURLM *curl)
+{
+    return multi_create(multi, curl);
 }
 
 void bide_multi_free(struct bide_multi *multi)
@@ -658,7 +785,12 @@ void bide_multi_free(struct bide_multi *multi)
     assert(!multi->in_libcurl && !multi->processing);
     multi->draining = true; /* `done` of a cancelled call may try to start another call: that is refused */
     bide_multi_cancel_all(multi);
-    curl_multi_cleanup(multi->curl);
+    assert(multi->running == 0 && !multi->first_call && !multi->ready);
+    if (multi->on_timer)
+        bide_multi_on_timer(multi, NULL, NULL);
+    if (multi->owns_curl)
+        curl_multi_cleanup(multi->curl);
+    http_handle_set_free(&multi->slots);
     bide_timers_free(&multi->timers);
     free(multi);
 }

@@ -9,6 +9,7 @@
 #include <bide/clock.h>
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TARGETS_MAX 1024u
@@ -110,8 +111,16 @@ bool bide_curl_origin(char *text, size_t size, const char *url)
 
 /* ---- the process-wide table of targets ---- */
 
+/* The table lives until dlclose unloads the library. At the end of the process it is not freed: a thread may still be
+ * making a call. Both run the destructor below; only exit runs handlers of atexit before it, dlclose after it. */
 static struct bide_targets *process_targets;
+static bool process_exits;
 static pthread_once_t process_targets_once = PTHREAD_ONCE_INIT;
+
+static void note_process_exit(void)
+{
+    process_exits = true;
+}
 
 static void process_targets_create(void)
 {
@@ -119,6 +128,14 @@ static void process_targets_create(void)
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     if (bide_targets_new(&process_targets, TARGETS_MAX, &config, NULL) != BIDE_OK)
         process_targets = NULL; /* out of memory: calls run without a target's gates, but with the policy's */
+    if (atexit(note_process_exit) != 0)
+        process_exits = true; /* never freed, then */
+}
+
+__attribute__((destructor)) static void process_targets_free_at_unload(void)
+{
+    if (!process_exits)
+        bide_targets_free(process_targets);
 }
 
 /* All URLs that bide_curl_origin rejects share a target. For a name that is too long the table returns its overflow

@@ -22,6 +22,7 @@
 
 #include <bide/clock.h>
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,19 +31,17 @@
 
 /* ---- outcome and route ---- */
 
-bool http_attempt_has_lost(const struct http_attempt *attempt)
-{
-    return attempt->call->winner && attempt->call->winner != attempt;
-}
-
 void http_report_outcome(struct http_attempt *attempt, const struct bide_outcome *outcome, int64_t now_ns)
 {
     struct http_call *call = attempt->call;
+    assert(!attempt->state.reported);
     struct bide_outcome o = *outcome; /* a copy: `outcome` may point to state.outcome, which is overwritten below */
     attempt->state.reported = true;
     attempt->state.outcome = o;
     if (call->is_over)
         return; /* another attempt ended the call in the same call of libcurl */
+    if (o.kind != BIDE_KIND_OK)
+        http_attempt_check_scheme(attempt);
     http_call_record_outcome(call, attempt, &o, now_ns);
     http_call_set_verdict(call, bide_call_outcome(&call->engine, attempt->start.attempt, &o, now_ns), &o, now_ns);
 }
@@ -60,6 +59,8 @@ static bool response_write_sink(struct http_attempt *attempt, const char *at, si
 static bool response_stream_body(struct http_attempt *attempt)
 {
     size_t held = attempt->body.length;
+    assert(attempt->call->has_sink || held == 0);
+    assert(!http_attempt_has_lost(attempt));
     attempt->response.route = HTTP_ROUTE_SINK;
     attempt->call->winner = attempt;
     attempt->body.length = 0;
@@ -85,18 +86,20 @@ static bool response_is_worth_draining(const struct http_attempt *attempt)
 
 /* Shortens the transfer's timeout to the wait before the next attempt, within 100 ms to 1 s and the attempt's deadline:
  * draining must not delay that attempt for long. */
-static void response_limit_drain_time(const struct http_attempt *attempt, int64_t now_ns)
+static void response_limit_drain_time(struct http_attempt *attempt, int64_t now_ns)
 {
     int64_t left_ns = attempt->call->verdict.wake_ns - now_ns, last_ns = attempt->start.attempt_deadline_ns;
     left_ns = left_ns < DRAIN_MIN_NS ? DRAIN_MIN_NS : left_ns < DRAIN_MAX_NS ? left_ns : DRAIN_MAX_NS;
     int64_t by_ns = now_ns + left_ns < last_ns ? now_ns + left_ns : last_ns;
-    curl_easy_setopt(attempt->easy, CURLOPT_TIMEOUT_MS, (long)((by_ns - attempt->state.start_ns) / BIDE_MS + 1));
+    attempt->timeout_ms_set = (long)((by_ns - attempt->state.start_ns) / BIDE_MS + 1);
+    curl_easy_setopt(attempt->easy, CURLOPT_TIMEOUT_MS, attempt->timeout_ms_set);
 }
 
 /* Keeps or discards a body that must not go to the sink: another attempt is planned or in flight, or the sink holds
  * part of another response. The rest of the body is drained only if that saves the connection. */
 static bool response_set_aside(struct http_attempt *attempt, enum http_route route, int64_t now_ns)
 {
+    assert(route == HTTP_ROUTE_KEEP || route == HTTP_ROUTE_DISCARD);
     attempt->response.route = route;
     if (route == HTTP_ROUTE_KEEP)
         attempt->call->kept_attempt = attempt;
@@ -172,9 +175,10 @@ static bool response_resume_or_restart(struct http_attempt *attempt)
  * this connection must not be reused. (After a failure libcurl closes it. An HTTP/2 stream ends by itself.) */
 static void response_distrust_early_success(struct http_attempt *attempt)
 {
-    attempt->forbid_reuse_set = !http_body_sent(attempt);
-    if (attempt->forbid_reuse_set)
-        curl_easy_setopt(attempt->easy, CURLOPT_FORBID_REUSE, 1L);
+    if (attempt->forbid_reuse_set || http_body_sent(attempt))
+        return;
+    curl_easy_setopt(attempt->easy, CURLOPT_FORBID_REUSE, 1L);
+    attempt->forbid_reuse_set = true;
 }
 
 static bool response_hold_body(struct http_attempt *attempt)
@@ -225,6 +229,7 @@ bool http_response_decide_by_head(struct http_attempt *attempt)
 
 bool http_response_decide_by_body(struct http_attempt *attempt, bool whole)
 {
+    assert(attempt->response.route == HTTP_ROUTE_HOLD && attempt->response.head_in_body_bytes <= attempt->body.length);
     attempt->state.outcome = http_outcome_from_body(attempt, whole);
     if (attempt->state.outcome.kind == BIDE_KIND_OK)
         return !http_attempt_has_lost(attempt) && response_stream_body(attempt);
@@ -241,6 +246,10 @@ static bool response_end_head(struct http_attempt *attempt)
     if (response->status < 200 || attempt->state.reported || response->route != HTTP_ROUTE_UNDECIDED)
         return true;
     response->leg_may_follow = libcurl_may_send_another_leg(response->status);
+    if (response->leg_may_follow) {
+        http_attempt_check_scheme(attempt);
+        http_body_note_end_of_leg(attempt);
+    }
     if (response->leg_may_follow && (attempt->call->has_sink || !response_may_refresh(attempt)))
         return true;
     return http_response_decide_by_head(attempt);
@@ -270,8 +279,11 @@ static void response_parse_status_line(struct http_attempt *attempt, const char 
 static bool response_show_header_line(struct http_attempt *attempt, char *line, size_t length)
 {
     const struct bide_curl_options *o = attempt->call->options;
-    if (attempt->response.status >= 400 && attempt->response.route != HTTP_ROUTE_SINK)
-        return http_buffer_append(&attempt->head, line, length);
+    bool is_buffered = attempt->response.status >= 400 && attempt->response.route != HTTP_ROUTE_SINK;
+    if (is_buffered && !http_buffer_append(&attempt->head, line, length))
+        attempt->state.stop = HTTP_STOP_NO_MEMORY;
+    if (is_buffered)
+        return attempt->state.stop != HTTP_STOP_NO_MEMORY;
     if (o->header(line, 1, length, o->header_data) != length)
         attempt->state.stop = HTTP_STOP_SINK_FAILED;
     return attempt->state.stop != HTTP_STOP_SINK_FAILED;
@@ -316,7 +328,11 @@ static bool response_data_is_head(const struct http_attempt *attempt, const char
 
 static bool response_store_head(struct http_attempt *attempt, const char *at, size_t length)
 {
-    if (!response_store_bytes(attempt, at, length, BIDE_CURL_HEAD_MAX))
+    if (length > BIDE_CURL_HEAD_MAX - attempt->body.length)
+        attempt->state.stop = HTTP_STOP_HEAD_TOO_LONG;
+    else if (!http_buffer_append(&attempt->body, at, length))
+        attempt->state.stop = HTTP_STOP_NO_MEMORY;
+    if (attempt->state.stop != HTTP_STOP_NONE)
         return false;
     attempt->response.head_in_body_bytes = attempt->body.length;
     attempt->call->sink_gets_heads = true;

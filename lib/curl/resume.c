@@ -12,6 +12,7 @@
 
 #include <bide/clock.h>
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,9 +81,7 @@ static bool parse_digits(const char **at, uint64_t *number)
     return *at != start;
 }
 
-/* Parses "bytes 500-999/1000". Returns true if the range starts at `from` and extends to the end; *total is then the
- * length of the complete body. */
-static bool content_range_continues(const char *value, uint64_t from, uint64_t *total)
+bool http_content_range_continues(const char *value, uint64_t from, uint64_t *total)
 {
     static const char unit[] = "bytes ";
     uint64_t first, last;
@@ -94,7 +93,7 @@ static bool content_range_continues(const char *value, uint64_t from, uint64_t *
     if (!parse_digits(&value, total) ||
         *value != '\0') /* "*", an unknown total, does not prove that the range is the rest */
         return false;
-    return first == from && last == *total - 1;
+    return first == from && first < *total && last == *total - 1;
 }
 
 /* RFC 9110 section 15.3.7: a 206 carries the ETag of the corresponding 200, but after If-Range it may omit
@@ -111,12 +110,14 @@ bool http_resume_accept_part(struct http_attempt *attempt)
     struct http_resume *r = attempt->call->resume;
     struct bide_text range = http_header_field(attempt->easy, "Content-Range");
     uint64_t total;
+    assert(r && attempt->call->delivered_bytes > 0);
     if (attempt->response.status != 206 || !range.at || http_header_field(attempt->easy, "Content-Encoding").at ||
         !response_has_validator(attempt->easy, r->validator))
         return false;
-    if (!content_range_continues(range.at, attempt->call->delivered_bytes, &total) ||
+    if (!http_content_range_continues(range.at, attempt->call->delivered_bytes, &total) ||
         (r->total != 0 && r->total != total))
         return false;
+    assert(total > attempt->call->delivered_bytes);
     r->total = total;
     return true;
 }

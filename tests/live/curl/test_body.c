@@ -82,6 +82,118 @@ static void an_empty_body_is_sent_again(void **state)
     }
 }
 
+/* ---- memory, sent by PUT ---- */
+
+static struct bide_curl_body put_body(const void *at, size_t length)
+{
+    return (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = at, .length = (int64_t)length, .put = true};
+}
+
+static void expect_methods(const struct live_call *c, const char *method)
+{
+    for (size_t i = 0; i < c->server.count; i++)
+        assert_string_equal(c->server.seen[i].method, method);
+}
+
+static void a_memory_body_is_sent_again_by_put(void **state)
+{
+    char *body = long_body();
+    for (int upload_set = 0; upload_set < 2; upload_set++) {
+        struct live_call c;
+        live_call_open(&c, "/a 503 | reset | close | 200", 4);
+        if (upload_set)
+            curl_easy_setopt(c.easy, CURLOPT_UPLOAD, 1L);
+        c.options.body = put_body(body, LONG_BODY);
+        live_call_perform(&c, "/a");
+        expect_done(&c, 4);
+        expect_bodies(&c, 4, body, LONG_BODY);
+        expect_methods(&c, "PUT");
+        live_call_close(&c);
+    }
+    free(body);
+}
+
+static void an_empty_body_is_sent_again_by_put(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 | 200", 4);
+    c.options.body = put_body(NULL, 0);
+    c.policy.attempt_timeout_ns = 5 * BIDE_S; /* in case libcurl tries to read from stdin */
+    live_call_perform(&c, "/a");
+    expect_done(&c, 2);
+    expect_bodies(&c, 2, "", 0);
+    expect_methods(&c, "PUT");
+    live_call_close(&c);
+}
+
+static void a_put_from_memory_follows_redirects_and_is_retried(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 307 location=/b\n/b 503 | 308 location=/c\n/c 200", 4);
+    curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+    c.options.body = put_body("hello", 5);
+    live_call_perform(&c, "/a");
+    expect_done(&c, 2);
+    expect_bodies(&c, 5, "hello", 5);
+    expect_methods(&c, "PUT");
+    live_call_close(&c);
+}
+
+/* libcurl clears CURLOPT_UPLOAD when it follows a 303. */
+static void a_put_that_was_answered_by_303_is_retried(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 303 location=/b\n/b 503 | 200", 4);
+    curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+    c.options.body = put_body("hello", 5);
+    live_call_perform(&c, "/a");
+    expect_done(&c, 2);
+    live_server_stop(&c.server);
+    for (size_t i = 0; i < 2; i++) {
+        const struct chaos_seen *seen = live_server_request(&c.server, "/a", i);
+        assert_string_equal(seen->method, "PUT");
+        assert_int_equal(seen->body_bytes, 5);
+    }
+    live_call_close(&c);
+}
+
+static void a_memory_body_without_put_is_a_post_on_an_upload_handle(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 425 | 200", 4);
+    curl_easy_setopt(c.easy, CURLOPT_UPLOAD, 1L);
+    c.options.body = (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = "hello", .length = 5};
+    c.policy.attempt_timeout_ns = 5 * BIDE_S; /* in case libcurl tries to read from stdin */
+    live_call_perform(&c, "/a");
+    expect_done(&c, 2);
+    expect_bodies(&c, 2, "hello", 5);
+    expect_methods(&c, "POST");
+    live_call_close(&c);
+}
+
+/* The address sanitizer reports an access to the body. */
+static void a_plain_perform_afterwards_sends_an_empty_body(void **state)
+{
+    for (int put = 0; put < 2; put++) {
+        struct live_call c;
+        char *body = long_body();
+        live_call_open(&c, "/a 200\n/b 200", 4);
+        c.options.body = put_body(body, LONG_BODY);
+        c.options.body.put = put;
+        live_call_perform(&c, "/a");
+        expect_done(&c, 1);
+        free(body);
+        curl_easy_setopt(c.easy, CURLOPT_TIMEOUT_MS, 5000L); /* in case libcurl tries to read from stdin */
+        curl_easy_setopt(c.easy, CURLOPT_URL, live_server_url(&c.server, "/b"));
+        assert_int_equal(curl_easy_perform(c.easy), CURLE_OK);
+        live_server_stop(&c.server);
+        const struct chaos_seen *plain = live_server_request(&c.server, "/b", 0);
+        assert_string_equal(plain->method, put ? "PUT" : "POST");
+        assert_int_equal(plain->body_bytes, 0);
+        live_call_close(&c);
+    }
+}
+
 /* ---- files ---- */
 
 static int file_with(const void *at, size_t length)
@@ -142,6 +254,41 @@ static void a_file_can_be_sent_by_put(void **state)
     expect_done(&c, 2);
     expect_bodies(&c, 2, "hello", 5);
     assert_string_equal(c.server.seen[0].method, "PUT");
+    close(fd);
+    live_call_close(&c);
+}
+
+/* While POSTFIELDS is set, libcurl calls no read function. */
+static void a_file_can_follow_a_memory_body_on_a_handle(void **state)
+{
+    int fd = file_with("hello, world", 12);
+    struct live_call c;
+    open_keyed(&c, "/a 200");
+    c.options.body = (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = "x", .length = 1};
+    live_call_perform(&c, "/a");
+    c.options.body = file_body(fd, 0, 12);
+    live_call_perform(&c, "/a");
+    expect_done(&c, 1);
+    expect_requests(&c, 2);
+    assert_int_equal(c.server.seen[1].body_hash, bide_hash("hello, world", 12));
+    expect_methods(&c, "POST");
+    close(fd);
+    live_call_close(&c);
+}
+
+static void a_plain_perform_after_a_file_sends_an_empty_body(void **state)
+{
+    int fd = file_with("hello", 5);
+    struct live_call c;
+    live_call_open(&c, "/a 200", 4);
+    curl_easy_setopt(c.easy, CURLOPT_UPLOAD, 1L);
+    c.options.body = file_body(fd, 0, 5);
+    live_call_perform(&c, "/a");
+    curl_easy_setopt(c.easy, CURLOPT_TIMEOUT_MS, 5000L); /* in case libcurl tries to read from stdin */
+    assert_int_equal(curl_easy_perform(c.easy), CURLE_OK);
+    expect_requests(&c, 2);
+    assert_int_equal(c.server.seen[1].body_bytes, 0);
+    expect_methods(&c, "PUT");
     close(fd);
     live_call_close(&c);
 }
@@ -368,7 +515,8 @@ static void an_unknown_body_is_spent_once_sent(void **state)
     static const char *const script[] = {"/a 503", "/a reset", "/a close", "/a 425", "/a 421"};
     for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
         struct live_call c;
-        open_keyed(&c, script[i]);
+        live_call_open(&c, script[i], 4);
+        c.options.safety = BIDE_CURL_IDEMPOTENT;
         curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, "mine");
         live_call_perform(&c, "/a");
         live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
@@ -413,6 +561,140 @@ static void a_repeatable_body_is_sent_again(void **state)
     live_call_close(&c);
 }
 
+static void a_copied_body_is_sent_again(void **state)
+{
+    struct live_call c;
+    open_keyed(&c, "/a 503 | reset | 200");
+    curl_easy_setopt(c.easy, CURLOPT_COPYPOSTFIELDS, (char[]){"mine"});
+    c.options.body.kind = BIDE_CURL_BODY_REPEATABLE;
+    live_call_perform(&c, "/a");
+    expect_done(&c, 3);
+    expect_bodies(&c, 3, "mine", 4);
+    live_call_close(&c);
+}
+
+static void a_repeatable_body_is_sent_again_after_a_redirect_to_get(void **state)
+{
+    struct live_call c;
+    open_keyed(&c, "/a 303 location=/b\n/b 503 | 200");
+    curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+    curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, "mine");
+    c.options.body.kind = BIDE_CURL_BODY_REPEATABLE;
+    live_call_perform(&c, "/a");
+    expect_done(&c, 2);
+    live_server_stop(&c.server);
+    assert_int_equal(live_server_request(&c.server, "/a", 1)->body_bytes, 4);
+    live_call_close(&c);
+}
+
+/* Sets a mime with a part of text and a part that is read from the stream, whose size is declared or unknown. */
+static curl_mime *set_mime(struct live_call *c, struct stream *s, curl_off_t size)
+{
+    curl_mime *mime = curl_mime_init(c->easy);
+    curl_mimepart *part = curl_mime_addpart(mime);
+    curl_mime_name(part, "text");
+    curl_mime_data(part, "mine", CURL_ZERO_TERMINATED);
+    part = curl_mime_addpart(mime);
+    curl_mime_name(part, "stream");
+    curl_mime_data_cb(part, size, read_stream, seek_stream, NULL, s);
+    curl_easy_setopt(c->easy, CURLOPT_MIMEPOST, mime);
+    c->options.body.kind = BIDE_CURL_BODY_REPEATABLE;
+    return mime;
+}
+
+static void a_mime_with_known_sizes_is_sent_again(void **state)
+{
+    struct stream s = {.text = "all of the stream"};
+    struct live_call c;
+    open_keyed(&c, "/a 503 | reset | 200");
+    curl_mime *mime = set_mime(&c, &s, (curl_off_t)strlen(s.text));
+    live_call_perform(&c, "/a");
+    expect_done(&c, 3);
+    expect_requests(&c, 3);
+    assert_true(c.server.seen[0].body_bytes > strlen(s.text));
+    assert_int_equal(c.server.seen[0].body_hash, c.server.seen[1].body_hash);
+    assert_int_equal(c.server.seen[0].body_hash, c.server.seen[2].body_hash);
+    live_call_close(&c);
+    curl_mime_free(mime);
+}
+
+static void a_mime_of_unknown_size_is_spent_once_sent(void **state)
+{
+    struct stream s = {.text = "all of the stream"};
+    struct live_call c;
+    open_keyed(&c, "/a 503 | 200");
+    curl_mime *mime = set_mime(&c, &s, -1);
+    live_call_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
+    live_call_close(&c);
+    curl_mime_free(mime);
+}
+
+/* ---- a read function on the handle that the caller wrongly declares repeatable ---- */
+
+static void open_upload(struct live_call *c, struct stream *s, const char *script)
+{
+    *s = (struct stream){.text = "all of the stream"};
+    live_call_open(c, script, 4);
+    curl_easy_setopt(c->easy, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(c->easy, CURLOPT_READFUNCTION, read_stream);
+    curl_easy_setopt(c->easy, CURLOPT_READDATA, s);
+    c->options.body.kind = BIDE_CURL_BODY_REPEATABLE;
+}
+
+static void a_chunked_read_function_is_spent_once_sent(void **state)
+{
+    static const char *const script[] = {"/a 503 | 200", "/a reset | 200", "/a close | 200", "/a early=1 503 | 200"};
+    for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
+        struct live_call c;
+        struct stream s;
+        open_upload(&c, &s, script[i]);
+        live_call_perform(&c, "/a");
+        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
+        expect_requests(&c, 1);
+        live_call_close(&c);
+    }
+}
+
+/* The last leg has no body, but an earlier one read it. */
+static void a_chunked_read_function_is_spent_after_a_redirect_to_get(void **state)
+{
+    struct live_call c;
+    struct stream s;
+    open_upload(&c, &s, "/a 303 location=/b\n/b 503 | 200");
+    curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+    live_call_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
+    expect_requests(&c, 2);
+    live_call_close(&c);
+}
+
+static void an_unread_chunked_read_function_is_retried(void **state)
+{
+    struct live_call c;
+    struct stream s;
+    struct live_trap trap;
+    live_refuser_open(&trap);
+    open_upload(&c, &s, "");
+    live_call_perform_url(&c, trap.url);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 4);
+    live_trap_close(&trap);
+    live_call_close(&c);
+}
+
+static void a_read_function_with_a_length_is_spent_when_a_retry_sends_nothing(void **state)
+{
+    struct live_call c;
+    struct stream s;
+    open_upload(&c, &s, "/a 503 | 200");
+    curl_easy_setopt(c.easy, CURLOPT_INFILESIZE, (long)strlen(s.text));
+    c.policy.attempt_timeout_ns = BIDE_S;
+    live_call_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT, 2);
+    assert_int_equal(c.code, CURLE_OPERATION_TIMEDOUT);
+    live_call_close(&c);
+}
+
 /* ---- a partly sent body ---- */
 
 /* The server responds after half of the body and keeps the connection: the other half must not be read as a request. */
@@ -444,9 +726,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_memory_body_is_sent_again_byte_for_byte),
         cmocka_unit_test(an_empty_body_is_sent_again),
+        cmocka_unit_test(a_memory_body_is_sent_again_by_put),
+        cmocka_unit_test(an_empty_body_is_sent_again_by_put),
+        cmocka_unit_test(a_put_from_memory_follows_redirects_and_is_retried),
+        cmocka_unit_test(a_put_that_was_answered_by_303_is_retried),
+        cmocka_unit_test(a_memory_body_without_put_is_a_post_on_an_upload_handle),
+        cmocka_unit_test(a_plain_perform_afterwards_sends_an_empty_body),
         cmocka_unit_test(a_part_of_a_file_is_sent_again_byte_for_byte),
         cmocka_unit_test(a_file_is_sent_to_its_end),
         cmocka_unit_test(a_file_can_be_sent_by_put),
+        cmocka_unit_test(a_file_can_follow_a_memory_body_on_a_handle),
+        cmocka_unit_test(a_plain_perform_after_a_file_sends_an_empty_body),
         cmocka_unit_test(a_file_that_changed_is_not_sent_again),
         cmocka_unit_test(a_file_that_changed_is_not_sent_again_after_a_replay_was_stopped),
         cmocka_unit_test(a_file_shorter_than_its_length_ends_the_call),
@@ -461,6 +751,14 @@ int main(void)
         cmocka_unit_test(a_get_or_delete_without_upload_is_not_spent),
         cmocka_unit_test(a_delete_with_upload_is_spent),
         cmocka_unit_test(a_repeatable_body_is_sent_again),
+        cmocka_unit_test(a_copied_body_is_sent_again),
+        cmocka_unit_test(a_repeatable_body_is_sent_again_after_a_redirect_to_get),
+        cmocka_unit_test(a_mime_with_known_sizes_is_sent_again),
+        cmocka_unit_test(a_mime_of_unknown_size_is_spent_once_sent),
+        cmocka_unit_test(a_chunked_read_function_is_spent_once_sent),
+        cmocka_unit_test(a_chunked_read_function_is_spent_after_a_redirect_to_get),
+        cmocka_unit_test(an_unread_chunked_read_function_is_retried),
+        cmocka_unit_test(a_read_function_with_a_length_is_spent_when_a_retry_sends_nothing),
         cmocka_unit_test(a_partly_sent_body_is_retried_on_a_new_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

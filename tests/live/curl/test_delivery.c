@@ -2,6 +2,7 @@
  * sink, heads with FAILONERROR; and which codes and options apply. */
 #define _GNU_SOURCE
 #include "live_call.h"
+#include "live_tcp.h"
 
 #include <bide/clock.h>
 
@@ -167,6 +168,32 @@ static void a_body_with_its_head_in_the_sink_starts_over_with_its_head(void **st
     assert_string_equal(body_after_head(&c.sink), "ABCDEFGHIJ");
     assert_int_equal(c.sink.rewinds, 1);
     live_call_close(&c);
+}
+
+/* Few lines, but more bytes than BIDE_CURL_HEAD_MAX. */
+static void serve_long_head(void *context, int fd, unsigned number)
+{
+    static const char status[] = "HTTP/1.1 200 OK\r\nX-Long: ";
+    char line[65536], head[4096];
+    memset(line, 'a', sizeof line);
+    memcpy(line + sizeof line - 10, "\r\nX-Long: ", 10);
+    bool open = live_tcp_read_head(fd, head, sizeof head) && live_tcp_write(fd, status, sizeof status - 1);
+    while (open)
+        open = live_tcp_write(fd, line, sizeof line);
+}
+
+static void a_head_too_long_for_the_sink_is_a_permanent_failure(void **state)
+{
+    struct live_call c;
+    char url[64];
+    struct live_tcp *server = live_tcp_new(serve_long_head, NULL);
+    open_with_head_in_sink(&c, "");
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/", live_tcp_port(server));
+    assert_int_equal(live_call_perform_url(&c, url), CURLE_WEIRD_SERVER_REPLY);
+    live_expect_attempt(&c, 0, CURLE_WEIRD_SERVER_REPLY, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN);
+    assert_int_equal(c.sink.length, 0);
+    live_call_close(&c);
+    live_tcp_free(server);
 }
 
 static void problem_details_after_a_head_in_the_sink_are_read(void **state)
@@ -429,6 +456,7 @@ int main(void)
         cmocka_unit_test(a_chunked_part_that_is_too_long_is_not_a_success),
         cmocka_unit_test(a_body_with_its_head_in_the_sink_is_not_resumed),
         cmocka_unit_test(a_body_with_its_head_in_the_sink_starts_over_with_its_head),
+        cmocka_unit_test(a_head_too_long_for_the_sink_is_a_permanent_failure),
         cmocka_unit_test(problem_details_after_a_head_in_the_sink_are_read),
         cmocka_unit_test(classify_sees_the_body_without_the_head_in_the_sink),
         cmocka_unit_test(a_failure_is_kept_with_its_head_in_the_sink),

@@ -58,6 +58,7 @@ static void each_call_generates_its_own_key(void **state)
     struct live_call c;
     live_call_open(&c, "/a 200", 5);
     c.options.inject = BIDE_CURL_INJECT_KEY;
+    c.options.body.kind = BIDE_CURL_BODY_REPEATABLE;
     c.options.key_form = BIDE_KEY_RAW;
     live_call_perform(&c, "/a");
     live_call_perform(&c, "/a");
@@ -97,6 +98,7 @@ static void the_longest_key_is_sent_completely(void **state)
     key[BIDE_KEY_MAX] = '\0';
     live_call_open(&c, "/a 200", 1);
     c.options.inject = BIDE_CURL_INJECT_KEY;
+    c.options.body.kind = BIDE_CURL_BODY_REPEATABLE;
     c.options.key = key;
     live_call_perform(&c, "/a");
     expect_done(&c, 1);
@@ -236,6 +238,7 @@ static void the_caller_s_headers_are_sent_and_stay_unchanged(void **state)
     live_call_open(&c, "/a 503 | 200", 5);
     c.options.headers = curl_slist_append(curl_slist_append(NULL, "X-Mine: 1"), "Accept:");
     c.options.inject = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
+    c.options.body.kind = BIDE_CURL_BODY_REPEATABLE;
     live_call_perform(&c, "/a");
     expect_done(&c, 2);
     assert_string_equal(c.options.headers->data, "X-Mine: 1");
@@ -270,9 +273,15 @@ static void expect_refused(void (*set)(struct live_call *, const char *), const 
     live_call_close(&c);
 }
 
+static bool allow_attempt(void *context, CURL *easy, const struct bide_verdict *start, struct curl_slist **headers)
+{
+    return true;
+}
+
 static void set_key(struct live_call *c, const char *text)
 {
     c->options.inject = BIDE_CURL_INJECT_KEY;
+    c->options.body.kind = BIDE_CURL_BODY_REPEATABLE;
     c->options.key = text;
 }
 
@@ -285,6 +294,33 @@ static void set_raw_key(struct live_call *c, const char *text)
 static void set_header(struct live_call *c, const char *text)
 {
     c->options.headers = curl_slist_append(curl_slist_append(NULL, "X-Fine: 1"), text);
+}
+
+/* The handle has a list, and the options do not name it. */
+static void set_list_on_handle(struct live_call *c, const char *option)
+{
+    static char line[] = "Authorization: Bearer secret";
+    static struct curl_slist list = {line, NULL};
+    curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, &list);
+    c->options.no_headers = false;
+    c->options.resume = strcmp(option, "resume") == 0;
+    c->options.inject = strcmp(option, "inject") == 0 ? BIDE_CURL_INJECT_TRACE : 0;
+    c->options.before = strcmp(option, "before") == 0 ? allow_attempt : NULL;
+}
+
+static void the_list_of_the_handle_is_never_replaced(void **state)
+{
+    struct live_call c;
+    expect_refused(set_list_on_handle, "resume");
+    expect_refused(set_list_on_handle, "inject");
+    expect_refused(set_list_on_handle, "before");
+    live_call_open(&c, "/a 503 | 200", 3);
+    set_list_on_handle(&c, "");
+    live_call_perform(&c, "/a");
+    expect_done(&c, 2);
+    live_server_stop(&c.server);
+    assert_string_equal(c.server.seen[1].authorization, "Bearer secret");
+    live_call_close(&c);
 }
 
 static char *repeated_text(const char *start, size_t length)
@@ -316,6 +352,9 @@ static void invalid_header_lines_are_rejected_before_a_socket_opens(void **state
     expect_refused(set_header, "X-A: 1\nX-Evil: 1");
     expect_refused(set_header, "X-A: 1\r");
     expect_refused(set_header, "X-A: 1\n");
+    expect_refused(set_header, "X-A: \x01");
+    expect_refused(set_header, "X-A: a long value with \x1b[1m in it");
+    expect_refused(set_header, "X-A: \x7f");
     char *too_long = repeated_text("X-A: ", 8193);
     expect_refused(set_header, too_long);
     free(too_long);
@@ -393,6 +432,7 @@ static void headers_are_not_sent_to_another_host(void **state)
     curl_easy_setopt(c.easy, CURLOPT_IPRESOLVE, CURL_IPRESOLVE_V4);
     c.options.inject = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
     c.options.headers = curl_slist_append(curl_slist_append(NULL, "X-Token: secret"), "Authorization: Bearer secret");
+    c.options.body.kind = BIDE_CURL_BODY_REPEATABLE;
     char url[64];
     snprintf(url, sizeof url, "http://localhost:%u/a", chaos_port(c.server.chaos));
     live_call_perform_url(&c, url);
@@ -436,6 +476,7 @@ static void headers_stay_removed_after_a_redirect_back(void **state)
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
     curl_easy_setopt(c.easy, CURLOPT_IPRESOLVE, CURL_IPRESOLVE_V4);
     c.options.inject = BIDE_CURL_INJECT_KEY;
+    c.options.body.kind = BIDE_CURL_BODY_REPEATABLE;
     c.options.headers = curl_slist_append(NULL, "X-Token: secret");
     live_call_perform(&c, "/a");
     expect_done(&c, 1);
@@ -536,6 +577,7 @@ int main(void)
         cmocka_unit_test(no_header_is_added_without_inject),
         cmocka_unit_test(the_handle_s_header_list_stays_without_inject),
         cmocka_unit_test(the_caller_s_headers_are_sent_and_stay_unchanged),
+        cmocka_unit_test(the_list_of_the_handle_is_never_replaced),
         cmocka_unit_test(invalid_keys_are_rejected_before_a_socket_opens),
         cmocka_unit_test(invalid_header_lines_are_rejected_before_a_socket_opens),
         cmocka_unit_test(headers_are_not_sent_to_another_port),

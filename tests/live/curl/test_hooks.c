@@ -506,6 +506,29 @@ static void a_spent_body_is_not_sent_again_after_refresh(void **state)
     }
 }
 
+static bool refresh_true(void *context, CURL *easy)
+{
+    return true;
+}
+
+/* The retry was sent and got a 401; only its repetition is refused. */
+static void a_retry_whose_repetition_is_refused_is_not_refunded(void **state)
+{
+    struct live_call c;
+    struct signer s;
+    open_signed(&c, &s, "/a 503 | 401 | 200");
+    live_target_service(&c.target);
+    c.options.refresh = refresh_true;
+    s.refuse_at = 3;
+    int64_t before_milli = bide_budget_left_milli(&c.target, bide_now());
+    live_call_perform(&c, "/a");
+    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.attempts, 2);
+    expect_requests(&c, 2);
+    assert_true(bide_budget_left_milli(&c.target, bide_now()) <= before_milli - 900); /* 100 of refill: many seconds */
+    close_signed(&c, &s);
+}
+
 static void a_post_is_sent_again_after_refresh(void **state)
 {
     struct live_call c;
@@ -757,6 +780,7 @@ int main(void)
         cmocka_unit_test(a_401_without_new_credentials_is_delivered),
         cmocka_unit_test(a_401_without_credentials_and_sink_is_reported_as_dropped),
         cmocka_unit_test(a_spent_body_is_not_sent_again_after_refresh),
+        cmocka_unit_test(a_retry_whose_repetition_is_refused_is_not_refunded),
         cmocka_unit_test(a_post_is_sent_again_after_refresh),
         cmocka_unit_test(event_gets_every_verdict_in_order),
         cmocka_unit_test(event_gets_no_start_of_a_cancelled_call),

@@ -175,6 +175,8 @@ static void test_call_init(struct test_call *p, const struct scenario *s)
         p->options.body =
             (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = s->post, .length = (int64_t)strlen(s->post)};
     else
+        p->options.body.kind = BIDE_CURL_BODY_REPEATABLE; /* none */
+    if (!s->post)
         curl_easy_setopt(p->easy, CURLOPT_HTTPGET, 1L);
 }
 

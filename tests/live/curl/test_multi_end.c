@@ -286,6 +286,7 @@ static struct call_memory *call_memory_new(CURL *easy, const struct bide_policy 
     b->options.header_data = &b->heads;
     b->options.headers = curl_slist_append(NULL, "X-Token: secret");
     b->options.inject = BIDE_CURL_INJECT_KEY;
+    b->options.body.kind = BIDE_CURL_BODY_REPEATABLE;
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, b->error);
     curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, trace);
     curl_easy_setopt(easy, CURLOPT_DEBUGDATA, b);
@@ -357,8 +358,11 @@ static void calls_refused_in_done_do_not_nest_on_the_stack(void **state)
     fixture_begin(&w, "");
     bide_breaker_hold(&w.target, BIDE_HOLD_OPEN);
     struct call_chain l = {.multi = w.multi, .low = UINTPTR_MAX};
-    l.job =
-        (struct bide_multi_job){.easy = w.call.easy, .target = &w.target, .done = call_chain_start_next, .context = &l};
+    l.job = (struct bide_multi_job){.easy = w.call.easy,
+                                    .target = &w.target,
+                                    .options = BIDE_CURL_PLAIN_HANDLE,
+                                    .done = call_chain_start_next,
+                                    .context = &l};
     assert_int_equal(bide_multi_start(w.multi, &l.job, NULL, NULL), BIDE_OK);
     assert_int_equal(l.done, MANY);
     assert_int_equal(bide_multi_running(w.multi), 0);
@@ -611,6 +615,40 @@ static void a_call_cancelled_during_its_wait_writes_nothing_to_the_sink(void **s
     }
 }
 
+static bool start_other_call(void *context, CURL *easy, const struct bide_verdict *start, struct curl_slist **headers)
+{
+    struct live_multi_call *call = context;
+    live_multi_call_start(call->other, call->multi, call->target);
+    return true;
+}
+
+static void cancel_all_of(struct live_multi_call *call)
+{
+    bide_multi_cancel_all(call->multi);
+}
+
+/* The call's own hook starts another call that ends at once, and whose `done` cancels all: live_multi.c checks that
+ * bide_multi_start returns no pointer to the freed call. */
+static void a_call_cancelled_while_it_starts_is_not_returned(void **state)
+{
+    struct fixture w;
+    struct live_multi_call other;
+    fixture_begin(&w, "/ 200");
+    live_multi_call_init(&other, live_server_url(&w.server, "/"), &w.policy);
+    other.options.deadline_ns = 1;
+    other.after_done = cancel_all_of;
+    other.other = &w.call;
+    w.call.options.before = start_other_call;
+    w.call.options.context = &w.call;
+    w.call.other = &other;
+    call_start(&w);
+    assert_int_equal(other.done, 1);
+    assert_int_equal(w.call.done, 1);
+    expect_end(&w, CURLE_ABORTED_BY_CALLBACK, BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
+    fixture_end(&w);
+    live_multi_call_free(&other);
+}
+
 static void a_handle_that_cannot_be_installed_ends_the_call_with_its_code(void **state)
 {
     struct fixture w;
@@ -645,6 +683,7 @@ int main(void)
         cmocka_unit_test(a_response_kept_by_a_copy_is_reported_with_the_copy),
         cmocka_unit_test(before_can_refuse_a_retry_and_the_last_response_is_delivered),
         cmocka_unit_test(a_call_cancelled_during_its_wait_writes_nothing_to_the_sink),
+        cmocka_unit_test(a_call_cancelled_while_it_starts_is_not_returned),
         cmocka_unit_test(a_handle_that_cannot_be_installed_ends_the_call_with_its_code),
     };
     curl_global_init(CURL_GLOBAL_DEFAULT);

@@ -103,6 +103,63 @@ static void an_overloaded_proxy_is_retried_even_for_a_post(void **state)
     assert_int_equal(posts_seen(), 1);
 }
 
+static void a_proxy_s_hint_is_honoured(void **state)
+{
+    live_client_free(&client);
+    live_client_init(&client, 4);
+    use_proxy(ACTIONS(LIVE_PROXY_503_WAIT, LIVE_PROXY_429_WAIT, LIVE_PROXY_503, LIVE_PROXY_TUNNEL));
+    assert_int_equal(perform_post(), CURLE_OK);
+    live_assert_done(&client, 4);
+    const struct bide_curl_attempt *attempt = client.result.attempt;
+    assert_int_equal(attempt[0].hint.kind, BIDE_HINT_WAIT);
+    assert_int_equal(attempt[0].hint.wait_ns, BIDE_S);
+    assert_true(attempt[1].delay_ns >= BIDE_S);
+    assert_int_equal(attempt[1].hint.wait_ns, 300 * BIDE_MS);
+    assert_string_equal(bide_kind_label(attempt[1].kind), bide_kind_label(BIDE_KIND_THROTTLED));
+    assert_true(attempt[2].delay_ns >= 300 * BIDE_MS);
+    assert_int_equal(attempt[2].hint.kind, BIDE_HINT_NONE); /* hints of earlier responses are gone */
+    assert_int_equal(attempt[3].hint.kind, BIDE_HINT_NONE);
+    assert_int_equal(posts_seen(), 1);
+}
+
+static void a_proxy_s_hint_is_honoured_after_an_attempt_that_was_sent(void **state)
+{
+    use_proxy(ACTIONS(LIVE_PROXY_CUT, LIVE_PROXY_429_WAIT, LIVE_PROXY_TUNNEL));
+    assert_int_equal(live_client_get(&client, live_server_url(&origin, "/pay")), CURLE_OK);
+    live_assert_done(&client, 3);
+    assert_int_equal(client.result.attempt[1].hint.wait_ns, 300 * BIDE_MS);
+}
+
+static size_t count_status_lines(char *line, size_t size, size_t count, void *context)
+{
+    if (size * count > 5 && memcmp(line, "HTTP/", 5) == 0)
+        ++*(unsigned *)context;
+    return size * count;
+}
+
+static void a_proxy_s_head_reaches_neither_sink_nor_header_function(void **state)
+{
+    unsigned status_lines = 0;
+    use_proxy(ACTIONS(LIVE_PROXY_503_WAIT, LIVE_PROXY_TUNNEL));
+    curl_easy_setopt(client.easy, CURLOPT_HEADER, 1L);
+    client.options.header = count_status_lines;
+    client.options.header_data = &status_lines;
+    assert_int_equal(perform_post(), CURLE_OK);
+    live_assert_done(&client, 2);
+    assert_int_equal(status_lines, 1);
+    assert_null(strstr(client.sink.at, "Connection established"));
+    assert_null(strstr(client.sink.at, "Retry-After"));
+    assert_int_equal(strncmp(client.sink.at, "HTTP/1.1 200 OK", 15), 0);
+}
+
+static void a_proxy_can_forbid_retries(void **state)
+{
+    use_proxy(ACTIONS(LIVE_PROXY_503_STOP, LIVE_PROXY_TUNNEL));
+    assert_int_not_equal(perform_post(), CURLE_OK);
+    live_assert_gave_up(&client, BIDE_REASON_SERVER_STOP, 1);
+    assert_int_equal(posts_seen(), 0);
+}
+
 /* Returns bare libcurl's code for a proxy that refuses the tunnel. */
 static CURLcode bare_code(void)
 {
@@ -342,6 +399,10 @@ int main(void)
         TEST(a_call_through_a_tunnel_succeeds),
         TEST(a_tunnel_is_reused),
         TEST(an_overloaded_proxy_is_retried_even_for_a_post),
+        TEST(a_proxy_s_hint_is_honoured),
+        TEST(a_proxy_s_hint_is_honoured_after_an_attempt_that_was_sent),
+        TEST(a_proxy_s_head_reaches_neither_sink_nor_header_function),
+        TEST(a_proxy_can_forbid_retries),
         TEST(a_proxy_that_stays_overloaded_is_a_failure_without_a_response),
         TEST(a_proxy_that_requires_credentials_is_not_retried),
         TEST(proxy_authentication_costs_no_attempt),

@@ -135,7 +135,7 @@ static void the_one_line_change_stops_the_replay(void **state)
         assert_int_equal(bare_get(easy, &server, "/warm"), CURLE_OK);
         set_body(easy, BODY);
         curl_easy_setopt(easy, CURLOPT_URL, live_server_url(&server, "/pay"));
-        assert_int_equal(bide_curl_perform(easy, NULL, NULL, NULL), CURLE_GOT_NOTHING);
+        assert_int_equal(bide_curl_perform(easy, NULL, BIDE_CURL_PLAIN_HANDLE, NULL), CURLE_GOT_NOTHING);
         curl_easy_cleanup(easy);
         live_server_stop(&server);
         assert_int_equal(live_server_requests(&server, "/pay"), 1);

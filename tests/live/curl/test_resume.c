@@ -192,7 +192,7 @@ static void expect_not_appended(const char *second, uint32_t attempts)
     live_call_close(&c);
 }
 
-#define RANGE(r) "206 bytes=500 header=\"Content-Range: " r "\""
+#define RANGE(r) "206 bytes=500 etag=v1 header=\"Content-Range: " r "\""
 
 static void a_part_that_does_not_fit_is_not_appended(void **state)
 {
@@ -210,6 +210,18 @@ static void a_part_that_does_not_fit_is_not_appended(void **state)
     expect_not_appended("416", 2);
     expect_not_appended("404 body=gone", 2);
     expect_not_appended("503 body=down", 6);
+}
+
+/* The length of a chunked body is unknown, so only the range itself shows that it is empty. */
+static void an_empty_part_does_not_complete_a_body(void **state)
+{
+    struct live_call c;
+    open_resumable(&c, "/a 200 " WHOLE " chunked close=half | 206 etag=v1 header=\"Content-Range: bytes 500-499/500\"");
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_PARTIAL_FILE);
+    assert_int_equal(c.result.attempts, 2);
+    assert_true(c.result.body_dropped);
+    live_expect_pattern(&c.sink, 500);
+    live_call_close(&c);
 }
 
 static void a_response_that_does_not_fit_is_drained_up_to_the_limit(void **state)
@@ -296,6 +308,7 @@ int main(void)
         cmocka_unit_test(an_old_enough_date_is_a_validator),
         cmocka_unit_test(without_a_strong_validator_nothing_is_resumed),
         cmocka_unit_test(a_part_that_does_not_fit_is_not_appended),
+        cmocka_unit_test(an_empty_part_does_not_complete_a_body),
         cmocka_unit_test(a_response_that_does_not_fit_is_drained_up_to_the_limit),
         cmocka_unit_test(a_part_that_ends_early_is_not_a_success),
         cmocka_unit_test(an_unchanged_body_is_resumed_despite_rewind),

@@ -28,7 +28,7 @@ static const char *const failing_scripts[] = {
     "/a 503 bytes=100 close=headers | 200 body=fine",
     "/a 503 bytes=100 drip=7/1ms | 200 body=fine",
     "/a 503 bytes=100 drip=7/1ms chunked | 200 body=fine drip=1/1ms",
-    "/a 503 bytes=100 half-close | 200 body=fine",
+    "/a 503 bytes=100 half-close connection=close | 200 body=fine",
     "/a 503 bytes=100 header=\"Content-Encoding: gzip\" | 200 body=fine",
     "/a reset=headers | 200 body=fine",
     "/a 200 bytes=100 reset=headers | 200 body=fine",
@@ -615,6 +615,7 @@ static void the_handle_has_the_caller_s_values_afterwards(void **state)
     c.options.progress_data = &progresses;
     c.options.headers = curl_slist_append(NULL, "X-Mine: yes");
     c.options.inject = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
+    c.options.body.kind = BIDE_CURL_BODY_REPEATABLE;
     live_call_perform(&c, "/a");
     live_expect_done(&c, 2);
     assert_int_equal(prereqs, 2);
@@ -655,7 +656,9 @@ static void a_plain_perform_afterwards_uses_no_memory_of_the_call(void **state)
     o->write = live_sink_write;
     o->write_data = &sink;
     o->resume = true;
+    o->no_headers = true;
     o->inject = BIDE_CURL_INJECT_KEY;
+    o->body.kind = BIDE_CURL_BODY_REPEATABLE;
     curl_easy_setopt(easy, CURLOPT_URL, live_server_url(&server, "/a"));
     assert_int_equal(bide_curl_perform(easy, NULL, o, NULL), CURLE_OK);
     free(o);

@@ -251,6 +251,7 @@ static void slot_prepare_call(struct client_slot *client_slot)
     o->write_data = client_slot;
     o->rewind = call_plan.sink == REWIND ? slot_rewind : NULL;
     o->resume = call_plan.sink == RESUME;
+    o->no_headers = true;
     o->inject = BIDE_CURL_INJECT_ATTEMPT;
     if (call_plan.kind == POST_KEYED || call_plan.kind == POST_KEYED_FILE)
         o->inject |= BIDE_CURL_INJECT_KEY;

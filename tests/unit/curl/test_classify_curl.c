@@ -19,9 +19,9 @@
 
 static const int transient[] = {5, 6, 7, 12, 16, 18, 28, 35, 52, 55, 56, 81, 89, 92, 95, 96, 97};
 static const int local_failures[] = {23, 26, 27, 42, 99};
-static const int not_sent[] = {2,  3,  4,  5,  6,  7,  35, 41, 43, 45, 48, 49, 53, 54, 58,
+static const int not_sent[] = {2,  3,  4,  5,  6,  7,  35, 41, 43, 45, 48, 49, 53, 54, 57, 58,
                                59, 60, 64, 66, 77, 82, 83, 89, 90, 91, 93, 96, 97, 98, 101};
-static const int unused[] = {20, 24, 29, 32, 40, 44, 46, 50, 51, 57, 62, 75, 76};
+static const int unused[] = {20, 24, 29, 32, 40, 44, 46, 50, 51, 62, 75, 76};
 
 static bool list_contains(int code, const int *list, size_t count)
 {
@@ -56,6 +56,9 @@ static uint32_t expected_flags(int code)
 {
     if (code == 12 || code == 28)
         return BIDE_FLAG_TIMED_OUT;
+    if (code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY ||
+        list_contains(code, local_failures, COUNT(local_failures)))
+        return BIDE_FLAG_LOCAL;
     return code == 16 ? BIDE_FLAG_FRESH : code == 65 ? BIDE_FLAG_BODY_SPENT : 0;
 }
 
@@ -210,7 +213,8 @@ static void names_match_libcurl(void **state)
 {
     for (size_t i = 0; i < COUNT(names); i++)
         assert_string_equal(http_curl_row(names[i].code)->name, names[i].name);
-    assert_int_equal(COUNT(names) + COUNT(unused) + 2, ROWS); /* plus two codes that libcurl 8 added */
+    assert_int_equal(COUNT(names) + COUNT(unused) + 3, ROWS); /* plus two codes that libcurl 8 added, and bide's */
+    assert_string_equal(http_curl_row(BIDE_CURL_NOT_SENT)->name, "BIDE_CURL_NOT_SENT");
     assert_string_equal(http_curl_row(100)->name, "CURLE_TOO_LARGE");
     assert_string_equal(http_curl_row(101)->name, "CURLE_ECH_REQUIRED");
 }

@@ -110,6 +110,8 @@ static void values_outside_their_enums_are_rejected(void **state)
 static void every_enum_value_is_accepted(void **state)
 {
     struct bide_curl_options o = initialized_options();
+    o.no_headers = true;
+    o.body.kind = BIDE_CURL_BODY_REPEATABLE;
     for (int safety = 0; safety <= BIDE_CURL_KEYED; safety++) {
         o.safety = (enum bide_curl_safety)safety;
         expect_valid(&o);
@@ -135,8 +137,80 @@ static void a_line_break_in_a_header_is_rejected(void **state)
     for (size_t i = 0; i < COUNT(invalid); i++) {
         struct bide_curl_options o = initialized_options();
         o.headers = curl_slist_append(curl_slist_append(NULL, "X-Fine: 1"), invalid[i].line);
-        expect_invalid(&o, "headers", invalid[i].value);
+        expect_invalid(&o, "headers[1]", invalid[i].value);
         curl_slist_free_all(o.headers);
+    }
+}
+
+/* Every byte, at every offset: the check reads eight bytes at a time. */
+static void only_control_bytes_in_a_header_are_rejected(void **state)
+{
+    char line[] = "X-Long-Field: with a value";
+    struct curl_slist list = {line, NULL};
+    struct bide_curl_options o = initialized_options();
+    o.headers = &list;
+    for (size_t i = 0; i < sizeof line - 1; i++) {
+        char kept = line[i];
+        for (int byte = 1; byte < 256; byte++) {
+            line[i] = (char)byte;
+            if ((byte < 0x20 && byte != '\t') || byte == 0x7f)
+                expect_invalid(&o, "headers[0]", byte);
+            else
+                expect_valid(&o);
+        }
+        line[i] = kept;
+    }
+}
+
+static const char *wanted_text(const struct bide_curl_options *o)
+{
+    struct bide_problem problem = {NULL, NULL, 0};
+    assert_int_equal(bide_curl_options_check(o, &problem), BIDE_ERR_INVALID);
+    return problem.want;
+}
+
+static void the_place_of_a_control_byte_is_reported(void **state)
+{
+    struct curl_slist bad_name = {(char[]){"X\x01: a"}, NULL}, bad_value = {(char[]){"X: \x1b[1m"}, NULL};
+    struct bide_curl_options o = initialized_options();
+    o.headers = &bad_name;
+    assert_non_null(strstr(wanted_text(&o), "in its name"));
+    o.headers = &bad_value;
+    assert_non_null(strstr(wanted_text(&o), "in its value"));
+    char line[] = "X: 1";
+    struct curl_slist fine[12];
+    for (size_t i = 0; i < COUNT(fine); i++)
+        fine[i] = (struct curl_slist){line, i + 1 < COUNT(fine) ? &fine[i + 1] : &bad_value};
+    o.headers = &fine[3];
+    expect_invalid(&o, "headers[9]", 0x1b);
+    o.headers = &fine[0];
+    expect_invalid(&o, "headers[10 or later]", 0x1b);
+}
+
+static bool before_nothing(void *context, CURL *easy, const struct bide_verdict *start, struct curl_slist **headers)
+{
+    return true;
+}
+
+/* Each of them replaces CURLOPT_HTTPHEADER. */
+static void inject_resume_and_before_need_the_header_list_of_the_handle(void **state)
+{
+    static const char *const field[] = {"inject", "resume", "before"};
+    struct curl_slist list = {(char[]){"X: 1"}, NULL};
+    for (int i = 0; i < 3; i++) {
+        struct bide_curl_options o = initialized_options();
+        o.write = write_nothing;
+        o.inject = i == 0 ? BIDE_CURL_INJECT_ATTEMPT : 0;
+        o.resume = i == 1;
+        o.before = i == 2 ? before_nothing : NULL;
+        expect_invalid(&o, field[i], i == 0 ? BIDE_CURL_INJECT_ATTEMPT : 1);
+        assert_non_null(strstr(wanted_text(&o), "no_headers"));
+        o.no_headers = true;
+        expect_valid(&o);
+        o.headers = &list;
+        expect_valid(&o);
+        o.no_headers = false;
+        expect_valid(&o);
     }
 }
 
@@ -148,7 +222,7 @@ static void a_header_line_has_a_length_limit(void **state)
     struct curl_slist list = {line, NULL};
     struct bide_curl_options o = initialized_options();
     o.headers = &list;
-    expect_invalid(&o, "headers", 8193);
+    expect_invalid(&o, "headers[0]", 8193);
     line[8192] = '\0';
     expect_valid(&o);
     free(line);
@@ -165,19 +239,26 @@ static void usual_header_lines_are_accepted(void **state)
     }
 }
 
+static struct bide_curl_options keyed_options(void)
+{
+    struct bide_curl_options o = initialized_options();
+    o.inject = BIDE_CURL_INJECT_KEY;
+    o.no_headers = true;
+    o.body.kind = BIDE_CURL_BODY_REPEATABLE;
+    return o;
+}
+
 static void a_key_is_checked_for_its_form(void **state)
 {
     static const char *const invalid[] = {"", "a\rb", "a\nb", "\x7f", "\x01", "caf\xc3\xa9"};
     for (size_t i = 0; i < COUNT(invalid); i++)
         for (int form = 0; form < 2; form++) {
-            struct bide_curl_options o = initialized_options();
-            o.inject = BIDE_CURL_INJECT_KEY;
+            struct bide_curl_options o = keyed_options();
             o.key_form = (enum bide_key_form)form;
             o.key = invalid[i];
             assert_int_equal(bide_curl_options_check(&o, NULL), BIDE_ERR_INVALID);
         }
-    struct bide_curl_options o = initialized_options();
-    o.inject = BIDE_CURL_INJECT_KEY;
+    struct bide_curl_options o = keyed_options();
     o.key = "a \"b\", c";
     expect_valid(&o);
     o.key_form = BIDE_KEY_RAW;
@@ -198,6 +279,7 @@ static void a_key_without_inject_is_rejected(void **state)
 static void a_traceparent_without_inject_is_rejected(void **state)
 {
     struct bide_curl_options o = initialized_options();
+    o.no_headers = true;
     o.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     expect_invalid(&o, "inject", 0);
     o.inject = BIDE_CURL_INJECT_TRACE;
@@ -208,6 +290,7 @@ static void options_that_need_a_sink_are_rejected_without_one(void **state)
 {
     static const struct bide_details_rule types[] = {{"urn:x", BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}};
     struct bide_curl_options o = initialized_options();
+    o.no_headers = true;
     o.resume = true;
     expect_invalid(&o, "resume", 1);
     o.write = write_nothing;
@@ -268,7 +351,46 @@ static void rules_are_checked(void **state)
     expect_invalid(&o, "rule.first", 500);
 }
 
+static void the_policy_is_checked(void **state)
+{
+    struct bide_policy policy;
+    bide_policy_init(&policy, BIDE_PRESET_SERVICE);
+    struct bide_curl_options o = initialized_options();
+    o.policy = &policy;
+    expect_valid(&o);
+    policy.attempts_max = 0;
+    expect_invalid(&o, "attempts_max", 0);
+}
+
 /* ---- bodies ---- */
+
+/* An unknown body would never be sent again, key or not. */
+static void a_keyed_request_needs_the_source_of_its_body(void **state)
+{
+    struct bide_curl_options o = keyed_options();
+    expect_valid(&o);
+    o.body.kind = BIDE_CURL_BODY_UNKNOWN;
+    expect_invalid(&o, "body.kind", BIDE_CURL_BODY_UNKNOWN);
+    assert_non_null(strstr(wanted_text(&o), "BIDE_CURL_BODY_REPEATABLE"));
+    o.inject = 0;
+    expect_valid(&o);
+    o.safety = BIDE_CURL_KEYED;
+    expect_invalid(&o, "body.kind", BIDE_CURL_BODY_UNKNOWN);
+    o.body = (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = "x", .length = 1};
+    expect_valid(&o);
+}
+
+static void only_a_memory_body_has_put(void **state)
+{
+    for (int kind = 0; kind <= BIDE_CURL_BODY_STREAM; kind++) {
+        struct bide_curl_options o = initialized_options();
+        o.body = (struct bide_curl_body){.kind = (enum bide_curl_body_kind)kind, .read = read_nothing, .put = true};
+        if (kind == BIDE_CURL_BODY_MEMORY)
+            expect_valid(&o);
+        else
+            expect_invalid(&o, "body.put", 1);
+    }
+}
 
 static void a_memory_body_needs_its_length(void **state)
 {
@@ -321,6 +443,9 @@ int main(void)
         cmocka_unit_test(values_outside_their_enums_are_rejected),
         cmocka_unit_test(every_enum_value_is_accepted),
         cmocka_unit_test(a_line_break_in_a_header_is_rejected),
+        cmocka_unit_test(only_control_bytes_in_a_header_are_rejected),
+        cmocka_unit_test(the_place_of_a_control_byte_is_reported),
+        cmocka_unit_test(inject_resume_and_before_need_the_header_list_of_the_handle),
         cmocka_unit_test(a_header_line_has_a_length_limit),
         cmocka_unit_test(usual_header_lines_are_accepted),
         cmocka_unit_test(a_key_is_checked_for_its_form),
@@ -331,6 +456,9 @@ int main(void)
         cmocka_unit_test(a_reset_header_needs_its_unit),
         cmocka_unit_test(a_rule_count_without_rules_is_rejected),
         cmocka_unit_test(rules_are_checked),
+        cmocka_unit_test(the_policy_is_checked),
+        cmocka_unit_test(a_keyed_request_needs_the_source_of_its_body),
+        cmocka_unit_test(only_a_memory_body_has_put),
         cmocka_unit_test(a_memory_body_needs_its_length),
         cmocka_unit_test(a_file_body_needs_descriptor_and_offset),
         cmocka_unit_test(a_stream_body_needs_a_read_function),

@@ -1,0 +1,222 @@
+/* test_connection.c - a kept-alive connection that cannot carry the request: nothing was sent, so the call continues on
+ * a new connection without a charge, a vote or a wait; and connections that unsafe requests do not share. */
+#include "live_call.h"
+#include "live_h2.h"
+#include "live_tcp.h"
+
+#include <bide/budget.h>
+
+#include <poll.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BODY  "charge=1"
+#define CALLS 30
+
+/* ---- bytes that arrived before the request ---- */
+
+/* Connection 1 answers one request and then sends `unsolicited`; further connections answer each request. */
+struct idle_server {
+    struct live_tcp *tcp;
+    const char *unsolicited;
+    sem_t send_it;
+    unsigned requests[3]; /* by connection, the last for all later ones */
+    char url[64];
+};
+
+static void serve_idle(void *context, int fd, unsigned number)
+{
+    static const char ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n";
+    struct idle_server *server = context;
+    char head[4096], body[sizeof BODY - 1];
+    while (live_tcp_read_head(fd, head, sizeof head)) {
+        if (strncmp(head, "POST", 4) == 0 && !live_tcp_read(fd, body, sizeof body))
+            return;
+        server->requests[number < 2 ? number : 2]++;
+        if (!live_tcp_write(fd, ok, sizeof ok - 1))
+            return;
+        if (number == 1 && server->unsolicited) {
+            sem_wait(&server->send_it);
+            live_tcp_write(fd, server->unsolicited, strlen(server->unsolicited));
+            server->unsolicited = NULL;
+        }
+    }
+}
+
+static void idle_server_open(struct idle_server *server, const char *unsolicited)
+{
+    *server = (struct idle_server){.unsolicited = unsolicited};
+    sem_init(&server->send_it, 0, 0);
+    server->tcp = live_tcp_new(serve_idle, server);
+    snprintf(server->url, sizeof server->url, "http://127.0.0.1:%u/", live_tcp_port(server->tcp));
+}
+
+static void wait_until_readable(CURL *easy)
+{
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    assert_int_equal(curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &fd), CURLE_OK);
+    struct pollfd waiting = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&waiting, 1, 60000), 1);
+}
+
+static void expect_fresh_connection(const char *unsolicited, bool post)
+{
+    struct idle_server server;
+    struct live_call c;
+    idle_server_open(&server, unsolicited);
+    live_call_open(&c, "/ 200", 4);
+    live_target_service(&c.target);
+    assert_int_equal(live_call_perform_url(&c, server.url), CURLE_OK);
+    sem_post(&server.send_it);
+    wait_until_readable(c.easy);
+    if (post)
+        live_call_post(&c, BODY);
+    for (int i = 0; i < 2; i++) { /* the second call must not find the first connection in the pool */
+        assert_int_equal(live_call_perform_url(&c, server.url), CURLE_OK);
+        live_expect_done(&c, 1);
+        assert_int_equal(c.result.status, 200);
+        live_expect_text(&c.sink, "ok\n");
+    }
+    live_tcp_free(server.tcp);
+    assert_int_equal(server.requests[1], 1);
+    assert_int_equal(server.requests[2], 2);
+    live_call_close(&c);
+    sem_destroy(&server.send_it);
+}
+
+static void a_response_sent_before_the_request_is_never_its_response(void **state)
+{
+    static const char *const unsolicited[] = {
+        "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
+        "rest of a body",
+    };
+    for (size_t i = 0; i < sizeof unsolicited / sizeof *unsolicited; i++) {
+        expect_fresh_connection(unsolicited[i], true);
+        expect_fresh_connection(unsolicited[i], false);
+    }
+}
+
+/* ---- a server that closes idle connections ---- */
+
+static void idle_closes_by_a_healthy_server_cost_nothing(void **state)
+{
+    static const char *const scripts[] = {"/pay 200 close=end | loop", "/pay 200 reset=end | loop"};
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        struct live_call c;
+        live_call_open(&c, scripts[i], 4);
+        live_target_service(&c.target);
+        live_call_post(&c, BODY);
+        for (int n = 0; n < CALLS; n++) {
+            assert_int_equal(live_call_perform(&c, "/pay"), CURLE_OK);
+            live_expect_done(&c, 1);
+            wait_until_readable(c.easy);
+        }
+        live_server_stop(&c.server);
+        assert_int_equal(live_server_requests(&c.server, "/pay"), CALLS);
+        assert_int_equal(bide_target_refused(&c.target, BIDE_GATE_BREAKER), 0);
+        live_call_close(&c);
+    }
+}
+
+/* ---- unsafe requests alone on their connections ---- */
+
+/* Returns the connection of the n-th request for a path, from 1. */
+static uint64_t connection_of(const struct live_call *c, const char *path, size_t n)
+{
+    for (size_t i = 0; i < c->server.count; i++)
+        if (strcmp(c->server.seen[i].path, path) == 0 && --n == 0)
+            return c->server.seen[i].connection;
+    fail_msg("%s was not requested that often", path);
+    return 0;
+}
+
+static void an_unsafe_request_can_have_a_connection_of_its_own(void **state)
+{
+    for (int given = 0; given < 2; given++) {
+        struct live_call c;
+        live_call_open(&c, "/get 200\n/pay 200", 4);
+        c.options.fresh_if_unsafe = true;
+        assert_int_equal(live_call_perform(&c, "/get"), CURLE_OK);
+        live_call_post(&c, BODY);
+        c.options.safety = given ? BIDE_CURL_UNSAFE : BIDE_CURL_BY_METHOD;
+        assert_int_equal(live_call_perform(&c, "/pay"), CURLE_OK);
+        live_expect_done(&c, 1);
+        assert_int_equal(live_call_perform(&c, "/pay"), CURLE_OK);
+        live_expect_done(&c, 1);
+        c.options.body.kind = BIDE_CURL_BODY_UNKNOWN;
+        c.options.safety = BIDE_CURL_BY_METHOD;
+        curl_easy_setopt(c.easy, CURLOPT_HTTPGET, 1L);
+        assert_int_equal(live_call_perform(&c, "/get"), CURLE_OK);
+        live_server_stop(&c.server);
+        assert_int_equal(live_server_requests(&c.server, "/pay"), 2);
+        assert_int_equal(connection_of(&c, "/get", 1), 1);
+        assert_int_equal(connection_of(&c, "/pay", 1), 2);
+        assert_int_equal(connection_of(&c, "/pay", 2), 3);
+        if (given) /* the pooled connection was not even chosen */
+            assert_int_equal(connection_of(&c, "/get", 2), 1);
+        live_call_close(&c);
+    }
+}
+
+/* The first leg leaves its connection cut for the next request (reuse=close): a second leg on it would be lost. */
+static void later_legs_of_an_unsafe_request_are_alone_as_well(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/pay 307 header=\"Location: /there\" reuse=close\n/there 200", 4);
+    c.options.fresh_if_unsafe = true;
+    curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+    live_call_post(&c, BODY);
+    assert_int_equal(live_call_perform(&c, "/pay"), CURLE_OK);
+    live_expect_done(&c, 1);
+    live_server_stop(&c.server);
+    assert_int_equal(live_server_requests(&c.server, "/there"), 1);
+    assert_true(connection_of(&c, "/there", 1) != connection_of(&c, "/pay", 1));
+    live_call_close(&c);
+}
+
+/* The race that no client can win on a shared connection: the server closes it while the request is on its way. */
+static void unsafe_requests_of_their_own_connection_survive_the_keep_alive_race(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/pay 200 reuse=close | loop", 4);
+    c.options.fresh_if_unsafe = true;
+    live_call_post(&c, BODY);
+    for (int n = 0; n < CALLS; n++) {
+        assert_int_equal(live_call_perform(&c, "/pay"), CURLE_OK);
+        live_expect_done(&c, 1);
+    }
+    live_server_stop(&c.server);
+    assert_int_equal(live_server_requests(&c.server, "/pay"), CALLS);
+    live_call_close(&c);
+}
+
+/* ---- a server that makes libcurl send requests without end ---- */
+
+static void the_legs_of_an_attempt_are_bounded(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 302 header=\"Location: /a\" | loop", 4);
+    curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+    curl_easy_setopt(c.easy, CURLOPT_MAXREDIRS, -1L); /* libcurl itself follows for ever */
+    c.policy.attempt_timeout_ns = 20 * BIDE_S;
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_TOO_MANY_REDIRECTS);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+    live_server_stop(&c.server);
+    assert_int_equal(live_server_requests(&c.server, "/a"), 64);
+    live_call_close(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_response_sent_before_the_request_is_never_its_response),
+        cmocka_unit_test(idle_closes_by_a_healthy_server_cost_nothing),
+        cmocka_unit_test(an_unsafe_request_can_have_a_connection_of_its_own),
+        cmocka_unit_test(later_legs_of_an_unsafe_request_are_alone_as_well),
+        cmocka_unit_test(unsafe_requests_of_their_own_connection_survive_the_keep_alive_race),
+        cmocka_unit_test(the_legs_of_an_attempt_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
