@@ -289,6 +289,16 @@ static void print_help(FILE *out)
     fputs("\nbide help COMMAND and bide COMMAND --help list its options.\nTry bide run -- false, or bide demo.\n", out);
 }
 
+/* Returns the exit status: CLI_EXIT_BIDE_FAILED if stdout could not be written. */
+static int flush_stdout(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return EXIT_SUCCESS;
+    if (errno != EPIPE)
+        fprintf(stderr, "bide: standard output: %s\n", strerror(errno));
+    return CLI_EXIT_BIDE_FAILED;
+}
+
 /* Prints a topic or the help of a command, or suggests a name. */
 static int print_help_about(char *name)
 {
@@ -298,20 +308,10 @@ static int print_help_about(char *name)
     if (topic == NULL)
         return run_command(arguments, true);
     topic->print(&(struct cli_page){stdout, HELP_WIDTH});
-    return EXIT_SUCCESS;
+    return flush_stdout();
 }
 
 /* ---- the command line ---- */
-
-/* Returns `status`, or CLI_EXIT_BIDE_FAILED if stdout could not be written. */
-static int flush_stdout(int status)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return status;
-    if (errno != EPIPE)
-        fprintf(stderr, "bide: standard output: %s\n", strerror(errno));
-    return CLI_EXIT_BIDE_FAILED;
-}
 
 static bool word_is_help(const char *word)
 {
@@ -347,13 +347,13 @@ int main(int count, char **words)
         return run_command(words + 1, false);
     if (count >= 2 && count <= 3 && word_is_help(words[1]) && word_is_help(words[count - 1])) {
         print_help(stdout);
-        return flush_stdout(EXIT_SUCCESS);
+        return flush_stdout();
     }
     if (count == 3 && word_is_help(words[1]) && is_subcommand_name(words[2]))
-        return flush_stdout(print_help_about(words[2]));
+        return print_help_about(words[2]);
     if (count == 2 && strcmp(words[1], "--version") == 0) {
         printf("bide %s\n", bide_version());
-        return flush_stdout(EXIT_SUCCESS);
+        return flush_stdout();
     }
     return report_misuse(count, words);
 }

@@ -105,7 +105,7 @@ static void print_environment(const struct cli_page *page)
     print_row(page, 20, "NO_COLOR", "no colours, if not empty");
     print_row(page, 20, "TERM", "dumb or unset: no colours and no progress line");
     print_row(page, 20, "LC_ALL LC_CTYPE LANG", "blocks and arrows only with UTF-8");
-    print_row(page, 20, "TMPDIR", "directory for output of bide run that does not fit into memory");
+    print_row(page, 20, "TMPDIR", "directory for data of run and fetch that is too large to be held in memory");
     print_prose(page, "\n`bide run --help` lists the variables that the command gets, such as BIDE_ATTEMPT.\n");
 }
 

@@ -2,14 +2,19 @@
  * signal handler can unlink them. */
 #include "atomic_file.h"
 
+#include <bide/entropy.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define SUFFIX      ".bide-" /* and six hexadecimal digits */
+#define SUFFIX_SIZE (sizeof SUFFIX - 1 + 6)
+#define NAMES_MAX   100 /* tried before giving up */
 
 static const char *volatile temp_paths[CLI_ATOMIC_FILES_MAX]; /* NULL: free slot */
 
@@ -32,13 +37,6 @@ void cli_atomic_files_unlink(void)
         if (temp_path != NULL)
             unlink(temp_path);
     }
-}
-
-static mode_t new_file_mode(void)
-{
-    mode_t mask = umask(0);
-    umask(mask);
-    return 0666 & ~mask;
 }
 
 /* Returns the absolute path of a file that need not exist, with symbolic links followed, a dangling link included. The
@@ -68,79 +66,153 @@ static char *resolve_path(const char *path)
     return directory;
 }
 
-/* Sets the resolved path and the template of the temporary file in the same directory. */
-static bool file_set_paths(struct cli_atomic_file *file, const char *path)
+/* ---- temporary file ---- */
+
+/* "dir/name" -> "dir/name.bide-012abc"; the name is shortened to fit into NAME_MAX. Returns NULL if out of memory. */
+static char *temp_path_make(const char *path)
 {
-    file->path = resolve_path(path);
-    if (file->path != NULL && asprintf(&file->temp_path, "%s.XXXXXX", file->path) < 0)
-        file->temp_path = NULL;
-    return file->temp_path != NULL;
+    const char *name = strrchr(path, '/') + 1; /* the path is absolute */
+    size_t directory = (size_t)(name - path), length = strlen(name);
+    char *temp_path = NULL;
+    if (length > NAME_MAX - SUFFIX_SIZE)
+        length = NAME_MAX - SUFFIX_SIZE;
+    unsigned number = (unsigned)(bide_seed() & 0xffffff);
+    return asprintf(&temp_path, "%.*s" SUFFIX "%06x", (int)(directory + length), path, number) >= 0 ? temp_path : NULL;
 }
 
-static int file_create_temp(struct cli_atomic_file *file, const char *path, const struct stat *existing)
+/* Creates the temporary file under one random name. Returns false and sets errno on failure. */
+static bool temp_create_once(struct cli_atomic_file *file, mode_t mode)
 {
-    if (!file_set_paths(file, path))
-        return -1;
+    errno = ENOMEM;
+    if ((file->temp_path = temp_path_make(file->path)) == NULL)
+        return false;
     errno = EMFILE;
-    int fd = slot_replace(NULL, file->temp_path) ? mkostemp(file->temp_path, O_CLOEXEC) : -1;
-    if (fd >= 0) {
-        (void)!fchmod(fd, existing != NULL ? existing->st_mode & 0777 : new_file_mode());
-        return fd;
+    file->fd =
+        slot_replace(NULL, file->temp_path) ? open(file->temp_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode) : -1;
+    if (file->fd >= 0) {
+        file->is_open = true;
+        return !file->replaces || fchmod(file->fd, mode) == 0; /* umask does not apply to the mode of an old file */
     }
-    slot_replace(file->temp_path, NULL); /* mkostemp failed, so there is no file to unlink */
+    int error = errno;
+    slot_replace(file->temp_path, NULL); /* there is no file to unlink */
     free(file->temp_path);
     file->temp_path = NULL;
-    return -1;
+    errno = error;
+    return false;
+}
+
+static bool temp_create(struct cli_atomic_file *file, const char *path, mode_t mode)
+{
+    if ((file->path = resolve_path(path)) == NULL)
+        return false;
+    for (int i = 0; i < NAMES_MAX; i++) {
+        if (temp_create_once(file, mode))
+            return true;
+        if (errno != EEXIST)
+            break;
+    }
+    return false;
+}
+
+/* ---- opening ---- */
+
+/* True for a descriptor opened by another program, such as /dev/stdout. It may refer to a regular file, which must not
+ * be replaced: its owner expects the output in that open file, behind its present contents. */
+static bool path_is_descriptor(const char *path)
+{
+    static const char *const names[] = {"/dev/std", "/dev/fd/", "/proc/"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(path, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Returns false and sets errno on failure. */
+static bool file_open(struct cli_atomic_file *file, const char *path)
+{
+    struct stat existing;
+    file->replaces = stat(path, &existing) == 0;
+    if (!file->replaces)
+        return errno == ENOENT && temp_create(file, path, 0666);
+    if (S_ISDIR(existing.st_mode)) {
+        errno = EISDIR;
+        return false;
+    }
+    if (S_ISREG(existing.st_mode) && !path_is_descriptor(path))
+        return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 && temp_create(file, path, existing.st_mode & 0777);
+    file->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    file->is_open = file->fd >= 0;
+    return file->is_open;
+}
+
+int cli_atomic_file_open_fd(struct cli_atomic_file *file, const char *path)
+{
+    *file = (struct cli_atomic_file){0};
+    errno = 0;
+    if (file_open(file, path))
+        return 0;
+    int error = errno;
+    cli_atomic_file_discard(file);
+    return error != 0 ? error : ENOMEM;
 }
 
 const char *cli_atomic_file_open(struct cli_atomic_file *file, const char *path)
 {
-    struct stat existing;
-    *file = (struct cli_atomic_file){0};
-    errno = 0;
-    bool exists = stat(path, &existing) == 0;
-    if (!exists && errno != ENOENT)
-        return strerror(errno);
-    if (exists && S_ISDIR(existing.st_mode))
-        return "Is a directory";
-    if (exists && access(path, W_OK) != 0)
-        return strerror(errno);
-    int fd = exists && !S_ISREG(existing.st_mode) ? open(path, O_WRONLY | O_CLOEXEC)
-                                                  : file_create_temp(file, path, exists ? &existing : NULL);
-    file->file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (file->file != NULL)
+    int error = cli_atomic_file_open_fd(file, path);
+    if (error != 0)
+        return strerror(error);
+    if ((file->file = fdopen(file->fd, "w")) != NULL)
         return NULL;
-    int error = errno;
-    if (fd >= 0)
-        close(fd);
+    error = errno;
     cli_atomic_file_discard(file);
-    return strerror(error != 0 ? error : ENOMEM);
+    return strerror(error);
 }
 
-const char *cli_atomic_file_commit(struct cli_atomic_file *file)
+/* ---- commit and discard ---- */
+
+/* Closes stream and descriptor. Returns false and sets errno on failure. */
+static bool file_close(struct cli_atomic_file *file)
 {
-    const char *problem = NULL;
-    errno = 0;
-    bool whole = !ferror(file->file);
-    whole = fclose(file->file) == 0 && whole;
+    bool closed = true;
+    if (file->is_open)
+        closed = (file->file != NULL ? fclose(file->file) : close(file->fd)) == 0;
+    file->is_open = false;
     file->file = NULL;
-    if (whole && file->temp_path != NULL)
-        whole = rename(file->temp_path, file->path) == 0;
-    if (!whole)
-        problem = errno != 0 ? strerror(errno) : "not all data could be written";
-    if (whole && file->temp_path != NULL) {
+    return closed;
+}
+
+int cli_atomic_file_commit_fd(struct cli_atomic_file *file)
+{
+    errno = 0;
+    bool whole = file->temp_path == NULL || !file->replaces || fsync(file->fd) == 0;
+    whole = whole && file_close(file);
+    if (whole && file->temp_path != NULL && (whole = rename(file->temp_path, file->path) == 0)) {
         slot_replace(file->temp_path, NULL);
         free(file->temp_path);
         file->temp_path = NULL;
     }
+    int error = whole ? 0 : errno != 0 ? errno : EIO;
+    cli_atomic_file_discard(file);
+    return error;
+}
+
+const char *cli_atomic_file_commit(struct cli_atomic_file *file)
+{
+    errno = 0;
+    bool whole = !ferror(file->file);
+    whole = fflush(file->file) == 0 && whole;
+    if (whole) {
+        int error = cli_atomic_file_commit_fd(file);
+        return error != 0 ? strerror(error) : NULL;
+    }
+    const char *problem = errno != 0 ? strerror(errno) : "not all data could be written";
     cli_atomic_file_discard(file);
     return problem;
 }
 
 void cli_atomic_file_discard(struct cli_atomic_file *file)
 {
-    if (file->file != NULL)
-        fclose(file->file);
+    file_close(file);
     if (file->temp_path != NULL) {
         unlink(file->temp_path);
         slot_replace(file->temp_path, NULL);

@@ -1,17 +1,29 @@
 /* atomic_file.h - atomic replacement of a file: write to a temporary file in the same directory, then rename it.
  *
  * Until the commit the old file keeps its content, and after a discard or a crash it still has it: no reader ever sees
- * a partly written file. The new file gets the mode of the file it replaces, or the mode that umask allows; symbolic
- * links are followed. A path that is no regular file (a FIFO, /dev/full) is opened and written directly. */
+ * a partly written file. FILE is written as FILE.bide-XXXXXX. The new file gets the mode of the file that it replaces,
+ * or the mode that umask allows; symbolic links are followed, dangling links included. If an old file is replaced, the
+ * new one is on disk (fsync) before the rename destroys the old one; a new file is left to the kernel. After a signal,
+ * the handler can remove all temporary files.
+ *
+ * Not kept: hard links (other names of the old file keep the old content), owner, group, access control list and
+ * extended attributes. The new file belongs to the process that wrote it.
+ *
+ * A path that is no regular file (a FIFO, /dev/full) or names an open descriptor (/dev/stdout, /dev/fd/3) is opened and
+ * written directly, at the end of what it contains. */
 #ifndef CLI_ATOMIC_FILE_H
 #define CLI_ATOMIC_FILE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
-#define CLI_ATOMIC_FILES_MAX 8u
+#define CLI_ATOMIC_FILES_MAX 264u /* open at once: the parallel downloads of fetch, and some more */
 
 struct cli_atomic_file {
-    FILE *file;      /* NULL: not open */
+    FILE *file; /* NULL: not open, or open by descriptor only */
+    int fd;     /* valid if is_open */
+    bool is_open;
+    bool replaces;   /* there is an old file */
     char *path;      /* resolved final path, owned; NULL: written directly */
     char *temp_path; /* path until the commit, owned; NULL: written directly */
 };
@@ -19,9 +31,15 @@ struct cli_atomic_file {
 /* Opens the file for writing. Returns NULL, or the reason why it cannot be written; nothing is open then. */
 const char *cli_atomic_file_open(struct cli_atomic_file *file, const char *path);
 
+/* The same without a stream: the caller writes to `fd`. Returns 0 or an errno. */
+int cli_atomic_file_open_fd(struct cli_atomic_file *file, const char *path);
+
 /* Closes the temporary file and renames it to its final path. Returns NULL, or the reason why not all could be written;
  * the temporary file is deleted then. The file is closed in both cases. */
 const char *cli_atomic_file_commit(struct cli_atomic_file *file);
+
+/* The same for a file that was opened by descriptor. Returns 0 or an errno. */
+int cli_atomic_file_commit_fd(struct cli_atomic_file *file);
 
 /* Closes and deletes a temporary file that was not committed. Accepts a zeroed and a closed file. */
 void cli_atomic_file_discard(struct cli_atomic_file *file);

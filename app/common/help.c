@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "term.h"
+#include "text/utf8.h"
 
 #define WIDTH_MAX           100u
 #define WIDTH_MIN           40u
@@ -12,20 +13,13 @@
 
 /* ---- prose ---- */
 
-/* Returns the columns of a text: UTF-8 characters, without backticks. */
-static unsigned text_columns(const char *word, size_t length)
+/* Returns the columns of a text, without backticks. */
+static unsigned text_columns(const char *text, size_t length)
 {
-    unsigned count = 0;
+    size_t count = text_utf8_count(text, length);
     for (size_t i = 0; i < length; i++)
-        count += word[i] != '`' && ((unsigned char)word[i] & 0xc0u) != 0x80u;
-    return count;
-}
-
-static void text_print(FILE *out, const char *word, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (word[i] != '`')
-            fputc(word[i], out);
+        count -= text[i] == '`';
+    return (unsigned)count;
 }
 
 /* Returns the length of a paragraph, which ends at an empty line or at a line with two leading blanks (kept
@@ -41,23 +35,13 @@ static size_t paragraph_length(const char *text)
 /* Prints words filled between the margins. The cursor is at the left margin already. */
 static void paragraph_print(FILE *out, const char *text, size_t length, struct cli_margins margins)
 {
-    const char *end = text + length;
-    unsigned at = margins.left;
-    while ((text += strspn(text, " \n")) < end) {
-        size_t word = strcspn(text, " \n");
-        unsigned width = text_columns(text, word);
-        if (at > margins.left && at + 1 + width > margins.right) {
-            fprintf(out, "\n%*s", (int)margins.left, "");
-            at = margins.left;
-        } else if (at > margins.left) {
-            fputc(' ', out);
-            at++;
-        }
-        text_print(out, text, word);
-        at += width;
-        text += word;
-    }
-    fputc('\n', out);
+    const struct cli_paragraph paragraph = {.out = out,
+                                            .utf8 = true,
+                                            .at = margins.left,
+                                            .left = margins.left,
+                                            .right = margins.right,
+                                            .hides_backticks = true};
+    cli_print_paragraph(&paragraph, text, length);
 }
 
 /* Returns the offset of the second column of a verbatim line, or 0 if it has none. The column begins after the first

@@ -142,16 +142,18 @@ static void report_unknown_option(struct reader *reader, const char *name, size_
                  reader->command->name);
 }
 
-/* `word` is the whole argument: -attempts probably lacks a hyphen. */
-static void report_unknown_letter(struct reader *reader, const char *word, char letter)
+/* `word` is the whole argument: -attempts probably lacks a hyphen, and -q=1 gives a value to an option without one. */
+static void report_unknown_letter(struct reader *reader, const char *word, size_t i)
 {
     const struct cli_group *group;
     const struct cli_option *long_option = cli_option_find(reader->command, word + 1, strcspn(word + 1, "="), &group);
     reader->failed = true;
     if (long_option != NULL)
         cli_fail(reader->command, "%s: no such option; did you mean --%s?", word, long_option->name);
+    else if (word[i] == '=' && i > 1)
+        cli_fail(reader->command, "%s: -%c takes no value", word, word[i - 1]);
     else
-        cli_fail(reader->command, "-%c: no such option; bide %s --help lists the options", letter,
+        cli_fail(reader->command, "-%c: no such option; bide %s --help lists the options", word[i],
                  reader->command->name);
 }
 
@@ -188,11 +190,13 @@ static void option_apply(struct reader *reader, const struct parsed *parsed)
                  parsed->option->value);
         return;
     }
-    const char *want = parsed->option->read(reader->settings + parsed->group->offset, value);
+    const char *want = cli_option_assign(parsed->option, reader->settings + parsed->group->offset, value);
     reader->failed = want != NULL;
+    if (want == NULL && parsed->group->given > 0)
+        *(bool *)(void *)(reader->settings + parsed->group->given - 1) = true;
     if (want != NULL)
-        cli_fail(reader->command, "%s%s%s%s: must be %s", parsed->dashes, parsed->name, value != NULL ? " " : "",
-                 value != NULL ? value : "", want);
+        cli_fail(reader->command, "%s%s%s%s: %s%s", parsed->dashes, parsed->name, value != NULL ? " " : "",
+                 value != NULL ? value : "", strncmp(want, "no such ", 8) == 0 ? "" : "must be ", want);
 }
 
 /* Takes the next word as the value of an option that has none attached. Returns false after reporting that it is
@@ -241,7 +245,7 @@ static void reader_parse_letters(struct reader *reader, const char *word)
         struct parsed parsed = {.dashes = "-", .name = name};
         parsed.option = cli_option_find_letter(reader->command, word[i], &parsed.group);
         if (parsed.option == NULL) {
-            report_unknown_letter(reader, word, word[i]);
+            report_unknown_letter(reader, word, i);
             return;
         }
         bool attached = parsed.option->value != NULL && word[i + 1] != '\0';
@@ -255,10 +259,21 @@ static void reader_parse_letters(struct reader *reader, const char *word)
     }
 }
 
+/* An empty operand is probably an unset variable of a script; only a command that bide runs may have it. */
+static void reader_take_operand(struct reader *reader, char *word)
+{
+    *reader->operands++ = word;
+    if (word[0] != '\0' || reader->command->options_first || reader->failed)
+        return;
+    reader->failed = true;
+    cli_fail(reader->command, "'': an argument must not be empty; bide %s --help describes the arguments",
+             reader->command->name);
+}
+
 static void reader_take_operands(struct reader *reader)
 {
     while (*reader->next != NULL)
-        *reader->operands++ = *reader->next++;
+        reader_take_operand(reader, *reader->next++);
 }
 
 static void reader_parse_word(struct reader *reader)
@@ -271,7 +286,7 @@ static void reader_parse_word(struct reader *reader)
     } else if (word[0] == '-' && word[1] != '\0') {
         reader_parse_letters(reader, word);
     } else {
-        *reader->operands++ = word;
+        reader_take_operand(reader, word);
         if (reader->command->options_first)
             reader_take_operands(reader);
     }

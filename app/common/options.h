@@ -1,11 +1,14 @@
 /* options.h - the command table: the parser, --help, man page, completions and docs page of a subcommand all come from
  * it.
  *
- * Options are in groups, so that groups used by several commands (policy.h) are defined once. The read functions of a
- * group get the part of the settings at the group's offset. Long options are --name VALUE or --name=VALUE, short
- * options -n VALUE or -nVALUE; "--" ends the options. An error is reported on stderr together with the valid form, and
- * the status is 125. --help and --version are added to every table. A read function returns NULL, or the valid form,
- * which completes "--name VALUE: must be ..."; its value is NULL if the option takes none.
+ * Options are in groups, so that groups used by several commands (policy.h) are defined once. A row says which member
+ * of the group's settings its option sets, and how the value is parsed:
+ *
+ *     {.name = "grace", .value = "DURATION", .help = "...", .kind = CLI_DURATION, CLI_AT(struct settings, grace_ns)}
+ *
+ * Only a row of kind CLI_READ has a function of its own. Long options are --name VALUE or --name=VALUE, short options
+ * -n VALUE or -nVALUE; "--" ends the options. An error is reported on stderr together with the valid form, and the
+ * status is 125. --help and --version are added to every table.
  *
  * Prose (about, details, sections) is plain text: paragraphs are separated by an empty line, lines that begin with two
  * blanks are printed verbatim (at most 78 columns), and `backticks` mark literal input. */
@@ -14,6 +17,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #define CLI_EXIT_BIDE_FAILED 125 /* exit status when bide itself failed: bad option, bad policy */
@@ -26,24 +30,52 @@ enum cli_completion {
     CLI_COMPLETE_POLICY
 };
 
+enum cli_kind {
+    CLI_READ,     /* read() parses and stores the value */
+    CLI_FLAG,     /* bool: true. Takes no value */
+    CLI_CONSTANT, /* integer or bool: `min`. Takes no value */
+    CLI_STRING,   /* const char *: the value; it stays valid */
+    CLI_WORD,     /* const char *: one of `choices` */
+    CLI_CHOICE,   /* unsigned or enum: index into `choices` */
+    CLI_COUNT,    /* integer: from `min` to `max`; max 0: that of an unsigned integer of its size */
+    CLI_DURATION, /* int64_t: nanoseconds from `min` to `max`; max 0: BIDE_DURATION_MAX */
+};
+
 struct cli_option {
-    const char *name;                                       /* "attempts" */
-    char letter;                                            /* 'n' for -n; 0: none */
-    const char *value;                                      /* "N", as shown in the help; NULL: takes no value */
-    const char *help;                                       /* a phrase in lower case, without full stop */
-    const char *(*read)(void *settings, const char *value); /* NULL, or the text that completes "must be ..." */
-    const char *details;                                    /* more prose for man page and docs, or NULL */
-    const char *const *choices;                             /* NULL-terminated, for completions; or NULL */
+    const char *name;  /* "attempts" */
+    char letter;       /* 'n' for -n; 0: none */
+    const char *value; /* "N", as shown in the help; NULL: takes no value */
+    const char *help;  /* a phrase in lower case, without full stop */
+    enum cli_kind kind;
+    size_t offset, size; /* of the member in the group's settings: CLI_AT */
+    size_t given;        /* of a bool that is set, too: CLI_GIVEN. 0: none */
+    uint64_t min, max;
+    bool or_never; /* CLI_DURATION: "never" is valid, too */
+    /* CLI_READ: gets the member at `offset`; the value is NULL if the option takes none. Returns NULL, or the valid
+     * form, which completes "--name VALUE: must be ...", or "no such ...". */
+    const char *(*read)(void *at, const char *value);
+    /* CLI_READ instead of read(): a function that several rows share gets the row, too. */
+    const char *(*read_row)(void *at, const char *value, const struct cli_option *option);
+    const char *details;        /* more prose for man page and docs, or NULL */
+    const char *const *choices; /* NULL-terminated: the valid words, or for CLI_READ words to complete; or NULL */
     enum cli_completion completion;
     bool may_be_empty; /* '' is a valid value */
 };
+
+#define CLI_AT(type, member)    .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
+#define CLI_GIVEN(type, member) .given = 1 + offsetof(type, member)
 
 struct cli_group {
     const char *title; /* "Policy"; NULL: options of the command itself */
     const struct cli_option *option;
     size_t count;
     size_t offset; /* of the group's settings in the command's settings */
+    size_t given;  /* of a bool in the command's settings that each option of the group sets: CLI_GIVEN. 0: none */
 };
+
+/* The options of a command itself; further members may follow: CLI_GROUP("Output", options), CLI_GIVEN(...). */
+#define CLI_GROUP(heading, options)                                                                                    \
+    .title = (heading), .option = (options), .count = sizeof(options) / sizeof *(options)
 
 struct cli_section {
     const char *title; /* "Exit status"; the section "Examples" is always printed last */
@@ -83,6 +115,10 @@ int cli_fail(const struct cli_command *command, const char *format, ...) __attri
 
 /* Flushes stdout. Returns false after reporting that not all could be written; EPIPE is not reported. */
 bool cli_flush(const struct cli_command *command);
+
+/* Parses a value and stores it in the group's settings. Returns NULL, or an error text as `read` does, valid until the
+ * next call. */
+const char *cli_option_assign(const struct cli_option *option, void *group_settings, const char *value);
 
 /* ---- for code that prints tables (help.c, tools/cli-docs.c) ---- */
 

@@ -10,7 +10,9 @@
 
 #include "conf/suggest.h"
 
-#include <errno.h>
+#include <bide/targets.h>
+
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,30 +50,11 @@ static const char *read_preset(void *settings, const char *value)
     return NULL;
 }
 
-static const char *read_config(void *settings, const char *value)
-{
-    ((struct cli_policy *)settings)->config = value;
-    return NULL;
-}
-
 static const char *read_target(void *settings, const char *value)
 {
-    if (strlen(value) >= CONF_NAME_MAX)
-        return "a name of at most 127 bytes";
+    if (bide_targets_name_check(value, NULL) != BIDE_OK)
+        return "a name of 1 to 127 bytes without control characters";
     ((struct cli_policy *)settings)->target = value;
-    return NULL;
-}
-
-static const char *read_seed(void *settings, const char *value)
-{
-    struct cli_policy *options = settings;
-    char *end;
-    errno = 0;
-    unsigned long long seed = strtoull(value, &end, 10);
-    if (strspn(value, "0123456789") != strlen(value) || errno != 0)
-        return "a number from 0 to 18446744073709551615";
-    options->seed = seed;
-    options->has_seed = true;
     return NULL;
 }
 
@@ -114,38 +97,39 @@ static const char *options_add_set(void *settings, const char *option, const str
     return NULL;
 }
 
+const char *cli_unknown_key(const char *suggestion)
+{
+    static char text[96];
+    if (suggestion == NULL)
+        return "no such key (bide help policy-file lists them)";
+    snprintf(text, sizeof text, "no such key; did you mean %s?", suggestion);
+    return text;
+}
+
 /* Parses "key=value". */
 static const char *read_set(void *settings, const char *value)
 {
-    static char want[128];
     size_t length = strcspn(value, "=");
     struct conf_key key;
     if (value[length] != '=')
         return "KEY=VALUE, such as budget.capacity=20";
     if (conf_key_find(&key, value, length))
-        return options_add_set(settings, "--set", key_row(&key), value + length + 1);
+        return options_add_set(settings, "set", key_row(&key), value + length + 1);
     if (strncmp(value, "extends=", length + 1) == 0)
         return "given as --policy NAME (extends is the base of a policy, not a value)";
-    const char *suggestion = conf_key_suggest(value, length);
-    if (suggestion == NULL)
-        return "a key of the policy file (bide help policy-file lists them)";
-    snprintf(want, sizeof want, "a key such as %s (there is no key %.*s)", suggestion, (int)(length < 64 ? length : 64),
-             value);
-    return want;
+    return cli_unknown_key(conf_key_suggest(value, length));
 }
 
-#define READ_KEY(name, key, option)                                                                                    \
-    static const char *read_##name(void *settings, const char *value)                                                  \
-    {                                                                                                                  \
-        return options_add_set(settings, option, conf_field_find(key, strlen(key)), value);                            \
-    }
-
-READ_KEY(attempts, "attempts", "--attempts")
-READ_KEY(base, "base", "--base")
-READ_KEY(cap, "cap", "--cap")
-READ_KEY(jitter, "jitter", "--jitter")
-READ_KEY(deadline, "deadline", "--deadline")
-READ_KEY(attempt_timeout, "attempt_timeout", "--attempt-timeout")
+const char *cli_policy_read_key(void *settings, const char *value, const struct cli_option *option)
+{
+    char key[32];
+    size_t length = strlen(option->name);
+    assert(length < sizeof key);
+    memcpy(key, option->name, length + 1);
+    for (char *dash = key; (dash = strchr(dash, '-')) != NULL;)
+        *dash = '_';
+    return options_add_set(settings, option->name, conf_field_find(key, length), value);
+}
 
 /* ---- option table ---- */
 
@@ -167,7 +151,8 @@ const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
     {.name = "config",
      .value = "FILE",
      .help = "read policies from this file instead of bide.conf",
-     .read = read_config,
+     .kind = CLI_STRING,
+     CLI_AT(struct cli_policy, config),
      .completion = CLI_COMPLETE_FILE,
      .details = "Without --policy, its section with the name of --target applies, else its section [default]. A file "
                 "with neither is an error, because it would have no effect. `-` reads standard input."},
@@ -182,19 +167,19 @@ const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
     {.name = "attempts",
      .value = "N",
      .help = "number of attempts, including the first; 1 means no retry",
-     .read = read_attempts},
+     .read_row = cli_policy_read_key},
     {.name = "base",
      .value = "DURATION",
      .help = "longest wait before the first retry, doubled for each further retry: 200ms, 1.5s, 2m",
-     .read = read_base},
+     .read_row = cli_policy_read_key},
     {.name = "cap",
      .value = "DURATION",
      .help = "longest wait, unless the server requests a longer one",
-     .read = read_cap},
+     .read_row = cli_policy_read_key},
     {.name = "jitter",
      .value = "KIND",
      .help = "how a wait is drawn: full, equal, decorrelated or none",
-     .read = read_jitter,
+     .read_row = cli_policy_read_key,
      .choices = jitters,
      .details = "full: between 0 and the longest wait; equal: between half of it and all of it; decorrelated: between "
                 "base and three times the previous wait; none: always the longest, so that clients that failed "
@@ -203,15 +188,17 @@ const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
     {.name = "deadline",
      .value = "DURATION",
      .help = "time limit of the call with all attempts and waits; never: no limit",
-     .read = read_deadline},
+     .read_row = cli_policy_read_key},
     {.name = "attempt-timeout",
      .value = "DURATION",
      .help = "time limit of each attempt; never: only the deadline",
-     .read = read_attempt_timeout},
+     .read_row = cli_policy_read_key},
     {.name = "seed",
      .value = "N",
      .help = "seed of the random waits, to repeat them",
-     .read = read_seed,
+     .kind = CLI_COUNT,
+     CLI_AT(struct cli_policy, seed),
+     CLI_GIVEN(struct cli_policy, has_seed),
      .details = "Without it each call draws a seed, so that clients that failed together retry at different times."},
     {.name = "set",
      .value = "KEY=VALUE",
@@ -223,19 +210,30 @@ const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
 
 /* ---- resolving ---- */
 
-static bool report_errors(const struct cli_command *command, const char *errors)
+/* Reports the lines; the variable that named policy or file, or NULL, precedes each. Returns false. */
+static bool report_errors(const struct cli_command *command, const char *variable, const char *errors)
 {
-    cli_report_lines(command, errors);
+    for (size_t length; *errors != '\0'; errors += length + (errors[length] == '\n')) {
+        length = strcspn(errors, "\n");
+        cli_report(command, "%s%s%.*s", variable != NULL ? variable : "", variable != NULL ? ": " : "", (int)length,
+                   errors);
+    }
     return false;
 }
 
-/* Returns the file whose sections apply: the named file, or the first bide.conf that exists. NULL: none. */
-static const char *config_file(const struct cli_policy *options, char path[CONF_PATH_MAX])
+/* Returns the value of a variable, or NULL if it is empty or not set. */
+static const char *variable_get(const char *name)
 {
-    const char *file = options->config != NULL ? options->config : getenv("BIDE_CONFIG");
-    if (file != NULL && file[0] != '\0')
-        return file;
-    return options->target != NULL && conf_default_path(path) ? path : NULL;
+    const char *value = getenv(name);
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+/* Returns the file named by --config, or by $BIDE_CONFIG after setting *variable; NULL: none. */
+static const char *named_file(const struct cli_policy *options, const char **variable)
+{
+    const char *file = variable_get("BIDE_CONFIG");
+    *variable = options->config == NULL && file != NULL ? "$BIDE_CONFIG" : NULL;
+    return options->config != NULL ? options->config : file;
 }
 
 static bool section_copy(const struct conf *conf, const char *name, struct conf_policy *policy)
@@ -282,20 +280,22 @@ static bool find_default_policy(const struct cli_command *command, const struct 
                                 struct conf_policy *policy)
 {
     char errors[CONF_ERROR_MAX], path[CONF_PATH_MAX];
-    const char *name = getenv("BIDE_POLICY"), *file = config_file(options, path);
+    const char *variable, *name = variable_get("BIDE_POLICY"), *file = named_file(options, &variable);
     struct conf conf = {0};
     bool found = false, ok = true;
+    if (file == NULL && options->target != NULL && conf_default_path(path))
+        file = path;
     if (file != NULL && !conf_read(&conf, file, errors))
-        return report_errors(command, errors);
+        return report_errors(command, variable, errors);
     if (options->target != NULL)
         found = section_copy(&conf, options->target, policy);
     if (!found && options->target != NULL && !target_check_spelling(command, &conf, options->target, file)) {
         conf_free(&conf);
         return false;
     }
-    if (!found && name != NULL && name[0] != '\0') {
+    if (!found && name != NULL) {
         ok = section_copy(&conf, name, policy) || conf_find(policy, file, name, errors) ||
-             report_errors(command, errors);
+             report_errors(command, "$BIDE_POLICY", errors);
         found = true;
     }
     if (!found && file != NULL && file != path)
@@ -314,15 +314,14 @@ static bool find_base_policy(const struct cli_command *command, const struct cli
                              struct conf_policy *policy)
 {
     char errors[CONF_ERROR_MAX];
-    const char *config = options->config != NULL ? options->config : getenv("BIDE_CONFIG");
+    const char *variable, *config = named_file(options, &variable);
     if (options->name == NULL)
         return find_default_policy(command, options, policy);
     if (options->is_preset) {
         conf_policy_init(policy, bide_preset_by_name(options->name, strlen(options->name)));
         return true;
     }
-    config = config != NULL && config[0] != '\0' ? config : NULL;
-    return conf_find(policy, config, options->name, errors) || report_errors(command, errors);
+    return conf_find(policy, config, options->name, errors) || report_errors(command, variable, errors);
 }
 
 /* Returns the last option that set this field, or NULL. */
@@ -343,10 +342,10 @@ static bool report_problem(const struct cli_command *command, const struct cli_p
     const struct cli_set *set = problem->field != NULL ? options_last_set(options, problem->field) : NULL;
     if (problem->field == NULL)
         cli_fail(command, "policy %s: must be %s", policy->name, problem->want);
-    else if (set != NULL && strcmp(set->option, "--set") == 0)
+    else if (set != NULL && strcmp(set->option, "set") == 0)
         cli_fail(command, "--set %s=%s: must be %s", set->field->key, set->value, problem->want);
     else if (set != NULL)
-        cli_fail(command, "%s %s: must be %s", set->option, set->value, problem->want);
+        cli_fail(command, "--%s %s: must be %s", set->option, set->value, problem->want);
     else
         cli_fail(command, "%s = %s of the policy %s contradicts the options: must be %s", problem->field->key,
                  conf_field_format(text, problem->field, &policy->pair), policy->name, problem->want);

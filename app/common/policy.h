@@ -15,7 +15,7 @@
 struct cli_set {
     const struct conf_field *field; /* for one of the six lists: a row of which only the key is set */
     const char *value;
-    const char *option; /* "--attempts", for error messages */
+    const char *option; /* "attempts", for error messages */
 };
 
 struct cli_policy {
@@ -36,8 +36,15 @@ extern const struct cli_option cli_policy_options[CLI_POLICY_COUNT];
 /* The option group, for a struct cli_policy that is this member of the settings. */
 #define CLI_POLICY_GROUP(type, member)                                                                                 \
     {                                                                                                                  \
-        "Policy", cli_policy_options, CLI_POLICY_COUNT, offsetof(type, member)                                         \
+        .title = "Policy", .option = cli_policy_options, .count = CLI_POLICY_COUNT, .offset = offsetof(type, member)   \
     }
+
+/* `read_row` of an option that is a key of the policy: --attempt-timeout sets attempt_timeout. */
+const char *cli_policy_read_key(void *options, const char *value, const struct cli_option *option);
+
+/* Returns the error text for an unknown key of a policy, without and with a suggestion (or NULL), as policy files have
+ * it. Valid until the next call. */
+const char *cli_unknown_key(const char *suggestion);
 
 /* Computes the policy from the options; `preset` applies if no policy is named. Returns false after reporting an error;
  * policy->name is then empty if no policy of the given name exists. */

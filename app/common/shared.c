@@ -5,41 +5,24 @@
 
 #include <bide/clock.h>
 
-/* ---- options ---- */
-
-static const char *read_shared(void *settings, const char *value)
-{
-    (void)value;
-    ((struct cli_shared *)settings)->on = true;
-    return NULL;
-}
-
-static const char *read_must_share(void *settings, const char *value)
-{
-    struct cli_shared *shared = settings;
-    (void)value;
-    shared->on = shared->must = true;
-    return NULL;
-}
-
-static const char *read_directory(void *settings, const char *value)
-{
-    ((struct cli_shared *)settings)->directory = value;
-    return NULL;
-}
-
 const struct cli_option cli_shared_options[CLI_SHARED_COUNT] = {
     {.name = "shared",
      .help = "share the target's budget, breaker and hold-off with all processes of this user on this host",
-     .read = read_shared,
+     .kind = CLI_FLAG,
+     CLI_AT(struct cli_shared, on),
      .details = "Needs `--target NAME`. Without a policy, an existing target keeps its gates, and a new target gets "
                 "the budget and the breaker of the preset service. If the target cannot be shared, a message says why, "
                 "and this process uses a private target. `bide budget` shows shared targets."},
-    {.name = "must-share", .help = "like --shared, but fail if the target cannot be shared", .read = read_must_share},
+    {.name = "must-share",
+     .help = "like --shared, but fail if the target cannot be shared",
+     .kind = CLI_FLAG,
+     CLI_AT(struct cli_shared, must),
+     CLI_GIVEN(struct cli_shared, on)},
     {.name = "shared-dir",
      .value = "DIRECTORY",
      .help = "directory of the shared targets; default $BIDE_SHARED_DIR, $XDG_RUNTIME_DIR/bide or /dev/shm/bide-UID",
-     .read = read_directory,
+     .kind = CLI_STRING,
+     CLI_AT(struct cli_shared, directory),
      .completion = CLI_COMPLETE_DIRECTORY},
 };
 

@@ -24,7 +24,7 @@ extern const struct cli_option cli_shared_options[CLI_SHARED_COUNT];
 
 #define CLI_SHARED_GROUP(type, member)                                                                                 \
     {                                                                                                                  \
-        "Sharing", cli_shared_options, CLI_SHARED_COUNT, offsetof(type, member)                                        \
+        .title = "Sharing", .option = cli_shared_options, .count = CLI_SHARED_COUNT, .offset = offsetof(type, member)  \
     }
 
 /* The command that opens a shared target. */

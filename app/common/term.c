@@ -1,6 +1,9 @@
 /* term.c - see term.h. The locale is read from its variables, because setlocale would open files at every start. */
 #include "term.h"
 
+#include "text/slice.h"
+#include "text/utf8.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -8,6 +11,7 @@
 #include <unistd.h>
 
 #define WIDTH_UNKNOWN 80u
+#define ROWS_UNKNOWN  24u
 #define EIGHTHS       8u
 
 static bool env_is_set(const char *name)
@@ -30,13 +34,15 @@ static bool locale_is_utf8(void)
 
 struct cli_term cli_term_detect(FILE *out)
 {
-    struct cli_term term = {.out = out, .utf8 = locale_is_utf8(), .width = WIDTH_UNKNOWN};
+    struct cli_term term = {.out = out, .utf8 = locale_is_utf8(), .width = WIDTH_UNKNOWN, .rows = ROWS_UNKNOWN};
     struct winsize size;
     const char *name = getenv("TERM");
     if (!isatty(fileno(out)))
         return term;
-    if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        term.width = size.ws_col;
+    if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0) {
+        term.width = size.ws_col > 0 ? size.ws_col : WIDTH_UNKNOWN;
+        term.rows = size.ws_row > 0 ? size.ws_row : ROWS_UNKNOWN;
+    }
     term.live = name != NULL && name[0] != '\0' && strcmp(name, "dumb") != 0;
     term.colour = term.live && !env_is_set("NO_COLOR");
     return term;
@@ -46,7 +52,7 @@ const char *cli_colour(const struct cli_term *term, enum cli_colour colour)
 {
     static const char *const sequence[] = {
         [CLI_PLAIN] = "\033[0m",  [CLI_DIM] = "\033[2m",     [CLI_BOLD] = "\033[1m",  [CLI_RED] = "\033[31m",
-        [CLI_GREEN] = "\033[32m", [CLI_YELLOW] = "\033[33m", [CLI_BLUE] = "\033[34m",
+        [CLI_GREEN] = "\033[32m", [CLI_YELLOW] = "\033[33m", [CLI_BLUE] = "\033[34m", [CLI_CYAN] = "\033[36m",
     };
     return term->colour ? sequence[colour] : "";
 }
@@ -99,28 +105,26 @@ const char *cli_spark(const struct cli_term *term, char *text, const double *val
 
 /* ---- untrusted text ---- */
 
-/* Returns the length of the UTF-8 character; 0 if the bytes are malformed or a C1 control character. Weakness: overlong
- * three- and four-byte forms and surrogates pass. */
-static size_t utf8_length(const unsigned char *at)
+size_t cli_text_columns(const char *text)
 {
-    size_t length = at[0] < 0xc2 || at[0] > 0xf4 ? 0 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
-    for (size_t i = 1; i < length; i++)
-        if ((at[i] & 0xc0u) != 0x80u)
-            return 0;
-    return at[0] == 0xc2 && at[1] < 0xa0 ? 0 : length;
+    return text_utf8_count(text, strlen(text));
+}
+
+size_t cli_print_character(FILE *out, const char *text, size_t left, bool utf8)
+{
+    size_t length = text_utf8_printable(text, left);
+    if (length == 0 || (length > 1 && !utf8))
+        fputc('?', out);
+    else
+        fwrite(text, 1, length, out);
+    return text_utf8_prefix(text, left, 1);
 }
 
 void cli_print_sanitized(FILE *out, const char *text)
 {
     bool utf8 = locale_is_utf8();
-    for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
-        size_t length = *at >= ' ' && *at <= '~' ? 1 : utf8 ? utf8_length(at) : 0;
-        if (length > 0)
-            fwrite(at, 1, length, out);
-        else
-            fputc('?', out);
-        at += length > 0 ? length : 1;
-    }
+    for (size_t left = strlen(text), length; left > 0; text += length, left -= length)
+        length = cli_print_character(out, text, left, utf8);
 }
 
 void cli_print_shell_word(FILE *out, const char *word)
@@ -136,24 +140,74 @@ void cli_print_shell_word(FILE *out, const char *word)
     fputc('\'', out);
 }
 
-/* ---- rewritten line ---- */
+/* ---- paragraphs ---- */
+
+static bool is_hidden(const struct cli_paragraph *p, char c)
+{
+    return c == '`' && p->hides_backticks;
+}
+
+static unsigned word_columns(const struct cli_paragraph *p, struct bide_text word)
+{
+    size_t count = text_utf8_count(word.at, word.length);
+    for (size_t i = 0; i < word.length; i++)
+        count -= is_hidden(p, word.at[i]);
+    return (unsigned)count;
+}
+
+static unsigned paragraph_break_line(const struct cli_paragraph *p)
+{
+    fprintf(p->out, "\n%*s", (int)p->left, "");
+    return p->left;
+}
+
+/* Prints a word from the column `at` on. Returns the column after it. */
+static unsigned word_print(const struct cli_paragraph *p, struct bide_text word, unsigned at)
+{
+    while (word.length > 0) {
+        size_t length = 1;
+        if (!is_hidden(p, word.at[0])) {
+            if (at >= p->right && p->breaks_words)
+                at = paragraph_break_line(p);
+            length = cli_print_character(p->out, word.at, word.length, p->utf8);
+            at++;
+        }
+        word = (struct bide_text){word.at + length, word.length - length};
+    }
+    return at;
+}
+
+void cli_print_paragraph(const struct cli_paragraph *p, const char *text, size_t length)
+{
+    struct bide_text rest = text_trim((struct bide_text){text, length}, TEXT_BLANKS), word;
+    unsigned at = p->at;
+    for (bool first = !p->after_word; rest.length > 0; first = false) {
+        word = (struct bide_text){rest.at, 0};
+        while (word.length < rest.length && !text_is_one_of(word.at[word.length], TEXT_BLANKS))
+            word.length++;
+        if (!first && at + 1 + word_columns(p, word) > p->right)
+            at = paragraph_break_line(p);
+        else if (!first)
+            at += fputc(' ', p->out) == ' ';
+        at = word_print(p, word, at);
+        rest = text_trim((struct bide_text){rest.at + word.length, rest.length - word.length}, TEXT_BLANKS);
+    }
+    fputc('\n', p->out);
+}
+
+/* ---- rewritten lines ---- */
 
 /* Returns how many bytes of the text fit into `width` columns. Escape sequences have no width. */
 static size_t fitting_bytes(const char *text, unsigned width)
 {
-    size_t i = 0;
-    for (unsigned used = 0; text[i] != '\0'; i++) {
-        if (text[i] == '\033') {
-            i += strcspn(text + i, "m");
-            if (text[i] == '\0')
-                break;
-            continue;
-        }
-        used += ((unsigned char)text[i] & 0xc0u) != 0x80u;
-        if (used > width)
+    size_t i = 0, length = strlen(text);
+    for (unsigned used = 0; i < length;) {
+        bool escape = text[i] == '\033';
+        if (!escape && used++ == width)
             break;
+        i += escape ? strcspn(text + i, "m") + 1 : text_utf8_prefix(text + i, length - i, 1);
     }
-    return i;
+    return i < length ? i : length;
 }
 
 void cli_rewrite_line(const struct cli_term *term, const char *text)
@@ -161,6 +215,13 @@ void cli_rewrite_line(const struct cli_term *term, const char *text)
     if (!term->live)
         return;
     size_t length = fitting_bytes(text, term->width - 1); /* some terminals wrap after the last column */
-    fprintf(term->out, "\r%.*s%s\033[K", (int)length, text, text[length] != '\0' ? cli_colour(term, CLI_PLAIN) : "");
+    fprintf(term->out, "\r%.*s%s" CLI_CLEAR_LINE, (int)length, text,
+            text[length] != '\0' ? cli_colour(term, CLI_PLAIN) : "");
     fflush(term->out);
+}
+
+void cli_move_up(const struct cli_term *term, unsigned lines)
+{
+    if (term->live && lines > 0)
+        fprintf(term->out, "\033[%uA\r", lines);
 }

@@ -1,7 +1,6 @@
 /* conf.c - policies by name: finds the file, reads it, and looks a policy up in it. */
 #include "conf.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,8 @@
 
 #include "conf_internal.h"
 #include "suggest.h"
+#include "text/slice.h"
+#include "text/utf8.h"
 
 /* ---- policies ---- */
 
@@ -41,7 +42,7 @@ bool conf_name_is_valid(struct bide_text name)
 struct conf_policy *conf_policy_by_name(const struct conf *conf, struct bide_text name)
 {
     for (size_t i = 0; i < conf->count; i++)
-        if (strlen(conf->policy[i].name) == name.length && memcmp(conf->policy[i].name, name.at, name.length) == 0)
+        if (text_equals(name, conf->policy[i].name))
             return &conf->policy[i];
     return NULL;
 }
@@ -103,13 +104,11 @@ bool conf_read_text(struct conf *conf, const char *name, struct bide_text text, 
     struct conf_diagnostics diagnostics;
     conf_diagnostics_begin(&diagnostics, errors, name);
     *conf = (struct conf){.count = 0};
+    text = text_utf8_skip_mark(text);
     if (text.length > CONF_FILE_MAX)
         conf_diagnostics_add(&diagnostics, 0, "larger than %u bytes: must be a policy file", CONF_FILE_MAX);
-    else {
-        if (text.length >= 3 && memcmp(text.at, "\xef\xbb\xbf", 3) == 0) /* a UTF-8 byte order mark */
-            text = (struct bide_text){text.at + 3, text.length - 3};
-        (text_is_json(text) ? conf_grpc_read : conf_ini_read)(conf, text, &diagnostics);
-    }
+    else
+        (text_is_json(text) ? conf_grpc_read : conf_policy_file_read)(conf, text, &diagnostics);
     if (conf_diagnostics_finish(&diagnostics))
         return true;
     conf_free(conf);
@@ -130,13 +129,16 @@ static char *stream_read(FILE *stream, size_t *length)
     return bytes;
 }
 
-/* Copies a path with control characters replaced: file names can be untrusted input. */
+/* Copies a path with control characters and malformed UTF-8 replaced: file names can be untrusted input. */
 static const char *path_printable(char name[CONF_PATH_MAX], const char *path)
 {
     snprintf(name, CONF_PATH_MAX, "%s", path);
-    for (char *at = name; *at != '\0'; at++)
-        if (iscntrl((unsigned char)*at))
-            *at = '?';
+    for (size_t at = 0, left = strlen(name), length; left > 0; at += length, left -= length) {
+        length = text_utf8_printable(name + at, left);
+        if (length == 0)
+            name[at] = '?';
+        length = length > 0 ? length : 1;
+    }
     return name;
 }
 

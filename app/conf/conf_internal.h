@@ -4,10 +4,18 @@
 
 #include "conf.h"
 #include "diagnostics.h"
+#include "ini.h"
 
 /* Each reader fills `conf` and adds its diagnostics; conf_read_text empties `conf` if there are any. */
-void conf_ini_read(struct conf *conf, struct bide_text text, struct conf_diagnostics *diagnostics);
+void conf_policy_file_read(struct conf *conf, struct bide_text text, struct conf_diagnostics *diagnostics);
 void conf_grpc_read(struct conf *conf, struct bide_text text, struct conf_diagnostics *diagnostics);
+
+/* Reads the policies of an INI file: one per section, or, with a kind, one per section [KIND NAME] with a name. */
+void conf_policies_read(struct conf *conf, const struct conf_ini *ini, const char *kind,
+                        struct conf_diagnostics *diagnostics);
+
+/* Returns the syntax of sections that are policies: the same for each. */
+const struct conf_ini_syntax *conf_policy_syntax(const char *heading);
 
 /* Returns the content of a file, or of stdin for "-", to be freed. The length is CONF_FILE_MAX + 1 if the file is too
  * large. Sets `name` to the file's name in messages. Returns NULL with the reason in `errors` if the file cannot be

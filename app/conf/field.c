@@ -5,12 +5,12 @@
  * member becomes its key with its value, and a number gets the unit of its form. */
 #include "field.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "suggest.h"
+#include "text/slice.h"
 
 /* ---- the table ---- */
 
@@ -171,7 +171,7 @@ const struct conf_field *conf_field(size_t i)
 const struct conf_field *conf_field_find(const char *key, size_t length)
 {
     for (size_t i = 0; i < FIELDS; i++)
-        if (strlen(fields[i].key) == length && memcmp(fields[i].key, key, length) == 0)
+        if (text_equals((struct bide_text){key, length}, fields[i].key))
             return &fields[i];
     return NULL;
 }
@@ -221,8 +221,7 @@ const char *conf_field_suggest(const char *key, size_t length)
 static const struct conf_field *field_by_member(const char *member, size_t length, bool of_target)
 {
     for (size_t i = 0; i < FIELDS; i++)
-        if (fields[i].of_target == of_target && strlen(fields[i].member) == length &&
-            memcmp(fields[i].member, member, length) == 0)
+        if (fields[i].of_target == of_target && text_equals((struct bide_text){member, length}, fields[i].member))
             return &fields[i];
     return NULL;
 }
@@ -239,22 +238,29 @@ static const void *field_member_const(const struct conf_field *field, const stru
     return (const char *)pair + (field->of_target ? offsetof(struct conf_pair, target) : 0) + field->offset;
 }
 
+static bool store_uint32(int64_t value, void *into)
+{
+    memcpy(into, &(uint32_t){(uint32_t)value}, sizeof(uint32_t));
+    return value <= UINT32_MAX;
+}
+
 static bool parse_uint32(const char *text, size_t length, int64_t scale, void *into)
 {
     int64_t value;
-    if (!conf_decimal_parse(text, length, scale, &value) || value > UINT32_MAX)
-        return false;
-    memcpy(into, &(uint32_t){(uint32_t)value}, sizeof(uint32_t));
-    return true;
+    return text_decimal_parse(text, length, scale, &value) && store_uint32(value, into);
 }
 
-/* Parses a number followed by a unit of one letter. 0 needs no unit, and the x of a factor is optional. */
-static bool parse_with_unit(const char *text, char unit, int64_t scale, void *into)
+/* The x of a factor is optional. */
+static bool parse_factor(const char *text, void *into)
 {
     size_t length = strlen(text);
-    if (length > 0 && text[length - 1] == unit)
-        return parse_uint32(text, length - 1, scale, into);
-    return (unit == 'x' || strcmp(text, "0") == 0) && parse_uint32(text, length, scale, into);
+    return parse_uint32(text, length - (length > 0 && text[length - 1] == 'x'), 1000, into);
+}
+
+static bool parse_share(const char *text, int64_t whole, void *into)
+{
+    int64_t value;
+    return text_share_parse(text, strlen(text), whole, &value) && store_uint32(value, into);
 }
 
 static bool parse_tokens(const struct conf_field *field, const char *text, void *into)
@@ -267,39 +273,15 @@ static bool parse_tokens(const struct conf_field *field, const char *text, void 
 
 static bool parse_rate(const char *text, void *into)
 {
-    static const struct {
-        const char *per;
-        int64_t times, divided;
-    } units[] = {{"", 1, 1}, {"/min", 1, 1}, {"/m", 1, 1}, {"/s", 60, 1}, {"/h", 1, 60}, {"/d", 1, 1440}};
-    size_t length = strcspn(text, "/");
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        int64_t value;
-        if (strcmp(text + length, units[i].per) != 0)
-            continue;
-        if (!conf_decimal_parse(text, length, 1000 * units[i].times, &value) || value % units[i].divided != 0 ||
-            value / units[i].divided > UINT32_MAX)
-            return false;
-        memcpy(into, &(uint32_t){(uint32_t)(value / units[i].divided)}, sizeof(uint32_t));
-        return true;
-    }
-    return false;
-}
-
-/* Compares without regard to case, and with '-' equal to '_'. */
-static bool word_matches(const char *text, size_t length, const char *word)
-{
-    size_t i = 0;
-    for (; i < length && word[i] != '\0'; i++)
-        if (tolower((unsigned char)text[i]) != word[i] && !(text[i] == '-' && word[i] == '_'))
-            return false;
-    return i == length && word[i] == '\0';
+    int64_t per_minute_milli;
+    return text_rate_parse(text, strlen(text), 60, &per_minute_milli) && store_uint32(per_minute_milli, into);
 }
 
 /* Returns the index of a word, or -1. */
-static int word_index(const char *const *words, const char *text, size_t length)
+static int word_index(const char *const *words, struct bide_text text)
 {
     for (int i = 0; words[i] != NULL; i++)
-        if (word_matches(text, length, words[i]))
+        if (text_equals_word(text, words[i]))
             return i;
     return -1;
 }
@@ -307,7 +289,7 @@ static int word_index(const char *const *words, const char *text, size_t length)
 static bool parse_flag(const char *text, void *into)
 {
     static const char *const words[] = {"no", "yes", "false", "true", "off", "on", NULL};
-    int number = word_index(words, text, strlen(text));
+    int number = word_index(words, text_from(text));
     if (number >= 0)
         memcpy(into, &(bool){number % 2 == 1}, sizeof(bool));
     return number >= 0;
@@ -315,7 +297,7 @@ static bool parse_flag(const char *text, void *into)
 
 static bool parse_word(const char *const *words, const char *text, void *into)
 {
-    int number = word_index(words, text, strlen(text));
+    int number = word_index(words, text_from(text));
     if (number >= 0)
         memcpy(into, &number, sizeof number); /* enums of the public headers have the size of int */
     return number >= 0;
@@ -325,21 +307,16 @@ static bool parse_word(const char *const *words, const char *text, void *into)
 static bool parse_bits(const char *const *words, const char *text, uint32_t *bits)
 {
     *bits = 0;
-    if (word_matches(text, strlen(text), "none"))
+    if (text_equals_word(text_from(text), "none"))
         return true;
-    for (;;) {
-        text += strspn(text, " \t");
-        size_t end = strcspn(text, ","), length = end;
-        while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t'))
-            length--;
-        int number = word_index(words, text, length);
+    for (struct bide_text rest = text_from(text); rest.at != NULL;) {
+        struct bide_text word = text_take_item(&rest, ',', TEXT_OWS);
+        int number = word_index(words, word);
         if (number < 0)
             return false;
         *bits |= 1u << number;
-        if (text[end] == '\0')
-            return true;
-        text += end + 1;
     }
+    return true;
 }
 
 static bool field_is_observe(const struct conf_field *field)
@@ -371,13 +348,13 @@ static bool field_parse(const struct conf_field *field, struct conf_pair *pair, 
 {
     void *into = field_member(field, pair);
     switch (field->form) {
-    case CONF_TIME: return conf_duration_parse(value, strlen(value), into);
+    case CONF_TIME: return text_duration_parse(value, strlen(value), into);
     case CONF_COUNT: return parse_uint32(value, strlen(value), 1, into);
     case CONF_TOKENS: return parse_tokens(field, value, into);
     case CONF_RATE: return parse_rate(value, into);
-    case CONF_FACTOR: return parse_with_unit(value, 'x', 1000, into);
-    case CONF_PERMILLE: return parse_with_unit(value, '%', 10, into);
-    case CONF_PPM: return parse_with_unit(value, '%', 10000, into);
+    case CONF_FACTOR: return parse_factor(value, into);
+    case CONF_PERMILLE: return parse_share(value, 1000, into);
+    case CONF_PPM: return parse_share(value, 1000000, into);
     case CONF_FLAG: return parse_flag(value, into);
     case CONF_BITS: return field_set_bits(field, pair, value);
     case CONF_WORD: return parse_word(field->words, value, into);
@@ -399,7 +376,7 @@ const char *conf_field_assign(const struct conf_field *field, struct conf_pair *
 /* ---- formatting ---- */
 
 /* Formats a number of the field's own unit as in a file. */
-static const char *number_format(char text[CONF_VALUE_SIZE], enum conf_form form, int64_t value)
+static const char *number_format(char text[TEXT_VALUE_SIZE], enum conf_form form, int64_t value)
 {
     static const struct {
         int64_t scale;
@@ -409,9 +386,9 @@ static const char *number_format(char text[CONF_VALUE_SIZE], enum conf_form form
         [CONF_FACTOR] = {1000, "x"}, [CONF_PERMILLE] = {10, "%"}, [CONF_PPM] = {10000, "%"},
     };
     bool per_second = form == CONF_RATE && value > 0 && value % 60000 == 0;
-    conf_decimal_format(text, per_second ? value / 60 : value, forms[form].scale);
+    text_decimal_format(text, per_second ? value / 60 : value, forms[form].scale);
     size_t length = strlen(text);
-    snprintf(text + length, CONF_VALUE_SIZE - length, "%s", per_second ? "/s" : forms[form].unit);
+    snprintf(text + length, TEXT_VALUE_SIZE - length, "%s", per_second ? "/s" : forms[form].unit);
     return text;
 }
 
@@ -457,7 +434,7 @@ const char *conf_field_format(char text[256], const struct conf_field *field, co
 {
     int64_t value = field_value(field, pair);
     if (field->form == CONF_TIME)
-        return conf_duration_format(text, value);
+        return text_duration_format(text, value);
     if (field->form == CONF_BITS)
         bits_format(text, field->words, (uint32_t)value);
     else if (field->form == CONF_FLAG)
@@ -596,7 +573,7 @@ static const char *engine_constant_name(const char *word, size_t length)
     static const char *const known[][2] = {
         {"BIDE_NEVER", "never"}, {"BIDE_FULL", "full"}, {"BIDE_BACKOFF_FIXED", "backoff = fixed"}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strlen(known[i][0]) == length && memcmp(known[i][0], word, length) == 0)
+        if (text_equals((struct bide_text){word, length}, known[i][0]))
             return known[i][1];
     return NULL;
 }
@@ -630,11 +607,11 @@ static void sentence_append_word(struct sentence *s, const struct conf_field *fi
 static void sentence_append_number(struct sentence *s, const struct conf_field *field, const char *digits,
                                    size_t length)
 {
-    char text[CONF_VALUE_SIZE];
+    char text[TEXT_VALUE_SIZE];
     int64_t value;
     bool has_unit = field->form == CONF_TOKENS || field->form == CONF_RATE || field->form == CONF_FACTOR ||
                     field->form == CONF_PERMILLE || field->form == CONF_PPM;
-    if (has_unit && conf_decimal_parse(digits, length, 1, &value))
+    if (has_unit && text_decimal_parse(digits, length, 1, &value))
         sentence_append(s, number_format(text, field->form, value));
     else
         sentence_append_bytes(s, digits, length);

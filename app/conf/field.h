@@ -11,7 +11,7 @@
 #include <bide/policy.h>
 #include <bide/target.h>
 
-#include "unit.h"
+#include "text/unit.h"
 
 enum conf_form {
     CONF_TIME,     /* 200ms, never */

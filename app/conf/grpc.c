@@ -4,19 +4,23 @@
  * all of them; without it there is no budget. Values are interpreted as in gRPC: more than 5 attempts mean 5, a
  * maxBackoff below initialBackoff is the only wait, digits of tokenRatio after the third are dropped. Settings that
  * bide cannot reproduce (a multiplier below 1, more hedges than bide supports) are errors. Members about other subjects
- * (load balancing, waitForReady) are skipped, unless they look like a misspelt member that is read here. */
-#include <jansson.h>
+ * (load balancing, waitForReady) are skipped, unless they look like a misspelt member that is read here.
+ *
+ * The text is parsed in place, so memory is needed for the policies only; an object or array is a part of the text,
+ * whose position is its line number. Known weakness: a member that is skipped is not checked for duplicates inside. */
+#include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "conf_internal.h"
-#include "json_line.h"
+#include "http/json.h"
 #include "rules.h"
 #include "suggest.h"
+#include "text/slice.h"
 
 #define NAME_ROOM     256u /* twice the valid length: enough to detect that a name is too long */
 #define ATTEMPTS_MOST 5    /* gRFC A6: clients treat a larger number as 5 */
+#define MEMBER_ROOM   128u /* more than any member that is read here, and more than a diagnostic shows */
 
 static const char *const config_members[] = {"methodConfig", "retryThrottling", NULL};
 static const char *const method_members[] = {"name", "timeout", "retryPolicy", "hedgingPolicy", NULL};
@@ -29,65 +33,148 @@ static const char *const throttling_members[] = {"maxTokens", "tokenRatio", NULL
 
 /* An object of the file with its path, such as "methodConfig[0].retryPolicy". */
 struct node {
-    json_t *object;
+    struct bide_text object; /* with its braces; absent if the member does not exist */
+    const char *at;          /* the name of the member, or the element of an array: its line is that of the node */
     struct conf_diagnostics *diagnostics;
     struct bide_text text; /* the whole file */
     char path[96];
 };
 
+/* ---- JSON ---- */
+
+static bool value_is(struct bide_text value, char first)
+{
+    return value.length > 0 && value.at[0] == first;
+}
+
+/* Decodes a string. Returns false if the value is none, does not fit or contains NUL. */
+static bool value_string(struct bide_text value, char *text, size_t size)
+{
+    size_t length;
+    return value.length > 0 && http_json_string(value, text, size, &length) && strlen(text) == length;
+}
+
+/* Parses digits without sign, fraction and exponent; saturates. */
+static bool value_integer(struct bide_text value, int64_t *number)
+{
+    bool exact;
+    for (size_t i = 0; i < value.length; i++)
+        if (value.at[i] < '0' || value.at[i] > '9')
+            return false;
+    return value.length > 0 && http_json_scaled(value, 0, number, &exact);
+}
+
+/* Returns the name of a member, decoded; with its quotes if it is too long or contains NUL, so that it is unknown. */
+static struct bide_text member_name(const struct http_json_member *member, char name[MEMBER_ROOM])
+{
+    return value_string(member->name, name, MEMBER_ROOM) ? (struct bide_text){name, strlen(name)} : member->name;
+}
+
+/* Returns true after setting *found to the first member of that name. */
+static bool node_find(const struct node *node, const char *name, struct http_json_member *found)
+{
+    char space[MEMBER_ROOM];
+    struct http_json json = http_json_open(node->object);
+    while (http_json_next(&json, found))
+        if (text_equals(member_name(found, space), name))
+            return true;
+    *found = (struct http_json_member){.value = {NULL, 0}};
+    return false;
+}
+
+/* Returns the value of a member; absent if there is none. */
+static struct bide_text node_get(const struct node *node, const char *name)
+{
+    struct http_json_member found;
+    node_find(node, name, &found);
+    return found.value;
+}
+
 /* ---- diagnostics ---- */
 
-/* Returns the line of a member, or with NULL of the object. */
+/* Returns the line of a position in the file, from 1. */
+static unsigned node_line_at(const struct node *node, const char *at)
+{
+    unsigned line = 1;
+    assert(at >= node->text.at && at <= node->text.at + node->text.length);
+    for (const char *c = node->text.at; c < at; c++)
+        line += *c == '\n';
+    return line;
+}
+
+/* Returns the line of a member, or with NULL, or if there is no such member, of the object. */
 static unsigned node_line(const struct node *node, const char *member)
 {
-    return conf_diagnostics_have_room(node->diagnostics) ? conf_json_line(node->text, node->path, member) : 0;
+    struct http_json_member found;
+    if (!conf_diagnostics_have_room(node->diagnostics))
+        return 0;
+    return node_line_at(node, member != NULL && node_find(node, member, &found) ? found.name.at : node->at);
 }
 
 static void node_report(const struct node *node, const char *member, const char *want)
 {
-    const json_t *value = json_object_get(node->object, member);
+    struct bide_text value = node_get(node, member);
     const char *point = node->path[0] != '\0' ? "." : "";
-    char *text = value == NULL ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-    if (value == NULL)
+    if (value.at == NULL)
         conf_diagnostics_add(node->diagnostics, node_line(node, NULL), "%s%s%s is missing: must be %s", node->path,
                              point, member, want);
     else
         conf_diagnostics_add(node->diagnostics, node_line(node, member), "%s%s%s = %s: must be %s", node->path, point,
-                             member, text != NULL ? conf_printable(text, strlen(text)).text : "?", want);
-    free(text);
+                             member, conf_printable(value.at, value.length).text, want);
 }
 
-/* Reports unknown members. With `allow_unknown` only those that resemble a known member are reported. */
+/* Reports a member that is not known. With `allow_unknown` only if it resembles a known member. */
+static void node_check_unknown(const struct node *node, const char *at, struct bide_text member,
+                               const char *const *known, bool allow_unknown)
+{
+    const char *suggestion = conf_suggest(member.at, member.length, known);
+    if (allow_unknown && suggestion == NULL)
+        return;
+    conf_diagnostics_add(node->diagnostics, node_line_at(node, at), "%s%s%s: no such member%s%s%s", node->path,
+                         node->path[0] != '\0' ? "." : "", conf_printable(member.at, member.length).text,
+                         suggestion != NULL ? "; did you mean " : "", suggestion != NULL ? suggestion : "",
+                         suggestion != NULL ? "?" : "");
+}
+
+/* Reports unknown members, and known ones that occur twice. */
 static void node_check_members(const struct node *node, const char *const *known, bool allow_unknown)
 {
-    const char *member;
-    json_t *value;
-    json_object_foreach(node->object, member, value)
-    {
-        const char *const *name = known;
-        while (*name != NULL && strcmp(*name, member) != 0)
-            name++;
-        const char *suggestion = *name != NULL ? NULL : conf_suggest(member, strlen(member), known);
-        if (*name != NULL || (allow_unknown && suggestion == NULL))
-            continue;
-        conf_diagnostics_add(node->diagnostics, node_line(node, member), "%s%s%s: no such member%s%s%s", node->path,
-                             node->path[0] != '\0' ? "." : "", conf_printable(member, strlen(member)).text,
-                             suggestion != NULL ? "; did you mean " : "", suggestion != NULL ? suggestion : "",
-                             suggestion != NULL ? "?" : "");
+    char space[MEMBER_ROOM];
+    struct http_json json = http_json_open(node->object);
+    struct http_json_member member;
+    uint32_t seen = 0;
+    while (http_json_next(&json, &member)) {
+        struct bide_text name = member_name(&member, space);
+        unsigned i = 0;
+        while (known[i] != NULL && !text_equals(name, known[i]))
+            i++;
+        if (known[i] == NULL)
+            node_check_unknown(node, member.name.at, name, known, allow_unknown);
+        else if ((seen >> i & 1u) != 0)
+            conf_diagnostics_add(node->diagnostics, node_line_at(node, member.name.at),
+                                 "%s%s%s is a duplicate: names must be unique", node->path,
+                                 node->path[0] != '\0' ? "." : "", known[i]);
+        seen |= known[i] != NULL ? 1u << i : 0;
     }
 }
 
 /* Enters a member that must be an object. Returns false if it does not exist, or after reporting that it is none. */
 static bool node_enter(struct node *inner, const struct node *outer, const char *member)
 {
+    struct http_json_member found;
+    bool exists = node_find(outer, member, &found);
     *inner = (struct node){
-        .object = json_object_get(outer->object, member), .diagnostics = outer->diagnostics, .text = outer->text};
+        .object = found.value, .at = found.name.at, .diagnostics = outer->diagnostics, .text = outer->text};
     snprintf(inner->path, sizeof inner->path, "%.60s%s%.30s", outer->path, outer->path[0] != '\0' ? "." : "", member);
-    if (inner->object == NULL)
-        return false;
-    if (!json_is_object(inner->object))
+    if (exists && !value_is(found.value, '{'))
         node_report(outer, member, "an object");
-    return json_is_object(inner->object);
+    return value_is(found.value, '{');
+}
+
+/* Returns the node of an element of an array, without its path. */
+static struct node node_of_element(const struct node *outer, struct bide_text element)
+{
+    return (struct node){.object = element, .at = element.at, .diagnostics = outer->diagnostics, .text = outer->text};
 }
 
 /* ---- values ---- */
@@ -103,80 +190,80 @@ static bool is_plain_number(const char *text, size_t length)
 }
 
 /* Parses a google.protobuf.Duration in JSON form. */
-static bool parse_duration(const json_t *value, int64_t *ns)
+static bool parse_duration(struct bide_text value, int64_t *ns)
 {
-    const char *text = json_string_value(value);
-    size_t length = text == NULL ? 0 : strlen(text);
+    char text[64];
+    size_t length = value_string(value, text, sizeof text) ? strlen(text) : 0;
     return length > 1 && text[length - 1] == 's' && is_plain_number(text, length - 1) &&
-           conf_decimal_parse(text, length - 1, BIDE_S, ns);
+           text_decimal_parse(text, length - 1, BIDE_S, ns);
 }
 
 static void node_read_duration(const struct node *node, const char *member, int64_t least_ns, int64_t *ns)
 {
     int64_t value;
-    if (parse_duration(json_object_get(node->object, member), &value) && value >= least_ns)
+    if (parse_duration(node_get(node, member), &value) && value >= least_ns)
         *ns = value;
     else
         node_report(node, member, least_ns > 0 ? "a duration above 0 such as \"0.1s\"" : "a duration such as \"0.5s\"");
 }
 
-/* Parses a JSON number into thousandths and drops further digits. The nearest double of 0.29 is slightly smaller, so a
- * millionth is added: 0.29 must not become 0.289. Returns false unless the number is between 0 and a million. */
-static bool parse_thousandths(const json_t *value, int64_t *milli)
+/* Parses a JSON number into thousandths and drops further digits; *exact: there were none. Returns false unless the
+ * number is between 0 and a million. */
+static bool parse_thousandths(struct bide_text value, int64_t *milli, bool *exact)
 {
-    double number = json_is_number(value) ? json_number_value(value) : -1;
-    if (!(number >= 0 && number <= 1000000))
+    if (value.length == 0 || !http_json_scaled(value, 3, milli, exact) || *milli > INT64_C(1000000000))
         return false;
-    *milli = (int64_t)(number * 1000 + 1e-6);
+    *milli -= !*exact; /* it was rounded up */
     return true;
-}
-
-static bool thousandths_are_exact(const json_t *value, int64_t milli)
-{
-    double rest = json_number_value(value) * 1000 - (double)milli;
-    return rest > -1e-6 && rest < 1e-6;
 }
 
 static uint32_t node_read_attempts(const struct node *node)
 {
-    const json_t *value = json_object_get(node->object, "maxAttempts");
-    if (json_is_integer(value) && json_integer_value(value) > 1)
-        return json_integer_value(value) > ATTEMPTS_MOST ? ATTEMPTS_MOST : (uint32_t)json_integer_value(value);
+    int64_t number;
+    if (value_integer(node_get(node, "maxAttempts"), &number) && number > 1)
+        return number > ATTEMPTS_MOST ? ATTEMPTS_MOST : (uint32_t)number;
     node_report(node, "maxAttempts", "an integer above 1");
     return 2;
 }
 
-static bool parse_code(const json_t *value, int32_t *code)
+static bool parse_code(struct bide_text value, int32_t *code)
 {
-    const char *name = json_string_value(value);
-    if (name != NULL)
+    char name[64];
+    int64_t number;
+    if (value_string(value, name, sizeof name))
         return conf_grpc_code(name, strlen(name), code);
-    if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) > 16)
+    if (!value_integer(value, &number) || number > 16)
         return false;
-    *code = (int32_t)json_integer_value(value);
+    *code = (int32_t)number;
     return true;
+}
+
+/* Sets one bit for each code of the list. Returns false if an element is no code, or the value no array. */
+static bool parse_codes(struct bide_text value, uint32_t *all)
+{
+    struct http_json json = http_json_open_array(value);
+    struct http_json_member element;
+    int32_t code;
+    *all = 0;
+    while (http_json_next(&json, &element)) {
+        if (!parse_code(element.value, &code))
+            return false;
+        *all |= 1u << code;
+    }
+    return http_json_is_complete(&json);
 }
 
 /* Parses a list of status codes into rules that retry exactly these codes. */
 static void node_read_codes(const struct node *node, const char *member, bool required, struct conf_rules *rules)
 {
     static const char *const want = "status codes such as [\"UNAVAILABLE\"] or [14]";
-    const json_t *list = json_object_get(node->object, member);
+    struct bide_text list = node_get(node, member);
     char text[128] = "";
     uint32_t all = 0;
     size_t used = 0;
-    if ((list == NULL && required) || (list != NULL && !json_is_array(list)) ||
-        (required && json_array_size(list) == 0)) {
+    if ((list.at != NULL && !parse_codes(list, &all)) || (required && all == 0)) {
         node_report(node, member, want);
         return;
-    }
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        int32_t code;
-        if (!parse_code(json_array_get(list, i), &code)) {
-            node_report(node, member, want);
-            return;
-        }
-        all |= 1u << code;
     }
     for (int code = 0; code <= 16; code++)
         if ((all >> code & 1u) != 0)
@@ -188,13 +275,13 @@ static void node_read_codes(const struct node *node, const char *member, bool re
 
 static void multiplier_read(const struct node *node, struct bide_policy *policy)
 {
-    const json_t *value = json_object_get(node->object, "backoffMultiplier");
     int64_t milli;
-    if (!parse_thousandths(value, &milli) || json_number_value(value) <= 0)
+    bool exact;
+    if (!parse_thousandths(node_get(node, "backoffMultiplier"), &milli, &exact) || (milli == 0 && exact))
         node_report(node, "backoffMultiplier", "a number above 0");
-    else if (json_number_value(value) < 1)
+    else if (milli < 1000)
         node_report(node, "backoffMultiplier", "1 or more (shrinking waits are not supported)");
-    else if (!thousandths_are_exact(value, milli))
+    else if (!exact)
         node_report(node, "backoffMultiplier", "three decimals at most");
     else if (milli == 1000)
         policy->backoff = BIDE_BACKOFF_FIXED;
@@ -211,7 +298,7 @@ static void retry_policy_read(const struct node *node, struct conf_policy *polic
     node_read_duration(node, "maxBackoff", 1, &p->cap_ns);
     multiplier_read(node, p);
     node_read_codes(node, "retryableStatusCodes", true, &policy->grpc);
-    if (json_object_get(node->object, "perAttemptRecvTimeout") != NULL) /* experimental in some gRPC clients */
+    if (node_get(node, "perAttemptRecvTimeout").at != NULL) /* experimental in some gRPC clients */
         node_read_duration(node, "perAttemptRecvTimeout", 1, &p->attempt_timeout_ns);
     if (p->base_ns > p->cap_ns) /* min(initial * multiplier^n, max) is then max from the start */
         p->base_ns = p->cap_ns;
@@ -228,7 +315,7 @@ static void hedging_policy_read(const struct node *node, struct conf_policy *pol
         node_report(node, "maxAttempts", "4 or less (bide sends at most 3 hedges)");
         p->hedges_max = BIDE_HEDGES_MAX;
     }
-    if (json_object_get(node->object, "hedgingDelay") != NULL)
+    if (node_get(node, "hedgingDelay").at != NULL)
         node_read_duration(node, "hedgingDelay", 0, &p->hedge_delay_ns);
     node_read_codes(node, "nonFatalStatusCodes", false, &policy->grpc);
 }
@@ -237,19 +324,19 @@ static void throttling_read(const struct node *config, struct bide_budget_config
 {
     struct node node;
     int64_t most, ratio;
+    bool exact;
     if (!node_enter(&node, config, "retryThrottling")) {
         budget->kind = BIDE_BUDGET_NONE;
         return;
     }
     node_check_members(&node, throttling_members, false);
-    const json_t *tokens = json_object_get(node.object, "maxTokens");
-    if (!parse_thousandths(tokens, &most) || most < 2 || most > 1000000 || !thousandths_are_exact(tokens, most))
+    if (!parse_thousandths(node_get(&node, "maxTokens"), &most, &exact) || most < 2 || most > 1000000 || !exact)
         node_report(&node, "maxTokens", "a number above 0.001, at most 1000, with three decimals at most");
     else {
         budget->capacity_milli = (uint32_t)most;
         budget->threshold_milli = (uint32_t)most / 2;
     }
-    if (!parse_thousandths(json_object_get(node.object, "tokenRatio"), &ratio) || ratio == 0 ||
+    if (!parse_thousandths(node_get(&node, "tokenRatio"), &ratio, &exact) || ratio == 0 ||
         ratio > BIDE_CAPACITY_MAX_MILLI)
         node_report(&node, "tokenRatio", "a number of 0.001 or more");
     else
@@ -277,7 +364,7 @@ static void method_read(const struct node *node, struct conf_policy *policy)
     unsigned diagnostics = node->diagnostics->count;
     bool retry = node_enter(&retries, node, "retryPolicy"), hedge = node_enter(&hedging, node, "hedgingPolicy");
     node_check_members(node, method_members, true);
-    if (json_object_get(node->object, "timeout") != NULL)
+    if (node_get(node, "timeout").at != NULL)
         node_read_duration(node, "timeout", 1, &policy->pair.policy.deadline_ns);
     if (retry && hedge)
         conf_diagnostics_add(node->diagnostics, node_line(node, NULL),
@@ -295,22 +382,30 @@ static void method_read(const struct node *node, struct conf_policy *policy)
 
 /* ---- names ---- */
 
+/* Decodes a member that must be a string, if there is one; else "". A string that is too long becomes one that is no
+ * valid name. Returns false if the member is no string. */
+static bool node_name_part(const struct node *node, const char *member, char part[NAME_ROOM / 2])
+{
+    struct bide_text value = node_get(node, member);
+    part[0] = '\0';
+    if (value.at != NULL && !value_string(value, part, NAME_ROOM / 2))
+        snprintf(part, NAME_ROOM / 2, "\"");
+    return value.at == NULL || value_is(value, '"');
+}
+
 /* Sets the policy's name: {} is "*", a service is its name, a method "service/method". Returns false after a
  * diagnostic. */
 static bool node_policy_name(const struct node *node, char name[NAME_ROOM])
 {
-    const json_t *service = json_object_get(node->object, "service"), *method = json_object_get(node->object, "method");
-    const char *first = json_string_value(service), *second = json_string_value(method);
+    char service[NAME_ROOM / 2], method[NAME_ROOM / 2];
     node_check_members(node, name_members, true);
-    if ((service != NULL && first == NULL) || (method != NULL && second == NULL))
+    if (!node_name_part(node, "service", service) || !node_name_part(node, "method", method))
         return conf_diagnostics_add(node->diagnostics, node_line(node, NULL), "%s: service and method must be strings",
                                     node->path);
-    first = first == NULL ? "" : first;
-    second = second == NULL ? "" : second;
-    if (first[0] == '\0' && second[0] != '\0')
+    if (service[0] == '\0' && method[0] != '\0')
         return conf_diagnostics_add(node->diagnostics, node_line(node, NULL),
                                     "%s: must have a service beside the method", node->path);
-    snprintf(name, NAME_ROOM, "%s%s%s", first[0] != '\0' ? first : "*", second[0] != '\0' ? "/" : "", second);
+    snprintf(name, NAME_ROOM, "%s%s%s", service[0] != '\0' ? service : "*", method[0] != '\0' ? "/" : "", method);
     if (!conf_name_is_valid((struct bide_text){name, strlen(name)}))
         return conf_diagnostics_add(node->diagnostics, node_line(node, NULL), "%s: " CONF_NAME_WANT, node->path);
     return true;
@@ -320,7 +415,7 @@ static bool node_policy_name(const struct node *node, char name[NAME_ROOM])
 static bool node_add_policy(struct conf *conf, const struct node *node, const struct conf_policy *policy)
 {
     char name[NAME_ROOM];
-    if (!json_is_object(node->object)) {
+    if (!value_is(node->object, '{')) {
         conf_diagnostics_add(node->diagnostics, node_line(node, NULL),
                              "%s: must be an object such as {\"service\": \"echo.Echo\"}", node->path);
         return true;
@@ -333,8 +428,7 @@ static bool node_add_policy(struct conf *conf, const struct node *node, const st
                              node->path, name);
         return true;
     }
-    struct conf_policy *added =
-        conf_add_policy(conf, text, conf_json_line(node->text, node->path, NULL), node->diagnostics);
+    struct conf_policy *added = conf_add_policy(conf, text, node_line_at(node, node->at), node->diagnostics);
     if (added == NULL)
         return false;
     added->preset = policy->preset;
@@ -346,12 +440,13 @@ static bool node_add_policy(struct conf *conf, const struct node *node, const st
 /* An entry without names applies to no method; gRPC skips it, too. */
 static bool method_add_policies(struct conf *conf, const struct node *method, const struct conf_policy *policy)
 {
-    const json_t *names = json_object_get(method->object, "name");
-    if (names != NULL && !json_is_array(names))
+    struct bide_text names = node_get(method, "name");
+    struct http_json json = http_json_open_array(names);
+    struct http_json_member element;
+    if (names.at != NULL && !value_is(names, '['))
         node_report(method, "name", "an array");
-    for (size_t i = 0; i < json_array_size(names); i++) {
-        struct node node = {
-            .object = json_array_get(names, i), .diagnostics = method->diagnostics, .text = method->text};
+    for (size_t i = 0; http_json_next(&json, &element); i++) {
+        struct node node = node_of_element(method, element.value);
         snprintf(node.path, sizeof node.path, "%.64s.name[%zu]", method->path, i);
         if (!node_add_policy(conf, &node, policy))
             return false;
@@ -363,23 +458,23 @@ static bool method_add_policies(struct conf *conf, const struct node *method, co
 
 static void config_read(struct conf *conf, const struct node *config)
 {
-    const json_t *methods = json_object_get(config->object, "methodConfig");
+    struct bide_text methods = node_get(config, "methodConfig");
+    struct http_json json = http_json_open_array(methods);
+    struct http_json_member element;
     struct conf_policy base;
     conf_policy_init(&base, BIDE_PRESET_GRPC);
     node_check_members(config, config_members, true);
-    if (methods == NULL && json_object_get(config->object, "retryThrottling") == NULL &&
-        config->diagnostics->count == 0)
+    if (methods.at == NULL && node_get(config, "retryThrottling").at == NULL && config->diagnostics->count == 0)
         conf_diagnostics_add(config->diagnostics, node_line(config, NULL),
                              "must be a gRPC service config with methodConfig");
     throttling_read(config, &base.pair.target.budget);
-    if (methods != NULL && !json_is_array(methods))
+    if (methods.at != NULL && !value_is(methods, '['))
         node_report(config, "methodConfig", "an array");
-    for (size_t i = 0; i < json_array_size(methods); i++) {
-        struct node node = {
-            .object = json_array_get(methods, i), .diagnostics = config->diagnostics, .text = config->text};
+    for (size_t i = 0; http_json_next(&json, &element); i++) {
+        struct node node = node_of_element(config, element.value);
         struct conf_policy policy = base;
         snprintf(node.path, sizeof node.path, "methodConfig[%zu]", i);
-        if (!json_is_object(node.object)) {
+        if (!value_is(node.object, '{')) {
             conf_diagnostics_add(config->diagnostics, node_line(&node, NULL), "%s: must be an object", node.path);
             continue;
         }
@@ -389,16 +484,31 @@ static void config_read(struct conf *conf, const struct node *config)
     }
 }
 
+/* Reports where the text stops being JSON. */
+static void config_report_syntax(const struct node *config, struct bide_text rest)
+{
+    const char *line_start = rest.at;
+    while (line_start > config->text.at && line_start[-1] != '\n')
+        line_start--;
+    config->diagnostics->column = (unsigned)(rest.at - line_start) + 1;
+    if (rest.length == 0)
+        conf_diagnostics_add(config->diagnostics, node_line_at(config, rest.at),
+                             "must be JSON: the file ends too early");
+    else
+        conf_diagnostics_add(config->diagnostics, node_line_at(config, rest.at),
+                             "must be JSON (at most %u levels deep) from here: %s", HTTP_JSON_DEPTH,
+                             conf_printable(rest.at, rest.length < 20 ? rest.length : 20).text);
+}
+
 void conf_grpc_read(struct conf *conf, struct bide_text text, struct conf_diagnostics *diagnostics)
 {
-    json_error_t error;
-    json_t *json = json_loadb(text.at, text.length, JSON_REJECT_DUPLICATES, &error);
-    if (json != NULL)
-        config_read(conf, &(struct node){.object = json, .diagnostics = diagnostics, .text = text});
-    else {
-        diagnostics->column = error.column > 0 ? (unsigned)error.column : 0;
-        conf_diagnostics_add(diagnostics, error.line > 0 ? (unsigned)error.line : 0, "%s",
-                             conf_printable(error.text, strlen(error.text)).text);
-    }
-    json_decref(json);
+    struct http_json json = http_json_open(text);
+    struct http_json_member member;
+    struct node config = {.object = text, .at = text.at, .diagnostics = diagnostics, .text = text};
+    while (http_json_next(&json, &member))
+        continue;
+    if (http_json_is_complete(&json))
+        config_read(conf, &config);
+    else
+        config_report_syntax(&config, json.rest);
 }

@@ -1,20 +1,15 @@
 /* policy_key.c - the keys of a section: fields of the table and the six lists. Used for files and for --set. */
-#include <string.h>
-
 #include "rules.h"
 #include "suggest.h"
-
-static bool name_equals(const char *known, const char *name, size_t length)
-{
-    return strlen(known) == length && memcmp(known, name, length) == 0;
-}
+#include "text/slice.h"
 
 bool conf_key_find(struct conf_key *key, const char *name, size_t length)
 {
+    struct bide_text text = {name, length};
     *key = (struct conf_key){.field = conf_field_find(name, length)};
     for (size_t i = 0; i < CONF_LISTS && key->list == NULL; i++) {
-        key->permanent = name_equals(conf_lists[i].permanent, name, length);
-        if (key->permanent || name_equals(conf_lists[i].retry, name, length))
+        key->permanent = text_equals(text, conf_lists[i].permanent);
+        if (key->permanent || text_equals(text, conf_lists[i].retry))
             key->list = &conf_lists[i];
     }
     return key->field != NULL || key->list != NULL;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "rules.h"
+#include "text/slice.h"
 
 const struct conf_list conf_lists[] = {
     {"retry_status", "permanent_status", CONF_STATUSES, bide_classify_http, offsetof(struct conf_policy, status),
@@ -19,7 +20,7 @@ const struct conf_list conf_lists[] = {
      "gRPC codes by name or from 0 to 16 such as UNAVAILABLE, 8, or none"},
 };
 
-static const char *const grpc_names[] = {
+static const char *const grpc_names[CONF_GRPC_COUNT] = {
     "OK",        "CANCELLED",       "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
     "NOT_FOUND", "ALREADY_EXISTS",  "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
     "ABORTED",   "OUT_OF_RANGE",    "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
@@ -28,12 +29,12 @@ static const char *const grpc_names[] = {
 
 const char *conf_grpc_name(int32_t code)
 {
-    return code >= 0 && (size_t)code < sizeof grpc_names / sizeof *grpc_names ? grpc_names[code] : "?";
+    return code >= 0 && code < CONF_GRPC_COUNT ? grpc_names[code] : "?";
 }
 
 bool conf_grpc_code(const char *name, size_t length, int32_t *code)
 {
-    for (size_t i = 0; i < sizeof grpc_names / sizeof *grpc_names; i++) {
+    for (size_t i = 0; i < CONF_GRPC_COUNT; i++) {
         size_t j = 0;
         while (j < length && toupper((unsigned char)name[j]) == grpc_names[i][j])
             j++;
@@ -95,7 +96,7 @@ static bool parse_number(const struct conf_list *list, const char *text, size_t 
     int64_t value;
     if (list->classify == bide_classify_grpc && conf_grpc_code(text, length, number))
         return true;
-    if (memchr(text, '.', length) != NULL || !conf_decimal_parse(text, length, 1, &value))
+    if (memchr(text, '.', length) != NULL || !text_decimal_parse(text, length, 1, &value))
         return false;
     *number = value > INT32_MAX ? INT32_MAX : (int32_t)value;
     return true;
@@ -127,28 +128,16 @@ static const char *rules_read_item(struct conf_rules *rules, const struct conf_l
     return NULL;
 }
 
-static struct bide_text text_trim(const char *text, size_t length)
-{
-    while (length > 0 && isspace((unsigned char)*text))
-        text++, length--;
-    while (length > 0 && isspace((unsigned char)text[length - 1]))
-        length--;
-    return (struct bide_text){text, length};
-}
-
 static const char *rules_read_items(struct conf_rules *rules, const struct conf_list *list, struct conf_span allowed,
                                     enum bide_kind kind, const char *text)
 {
-    struct bide_text all = text_trim(text, strlen(text));
-    if (all.length == 4 && memcmp(all.at, "none", 4) == 0)
+    struct bide_text rest = text_trim(text_from(text), TEXT_BLANKS);
+    const char *want = NULL;
+    if (text_equals(rest, "none"))
         return NULL;
-    for (;;) {
-        size_t length = strcspn(text, ",");
-        const char *want = rules_read_item(rules, list, allowed, kind, text_trim(text, length));
-        if (want != NULL || text[length] == '\0')
-            return want;
-        text += length + 1;
-    }
+    while (want == NULL && rest.at != NULL)
+        want = rules_read_item(rules, list, allowed, kind, text_take_item(&rest, ',', TEXT_BLANKS));
+    return want;
 }
 
 /* Appends either the permanent or the retryable rules of `from`. Returns false if there is no room. */

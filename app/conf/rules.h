@@ -29,6 +29,8 @@ bool conf_rules_has_list(const struct conf_rules *rules, bool permanent);
 const char *conf_rules_format(char text[CONF_LIST_SIZE], const struct conf_list *list, const struct conf_rules *rules,
                               bool permanent);
 
+#define CONF_GRPC_COUNT 17 /* status codes of gRPC, from 0 */
+
 /* 14 -> "UNAVAILABLE"; "?" for an invalid code. */
 const char *conf_grpc_name(int32_t code);
 bool conf_grpc_code(const char *name, size_t length, int32_t *code); /* ignores case */

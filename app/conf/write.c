@@ -4,13 +4,13 @@
  * JSON has every key, each value in the form of a file. */
 #include "write.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "conf_internal.h"
 #include "rules.h"
+#include "text/json_write.h"
 
 #define COLUMNS 100 /* column at which a list is continued in the next line */
 
@@ -28,10 +28,10 @@ void conf_report_losses(struct conf_diagnostics *losses, const struct conf_pair 
     }
 }
 
-const char *conf_format_seconds(char text[CONF_VALUE_SIZE], int64_t ns)
+const char *conf_format_seconds(char text[TEXT_VALUE_SIZE], int64_t ns)
 {
-    size_t length = strlen(conf_decimal_format(text, ns, BIDE_S));
-    snprintf(text + length, CONF_VALUE_SIZE - length, "s");
+    size_t length = strlen(text_decimal_format(text, ns, BIDE_S));
+    snprintf(text + length, TEXT_VALUE_SIZE - length, "s");
     return text;
 }
 
@@ -79,14 +79,53 @@ static void ini_print_section(FILE *out, const struct conf_policy *policy)
         ini_print_rules(out, policy, &conf_lists[i]);
 }
 
-static char *write_ini(const struct conf_policy *policy)
+/* ---- JSON ---- */
+
+static void json_add_rules(struct text_json *json, const struct conf_policy *policy, const struct conf_list *list)
+{
+    const struct conf_rules *rules = (const void *)((const char *)policy + list->offset);
+    char text[CONF_LIST_SIZE];
+    if (conf_rules_has_list(rules, false))
+        text_json_string(json, list->retry, conf_rules_format(text, list, rules, false));
+    if (conf_rules_has_list(rules, true))
+        text_json_string(json, list->permanent, conf_rules_format(text, list, rules, true));
+}
+
+static void json_print_policy(FILE *out, const struct conf_policy *policy)
+{
+    struct text_json json = text_json_to_stream(out, TEXT_JSON_INDENTED);
+    const struct conf_field *field;
+    text_json_object(&json, NULL);
+    text_json_string(&json, "name", policy->name);
+    text_json_string(&json, "extends", bide_preset_label(policy->preset));
+    text_json_object(&json, "keys");
+    for (size_t i = 0; (field = conf_field(i)) != NULL; i++) {
+        char text[256];
+        text_json_string(&json, field->key, conf_field_format(text, field, &policy->pair));
+    }
+    for (size_t i = 0; i < CONF_LISTS; i++)
+        json_add_rules(&json, policy, &conf_lists[i]);
+    text_json_end(&json);
+    text_json_end(&json);
+    text_json_finish(&json);
+}
+
+/* ---- entry point ---- */
+
+/* Returns the text; NULL if out of memory, which shows when the stream is closed at the latest. */
+static char *print_to_memory(const struct conf_policy *policy, enum conf_format format, struct conf_diagnostics *losses)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (out == NULL)
         return NULL;
-    ini_print_section(out, policy);
+    switch (format) {
+    case CONF_INI: ini_print_section(out, policy); break;
+    case CONF_JSON: json_print_policy(out, policy); break;
+    case CONF_GRPC: conf_print_grpc(out, policy); break;
+    case CONF_ENVOY: conf_print_envoy(out, policy, losses); break;
+    }
     if (ferror(out) | fclose(out)) {
         free(text);
         return NULL;
@@ -94,67 +133,15 @@ static char *write_ini(const struct conf_policy *policy)
     return text;
 }
 
-/* ---- JSON ---- */
-
-static int json_add_rules(json_t *keys, const struct conf_policy *policy, const struct conf_list *list)
-{
-    const struct conf_rules *rules = (const void *)((const char *)policy + list->offset);
-    char text[CONF_LIST_SIZE];
-    int failed = 0;
-    if (conf_rules_has_list(rules, false))
-        failed |= json_object_set_new(keys, list->retry, json_string(conf_rules_format(text, list, rules, false)));
-    if (conf_rules_has_list(rules, true))
-        failed |= json_object_set_new(keys, list->permanent, json_string(conf_rules_format(text, list, rules, true)));
-    return failed;
-}
-
-static char *write_json(const struct conf_policy *policy)
-{
-    const struct conf_field *field;
-    json_t *keys = json_object();
-    int failed = 0;
-    for (size_t i = 0; (field = conf_field(i)) != NULL; i++) {
-        char text[256];
-        failed |= json_object_set_new(keys, field->key, json_string(conf_field_format(text, field, &policy->pair)));
-    }
-    for (size_t i = 0; i < CONF_LISTS; i++)
-        failed |= json_add_rules(keys, policy, &conf_lists[i]);
-    json_t *json = json_pack("{s:s, s:s, s:o}", "name", policy->name, "extends", bide_preset_label(policy->preset),
-                             "keys", keys); /* takes the reference to keys, even if it fails */
-    char *text = failed != 0 || json == NULL ? NULL : json_dumps(json, JSON_INDENT(2));
-    json_decref(json);
-    return text;
-}
-
-/* ---- entry point ---- */
-
-static char *ensure_line_end(char *text)
-{
-    size_t length = text == NULL ? 0 : strlen(text);
-    if (length == 0 || text[length - 1] == '\n')
-        return text;
-    char *longer = realloc(text, length + 2);
-    if (longer == NULL) {
-        free(text);
-        return NULL;
-    }
-    snprintf(longer + length, 2, "\n");
-    return longer;
-}
-
 char *conf_write(const struct conf_policy *policy, enum conf_format format, char losses[CONF_ERROR_MAX])
 {
     static const char *const names[] = {
         [CONF_INI] = "ini", [CONF_JSON] = "json", [CONF_GRPC] = "grpc", [CONF_ENVOY] = "envoy"};
     struct conf_diagnostics diagnostics;
-    char *text = NULL;
     conf_diagnostics_begin(&diagnostics, losses, names[format]);
-    switch (format) {
-    case CONF_INI: text = write_ini(policy); break;
-    case CONF_JSON: text = write_json(policy); break;
-    case CONF_GRPC: text = conf_write_grpc(policy, &diagnostics); break;
-    case CONF_ENVOY: text = conf_write_envoy(policy, &diagnostics); break;
-    }
+    char *text = print_to_memory(policy, format, &diagnostics);
+    if (text != NULL && format == CONF_GRPC)
+        conf_grpc_report_losses(&diagnostics, policy, text);
     conf_diagnostics_finish(&diagnostics);
-    return ensure_line_end(text);
+    return text;
 }

@@ -28,26 +28,6 @@ static struct settings settings_seen;
 static char *operands_seen[16];
 static int runs;
 
-static const char *read_quiet(void *settings, const char *value)
-{
-    assert_null(value);
-    ((struct settings *)settings)->quiet = true;
-    return NULL;
-}
-
-static const char *read_verbose(void *settings, const char *value)
-{
-    assert_null(value);
-    ((struct settings *)settings)->verbose = true;
-    return NULL;
-}
-
-static const char *read_text(void *settings, const char *value)
-{
-    ((struct settings *)settings)->text = value;
-    return NULL;
-}
-
 static const char *read_number(void *group_settings, const char *value)
 {
     ((struct group_settings *)group_settings)->number = value;
@@ -55,9 +35,15 @@ static const char *read_number(void *group_settings, const char *value)
 }
 
 static const struct cli_option own[] = {
-    {.name = "quiet", .letter = 'q', .help = "say nothing", .read = read_quiet},
-    {.name = "verbose", .letter = 'v', .help = "say more", .read = read_verbose},
-    {.name = "text", .letter = 't', .value = "TEXT", .help = "any `text`", .read = read_text, .may_be_empty = true},
+    {.name = "quiet", .letter = 'q', .help = "say nothing", .kind = CLI_FLAG, CLI_AT(struct settings, quiet)},
+    {.name = "verbose", .letter = 'v', .help = "say more", .kind = CLI_FLAG, CLI_AT(struct settings, verbose)},
+    {.name = "text",
+     .letter = 't',
+     .value = "TEXT",
+     .help = "any `text`",
+     .kind = CLI_STRING,
+     CLI_AT(struct settings, text),
+     .may_be_empty = true},
 };
 static const struct cli_option numbers[] = {
     {.name = "attempts",
@@ -235,6 +221,17 @@ static void empty_value_needs_permission_of_the_table(void **state)
     assert_refused(RUN_WORDS("-n", ""), "-n: must not be empty; needs a value: N");
 }
 
+static void empty_operand_is_valid_only_for_another_command(void **state)
+{
+    (void)state;
+    assert_refused(RUN_WORDS("a", ""), "'': an argument must not be empty; bide try --help describes the arguments");
+    assert_refused(RUN_WORDS("--", ""), "'': an argument must not be empty; bide try --help describes the arguments");
+    command.options_first = true;
+    assert_int_equal(RUN_WORDS("ls", ""), 7);
+    command.options_first = false;
+    assert_string_equal(operands_seen[1], "");
+}
+
 /* ---- refusing ---- */
 
 static void misspelt_option_suggests_the_nearest(void **state)
@@ -269,6 +266,8 @@ static void missing_and_superfluous_values_are_reported(void **state)
     assert_refused(RUN_WORDS("--attempts"), "--attempts: needs a value: N");
     assert_refused(RUN_WORDS("-qn"), "-n: needs a value: N");
     assert_refused(RUN_WORDS("--quiet=yes"), "--quiet=yes: --quiet takes no value");
+    assert_refused(RUN_WORDS("-q=yes"), "-q=yes: -q takes no value");
+    assert_refused(RUN_WORDS("-="), "-=: no such option; bide try --help lists the options");
 }
 
 /* ---- help ---- */
@@ -331,6 +330,7 @@ int main(void)
         cmocka_unit_test(options_after_the_first_operand_belong_to_the_other_command),
         cmocka_unit_test(last_of_repeated_options_wins),
         cmocka_unit_test(empty_value_needs_permission_of_the_table),
+        cmocka_unit_test(empty_operand_is_valid_only_for_another_command),
         cmocka_unit_test(misspelt_option_suggests_the_nearest),
         cmocka_unit_test(abbreviated_options_are_rejected),
         cmocka_unit_test(invalid_value_is_reported_with_the_valid_form),

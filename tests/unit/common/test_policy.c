@@ -269,8 +269,7 @@ static void set_replaces_a_list_of_the_policy(void **state)
     assert_string_equal(options.set[0].field->key, "retry_exit");
     assert_refused(RUN_WORDS("--set", "retry_exit=900"),
                    "--set retry_exit=900: must be exit codes and ranges from 1 to 255 such as 1, 75, 100-110, or none");
-    assert_refused(RUN_WORDS("--set", "retry_exi=9"),
-                   "--set retry_exi=9: must be a key such as retry_exit (there is no key retry_exi)");
+    assert_refused(RUN_WORDS("--set", "retry_exi=9"), "--set retry_exi=9: no such key; did you mean retry_exit?");
 }
 
 static void every_key_but_extends_can_be_set(void **state)
@@ -314,10 +313,31 @@ static void malformed_value_is_reported_with_the_valid_form(void **state)
     assert_int_equal(RUN_WORDS("--attempts", "0"), CLI_EXIT_BIDE_FAILED);
     assert_non_null(strstr(message, "--attempts 0: must be 1 or more"));
     assert_refused(RUN_WORDS("--set", "attempts"), "--set attempts: must be KEY=VALUE, such as budget.capacity=20");
-    assert_refused(RUN_WORDS("--set", "attemps=3"),
-                   "--set attemps=3: must be a key such as attempts (there is no key attemps)");
+    assert_refused(RUN_WORDS("--set", "attemps=3"), "--set attemps=3: no such key; did you mean attempts?");
     assert_refused(RUN_WORDS("--set", "qqqqqqqq=3"),
-                   "--set qqqqqqqq=3: must be a key of the policy file (bide help policy-file lists them)");
+                   "--set qqqqqqqq=3: no such key (bide help policy-file lists them)");
+}
+
+static void target_has_a_printable_name(void **state)
+{
+    (void)state;
+    assert_refused(RUN_WORDS("--target", "a\nb"),
+                   "--target a?b: must be a name of 1 to 127 bytes without control characters");
+}
+
+static void error_names_the_variable_it_comes_from(void **state)
+{
+    (void)state;
+    setenv("BIDE_POLICY", "nosuch", 1);
+    assert_int_equal(RUN_WORDS("--attempts", "2"), CLI_EXIT_BIDE_FAILED);
+    assert_non_null(strstr(message, "$BIDE_POLICY: no policy named nosuch"));
+    unsetenv("BIDE_POLICY");
+    setenv("BIDE_CONFIG", "/nosuch.conf", 1);
+    assert_int_equal(RUN_WORDS("--attempts", "2"), CLI_EXIT_BIDE_FAILED);
+    assert_non_null(strstr(message, "$BIDE_CONFIG: /nosuch.conf: cannot be read"));
+    assert_int_equal(RUN_WORDS("--policy", "x"), CLI_EXIT_BIDE_FAILED);
+    assert_non_null(strstr(message, "$BIDE_CONFIG: /nosuch.conf: cannot be read"));
+    unsetenv("BIDE_CONFIG");
 }
 
 static void contradicting_values_name_the_option(void **state)
@@ -353,8 +373,8 @@ static void too_many_set_options_are_rejected(void **state)
     const struct cli_option *set = &cli_policy_options[CLI_POLICY_COUNT - 1];
     assert_string_equal(set->name, "set");
     for (size_t i = 0; i < CLI_SETS_MAX; i++)
-        assert_null(set->read(&full, "attempts=3"));
-    assert_non_null(set->read(&full, "attempts=3"));
+        assert_null(cli_option_assign(set, &full, "attempts=3"));
+    assert_non_null(cli_option_assign(set, &full, "attempts=3"));
 }
 
 static void completion_choices_are_accepted_values(void **state)
@@ -362,7 +382,8 @@ static void completion_choices_are_accepted_values(void **state)
     (void)state;
     for (size_t i = 0; i < CLI_POLICY_COUNT; i++)
         for (size_t c = 0; cli_policy_options[i].choices != NULL && cli_policy_options[i].choices[c] != NULL; c++)
-            assert_null(cli_policy_options[i].read(&(struct cli_policy){0}, cli_policy_options[i].choices[c]));
+            assert_null(
+                cli_option_assign(&cli_policy_options[i], &(struct cli_policy){0}, cli_policy_options[i].choices[c]));
 }
 
 int main(void)
@@ -381,6 +402,8 @@ int main(void)
         cmocka_unit_test(every_key_but_extends_can_be_set),
         cmocka_unit_test(last_option_for_a_key_wins),
         cmocka_unit_test(malformed_value_is_reported_with_the_valid_form),
+        cmocka_unit_test(target_has_a_printable_name),
+        cmocka_unit_test(error_names_the_variable_it_comes_from),
         cmocka_unit_test(contradicting_values_name_the_option),
         cmocka_unit_test(seed_is_any_64_bit_number),
         cmocka_unit_test(too_many_set_options_are_rejected),

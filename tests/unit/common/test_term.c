@@ -119,7 +119,63 @@ static void untrusted_text_cannot_control_the_terminal(void **state)
     setenv("LC_ALL", "C", 1);
     cli_print_sanitized(memory, "caf\xc3\xa9\t");
     fclose(memory);
-    assert_string_equal(text, "caf\xc3\xa9 ?[31m??? ?? ??? \xe2\x82\xac~|caf???");
+    assert_string_equal(text, "caf\xc3\xa9 ?[31m??? ? ??? \xe2\x82\xac~|caf??");
+}
+
+/* Each rejected byte is one '?': an overlong '/', an overlong euro sign, a surrogate, U+110000, a cut-off character. */
+static void only_well_formed_utf8_reaches_the_terminal(void **state)
+{
+    (void)state;
+    char text[128] = "";
+    FILE *memory = fmemopen(text, sizeof text, "w");
+    setenv("LC_ALL", "C.UTF-8", 1);
+    cli_print_sanitized(memory,
+                        "\xe0\x80\xaf|\xf0\x82\x82\xac|\xed\xa0\x80|\xf4\x90\x80\x80|\xf0\x9f\x98\x80|\xe2\x82");
+    fclose(memory);
+    assert_string_equal(text, "???|????|???|????|\xf0\x9f\x98\x80|??");
+}
+
+static void columns_are_characters_not_bytes(void **state)
+{
+    (void)state;
+    assert_int_equal(cli_text_columns(""), 0);
+    assert_int_equal(cli_text_columns("caf\xc3\xa9 \xe2\x82\xac"), 6);
+    assert_int_equal(cli_text_columns("\xff\xe2\x82"), 3); /* as printed: ??? */
+}
+
+static void assert_paragraph(struct cli_paragraph paragraph, const char *text, const char *expected)
+{
+    char printed[256] = "";
+    paragraph.out = fmemopen(printed, sizeof printed, "w");
+    paragraph.utf8 = true;
+    cli_print_paragraph(&paragraph, text, strlen(text));
+    fclose(paragraph.out);
+    assert_string_equal(printed, expected);
+}
+
+static void paragraph_is_filled_up_to_the_right_margin(void **state)
+{
+    (void)state;
+    struct cli_paragraph narrow = {.right = 10};
+    assert_paragraph(narrow, "", "\n");
+    assert_paragraph(narrow, " one  two\nthree ", "one two\nthree\n");
+    assert_paragraph(narrow, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9 \xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9 x",
+                     "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9 \xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\nx\n");
+    assert_paragraph((struct cli_paragraph){.at = 4, .left = 2, .right = 10}, "one two three", "one\n  two\n  three\n");
+    assert_paragraph((struct cli_paragraph){.at = 4, .right = 10, .after_word = true}, "one two", " one\ntwo\n");
+    assert_paragraph((struct cli_paragraph){.at = 8, .right = 10, .after_word = true}, "one two", "\none two\n");
+}
+
+static void long_word_is_broken_if_asked_for_and_backticks_have_no_width(void **state)
+{
+    (void)state;
+    struct cli_paragraph narrow = {.right = 4, .left = 1};
+    assert_paragraph(narrow, "abcdefgh i", "abcdefgh\n i\n");
+    narrow.breaks_words = true;
+    assert_paragraph(narrow, "abcdefgh i", "abcd\n efg\n h i\n");
+    assert_paragraph((struct cli_paragraph){.right = 7, .hides_backticks = true}, "`abc` def", "abc def\n");
+    assert_paragraph((struct cli_paragraph){.right = 7}, "`abc` def", "`abc`\ndef\n");
+    assert_paragraph((struct cli_paragraph){.right = 9}, "a\033[31m b", "a?[31m b\n");
 }
 
 int main(void)
@@ -133,6 +189,10 @@ int main(void)
         cmocka_unit_test(file_has_no_colour_and_80_columns),
         cmocka_unit_test(locale_variables_are_read_in_posix_order),
         cmocka_unit_test(untrusted_text_cannot_control_the_terminal),
+        cmocka_unit_test(only_well_formed_utf8_reaches_the_terminal),
+        cmocka_unit_test(columns_are_characters_not_bytes),
+        cmocka_unit_test(paragraph_is_filled_up_to_the_right_margin),
+        cmocka_unit_test(long_word_is_broken_if_asked_for_and_backticks_have_no_width),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,11 +158,11 @@ static void invalid_value_is_reported_with_the_valid_form(void **state)
 static void line_that_is_neither_key_nor_section_is_reported(void **state)
 {
     assert_errors("[p]\nattempts 3\n", "f:2: attempts 3: must be key = value");
-    assert_errors("[p\nattempts = 3\n", "f:1: [p: must be [name] and nothing after it");
-    assert_errors("[p] q\n", "f:1: [p] q: must be [name] and nothing after it");
+    assert_errors("[p\nattempts = 3\n", "f:1: [p: must be [section] and nothing after it");
+    assert_errors("[p] q\n", "f:1: [p] q: must be [section] and nothing after it");
     assert_errors("[]\n", "f:1: []: must be a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~");
     assert_errors("[a b]\n", "f:1: [a b]: must be a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~");
-    assert_errors("= 3\n[p]\n= 3", "f:1:  = 3: must follow a [section]\nf:3: [p]  = 3: no such key");
+    assert_errors("= 3\n[p]\n= 3", "f:1: = 3: must follow a [section]\nf:3: = 3: must be key = value");
 }
 
 static void key_outside_of_a_section_is_reported(void **state)
@@ -224,16 +224,47 @@ static void nul_byte_is_reported(void **state)
 
 static void control_characters_are_not_repeated_in_messages(void **state)
 {
-    assert_errors("[p]\n\x1b[31m = \x9b\x07\n", "f:2: [p] ?[31m = ??: no such key");
+    assert_errors("[p]\n\x1b[31m = \xc2\x9b\x07\n", "f:2: [p] ?[31m = ???: no such key");
 }
 
-static void overlong_line_is_reported_not_truncated(void **state)
+static void bytes_that_are_not_utf8_are_reported_outside_of_comments(void **state)
 {
-    char text[1024] = "[p]\nattempts = 3";
-    memset(text + strlen(text), '0', 900);
+    assert_errors("[p]\nattempts = 3\xff\n[\xe9]\n\xc0\xafx = 1 # \xff\n",
+                  "f:2: attempts = 3?: must be UTF-8\nf:3: [?]: must be UTF-8\nf:4: ??x = 1: must be UTF-8");
+    assert_reads("# \xe9t\xe9\n[p]\nattempts = 3 ; \xff\n");
+    assert_int_equal(policy_of("p")->pair.policy.attempts_max, 3);
+}
+
+static void byte_order_mark_is_accepted_only_once(void **state)
+{
+    assert_errors("\xef\xbb\xbf\xef\xbb\xbf[p]\n", "f:1: ???[p]: must follow a [section]");
+}
+
+/* The 900 blanks and digits are more than any buffer of a line reader that cuts. */
+static void long_line_is_read_whole(void **state)
+{
+    char text[4096];
+    snprintf(text, sizeof text, "[p]\nattempts = %*s3\nretry_status = %*s503, %*s504\n", 900, "", 900, "", 900, "");
+    assert_reads(text);
+    assert_int_equal(policy_of("p")->pair.policy.attempts_max, 3);
+    assert_int_equal(policy_of("p")->status.count, 2);
+    assert_int_equal(policy_of("p")->status.rule[1].last, 504);
+    snprintf(text, sizeof text, "[p]\nattempts = %0900d\n", 3);
+    assert_reads(text);
+    text[20] = '3';
     assert_false(read_bytes(text, strlen(text)));
-    assert_non_null(strstr(errors, "f:2: attempts = 30000"));
-    assert_non_null(strstr(errors, "longer than"));
+    assert_non_null(strstr(errors, "f:2: [p] attempts = 000003000"));
+    snprintf(text, sizeof text, "[p]\n%0900d = 3\n", 3);
+    assert_false(read_bytes(text, strlen(text)));
+    assert_non_null(strstr(errors, "0... = 3: no such key"));
+}
+
+static void continued_lines_are_joined_by_a_blank(void **state)
+{
+    assert_reads("[p]\nretry_exit =\n  1,\n  75 # two\n  , 100-110");
+    assert_int_equal(policy_of("p")->exits.count, 3);
+    assert_errors("[p]\nretry_exit = 1\n 2\n", "f:2: [p] retry_exit = 1 2: must be exit codes and ranges from 1 to 255 "
+                                               "such as 1, 75, 100-110, or none");
 }
 
 static void mistakes_beyond_the_buffer_are_counted(void **state)
@@ -447,7 +478,10 @@ int main(void)
         cmocka_unit_test(section_is_not_blamed_for_mistakes_of_its_base),
         cmocka_unit_test(nul_byte_is_reported),
         cmocka_unit_test(control_characters_are_not_repeated_in_messages),
-        cmocka_unit_test(overlong_line_is_reported_not_truncated),
+        cmocka_unit_test(bytes_that_are_not_utf8_are_reported_outside_of_comments),
+        cmocka_unit_test(byte_order_mark_is_accepted_only_once),
+        cmocka_unit_test(long_line_is_read_whole),
+        cmocka_unit_test(continued_lines_are_joined_by_a_blank),
         cmocka_unit_test(mistakes_beyond_the_buffer_are_counted),
         cmocka_unit_test(number_of_sections_is_limited),
         cmocka_unit_test(listed_status_keeps_its_known_classification),
