@@ -19,10 +19,13 @@
 
 /* ---- start ---- */
 
-static void child_set_fd(int fd, int target_fd)
+static bool child_set_fd(int fd, int target_fd)
 {
+    int result = 0;
     if (fd >= 0)
-        dup2(fd, target_fd);
+        while ((result = dup2(fd, target_fd)) < 0 && errno == EINTR)
+            continue;
+    return result >= 0;
 }
 
 /* Runs in the child process: only async-signal-safe functions are allowed after fork. */
@@ -34,12 +37,11 @@ static _Noreturn void child_exec(const struct run_spawn *spawn, pid_t parent, in
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
         _exit(1); /* the parent died before prctl took effect, so no SIGTERM would follow */
-    child_set_fd(spawn->in, STDIN_FILENO);
-    child_set_fd(spawn->out, STDOUT_FILENO);
-    child_set_fd(spawn->err, STDERR_FILENO);
-    child_set_fd(spawn->hint, 3);
     run_signals_restore(spawn->signals);
-    execvpe(spawn->argv[0], spawn->argv, spawn->environment);
+    /* With a stream that bide does not see, no pattern would match and --hold would not hold. */
+    if (child_set_fd(spawn->in, STDIN_FILENO) && child_set_fd(spawn->out, STDOUT_FILENO) &&
+        child_set_fd(spawn->err, STDERR_FILENO) && child_set_fd(spawn->hint, 3))
+        execvpe(spawn->argv[0], spawn->argv, spawn->environment);
     int error = errno;
     while (write(exec_error_fd, &error, sizeof error) < 0 && errno == EINTR)
         continue;
@@ -48,20 +50,20 @@ static _Noreturn void child_exec(const struct run_spawn *spawn, pid_t parent, in
 
 bool run_child_start(struct run_child *child, const struct run_spawn *spawn)
 {
-    struct run_pipe started;
+    struct cli_pipe started;
     pid_t parent = getpid();
     struct run_terminal *terminal = spawn->terminal;
     child->exec_error_fd = -1;
-    if (!run_fd_pipe(&started))
+    if (!cli_fd_pipe(&started))
         return false;
     if (terminal != NULL)
         terminal->lent = terminal->lend_at_start && run_terminal_is_foreground(terminal); /* read by the child, too */
     child->pid = fork();
     if (child->pid == 0)
         child_exec(spawn, parent, started.write);
-    run_fd_close(&started.write);
+    cli_fd_close(&started.write);
     if (child->pid < 0) {
-        run_fd_close(&started.read);
+        cli_fd_close(&started.read);
         child->pid = 0;
         if (terminal != NULL)
             terminal->lent = false;
@@ -97,10 +99,10 @@ static void child_record_exit(struct run_child *child, int wait_status)
 {
     child->exited = true;
     child->wait_status = wait_status;
-    run_fd_set_nonblocking(child->exec_error_fd); /* exec or exit has closed the write end; never block here */
+    cli_fd_set_nonblocking(child->exec_error_fd); /* exec or exit has closed the write end; never block here */
     if (read(child->exec_error_fd, &child->exec_error, sizeof child->exec_error) != sizeof child->exec_error)
         child->exec_error = 0;
-    run_fd_close(&child->exec_error_fd);
+    cli_fd_close(&child->exec_error_fd);
 }
 
 int run_child_on_sigchld(struct run_child *child)
@@ -110,7 +112,14 @@ int run_child_on_sigchld(struct run_child *child)
         group_reap(child);
         return 0;
     }
-    pid_t pid = child->pid > 0 ? waitpid(child->pid, &status, WNOHANG | WUNTRACED) : 0;
+    pid_t pid;
+    do /* SIGCHLD has been consumed: without a second try no event would follow */
+        pid = child->pid > 0 ? waitpid(child->pid, &status, WNOHANG | WUNTRACED) : 0;
+    while (pid < 0 && errno == EINTR);
+    if (pid < 0) {
+        child->exited = true;
+        child->wait_error = errno;
+    }
     if (pid <= 0)
         return 0;
     if (WIFSTOPPED(status))

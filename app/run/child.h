@@ -25,6 +25,7 @@ struct run_child {
     pid_t pid;   /* 0: no process */
     bool exited; /* the leader has ended; wait_status is valid */
     int wait_status;
+    int wait_error;      /* errno of waitpid: how the leader ended is unknown; 0: none */
     int exec_error;      /* errno of exec; 0: exec succeeded */
     int exec_error_fd;   /* pipe through which the child reports a failed exec */
     bool terminating;    /* the group was sent a termination signal */
@@ -41,7 +42,8 @@ bool run_child_start(struct run_child *child, const struct run_spawn *spawn);
 /* Returns true while the leader runs, or while any process of a terminated group runs. */
 bool run_child_is_alive(const struct run_child *child);
 
-/* Reaps the leader after SIGCHLD. Returns the number of the signal that stopped it, 0 if it was not stopped. */
+/* Reaps the leader after SIGCHLD, or sets wait_error. Returns the number of the signal that stopped it, 0 if it was not
+ * stopped. */
 int run_child_on_sigchld(struct run_child *child);
 
 /* Returns the instant at which run_child_on_timer must be called next. */

@@ -3,12 +3,14 @@
  * Text goes to stderr: one short line per retry and one at the end, nothing if the first attempt succeeds. Programs
  * read events instead, one JSON object per line (--json, --log). The call itself is executed by loop.c. */
 #include "common/commands.h"
+#include "common/event.h"
 #include "common/fleet.h"
 #include "common/policy.h"
 #include "common/shared.h"
+#include "common/signals.h"
 #include "common/term.h"
 
-#include "fd.h"
+#include "common/fd.h"
 #include "loop.h"
 
 #include <bide/clock.h>
@@ -19,7 +21,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define GRACE_NS  (10 * BIDE_S)
@@ -42,120 +43,52 @@ struct settings {
 
 /* ---- options ---- */
 
-static const char *read_retry_on(void *settings, const char *value)
+static const char *read_exits(void *exits, const char *value, const struct cli_option *option)
 {
-    return conf_rules_read(&((struct settings *)settings)->exits, (struct conf_span)CONF_EXITS, BIDE_KIND_TRANSIENT,
-                           value);
+    return conf_rules_read(exits, (struct conf_span)CONF_EXITS, (enum bide_kind)option->min, value);
 }
 
-static const char *read_stop_on(void *settings, const char *value)
+static const char *read_pattern(void *patterns, const char *value)
 {
-    return conf_rules_read(&((struct settings *)settings)->exits, (struct conf_span)CONF_EXITS, BIDE_KIND_PERMANENT,
-                           value);
-}
-
-static const char *read_if_stderr(void *settings, const char *value)
-{
-    return run_patterns_add(&((struct settings *)settings)->stderr_patterns, value);
-}
-
-static const char *read_if_stdout(void *settings, const char *value)
-{
-    return run_patterns_add(&((struct settings *)settings)->stdout_patterns, value);
-}
-
-static const char *read_until(void *settings, const char *value)
-{
-    ((struct settings *)settings)->until = value;
-    return NULL;
-}
-
-static const char *read_fallback(void *settings, const char *value)
-{
-    ((struct settings *)settings)->fallback = value;
-    return NULL;
+    return run_patterns_add(patterns, value);
 }
 
 #define HINT_AUTO 4u /* the default: stderr is not read if it is a terminal, because pagers need the real one */
-static const char *const hint_names[] = {"none", "stderr", "fd", "both", "auto", NULL}; /* indexed by enum run_hints */
-
-static const char *read_hint(void *settings, const char *value)
-{
-    for (uint32_t i = 0; hint_names[i] != NULL; i++)
-        if (strcmp(value, hint_names[i]) == 0) {
-            ((struct settings *)settings)->hints = i;
-            return NULL;
-        }
-    return "auto, stderr, fd, both or none";
-}
-
-static const char *read_grace(void *settings, const char *value)
-{
-    int64_t ns;
-    if (!conf_duration_parse(value, strlen(value), &ns) || ns > BIDE_DURATION_MAX)
-        return "a duration such as 10s";
-    ((struct settings *)settings)->grace_ns = ns;
-    return NULL;
-}
-
-static const char *read_hold(void *settings, const char *value)
-{
-    (void)value;
-    ((struct settings *)settings)->hold_stdout = true;
-    return NULL;
-}
-
-static const char *read_replay(void *settings, const char *value)
-{
-    (void)value;
-    ((struct settings *)settings)->replay_stdin = true;
-    return NULL;
-}
-
-static const char *read_quiet(void *settings, const char *value)
-{
-    (void)value;
-    ((struct settings *)settings)->quiet = true;
-    return NULL;
-}
-
-static const char *read_json(void *settings, const char *value)
-{
-    (void)value;
-    ((struct settings *)settings)->json = true;
-    return NULL;
-}
-
-static const char *read_log(void *settings, const char *value)
-{
-    ((struct settings *)settings)->log_name = value;
-    return NULL;
-}
-
+static const char *const hint_names[] = {"none", "stderr", "fd", "both", "auto", NULL};
 static const struct cli_option failure_options[] = {
     {.name = "retry-on",
      .value = "LIST",
      .help = "retry only these exit statuses",
-     .read = read_retry_on,
+     .read_row = read_exits,
+     CLI_AT(struct settings, exits),
+     .min = BIDE_KIND_TRANSIENT,
      .details = "Numbers and ranges such as `1,75,100-110`; death by signal n is 128+n. May be repeated. All other "
                 "statuses except 0 are then permanent."},
     {.name = "stop-on",
      .value = "LIST",
      .help = "never retry these exit statuses",
-     .read = read_stop_on,
+     .read_row = read_exits,
+     CLI_AT(struct settings, exits),
+     .min = BIDE_KIND_PERMANENT,
      .details = "All other statuses are classified as without this option. A status in both lists is not retried."},
     {.name = "retry-if-stderr",
      .value = "REGEX",
      .help = "retry if a line of stderr matches, whatever the exit status",
-     .read = read_if_stderr,
+     .read = read_pattern,
+     CLI_AT(struct settings, stderr_patterns),
      .details = "A POSIX extended regular expression without back-references that may match anywhere in a line. May be "
                 "repeated. If a pattern is given, a failure that matches none is retried only if `--retry-on` contains "
                 "its status. An attempt that exits 0 and matches is a failure; if it is the last, bide exits 1."},
-    {.name = "retry-if-stdout", .value = "REGEX", .help = "retry if a line of stdout matches", .read = read_if_stdout},
+    {.name = "retry-if-stdout",
+     .value = "REGEX",
+     .help = "retry if a line of stdout matches",
+     .read = read_pattern,
+     CLI_AT(struct settings, stdout_patterns)},
     {.name = "until",
      .value = "CONDITION",
      .help = "succeed only if this shell command succeeds after an attempt that exited 0",
-     .read = read_until,
+     .kind = CLI_STRING,
+     CLI_AT(struct settings, until),
      .details =
          "Run by `sh -c` within the attempt's timeout, without stdin, its output on stderr. If it fails, the "
          "attempt has failed and is retried; if it was the last attempt, bide exits with the condition's status.",
@@ -163,7 +96,8 @@ static const struct cli_option failure_options[] = {
     {.name = "fallback",
      .value = "COMMAND",
      .help = "run this shell command once when bide gives up, and exit with its status",
-     .read = read_fallback,
+     .kind = CLI_STRING,
+     CLI_AT(struct settings, fallback),
      .details =
          "Run by `sh -c` with `BIDE_REASON` (such as `attempts_spent`) and `BIDE_STATUS` (the exit status without "
          "a fallback). Not run after a signal to bide.",
@@ -172,7 +106,8 @@ static const struct cli_option failure_options[] = {
      .value = "WHERE",
      .help = "where the command may write hints (Retry-After): stderr, fd, both, none, or auto (default): both, but "
              "stderr only if it is not a terminal",
-     .read = read_hint,
+     .kind = CLI_CHOICE,
+     CLI_AT(struct settings, hints),
      .details =
          "A hint is a line `retry-after: 5` (seconds, or a date) or `retry-after-ms: 250` on stderr, or the same "
          "or a bare number on descriptor 3, which is offered unless bide was started with it. The next wait is "
@@ -184,38 +119,47 @@ static const struct cli_option failure_options[] = {
 static const struct cli_option stream_options[] = {
     {.name = "hold",
      .help = "write only the stdout of the successful attempt",
-     .read = read_hold,
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, hold_stdout),
      .details = "Up to 1 MiB is kept in memory, more in an unnamed file in `$TMPDIR` or `/tmp`. The stdout of a failed "
                 "attempt is dropped, including the last."},
     {.name = "replay-stdin",
      .help = "keep input from a pipe, and give it to each attempt from the start",
-     .read = read_replay,
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, replay_stdin),
      .details = "Stored as with `--hold`, only as far as attempts read it. Without this option there is no retry after "
                 "an attempt has read from a pipe, because the input cannot be repeated. A file is always rewound."},
-    {.name = "grace", .value = "DURATION", .help = "time between SIGTERM and SIGKILL; default 10s", .read = read_grace},
+    {.name = "grace",
+     .value = "DURATION",
+     .help = "time between SIGTERM and SIGKILL; default 10s",
+     .kind = CLI_DURATION,
+     CLI_AT(struct settings, grace_ns)},
 };
 
 static const struct cli_option report_options[] = {
-    {.name = "quiet", .letter = 'q', .help = "print only failures of bide itself", .read = read_quiet},
+    {.name = "quiet",
+     .letter = 'q',
+     .help = "print only failures of bide itself",
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, quiet)},
     {.name = "json",
      .help = "write events to stderr instead of text, one JSON object per line",
-     .read = read_json,
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, json),
      .details = "`event` is attempt, outcome, wait, done, give_up, fallback, fleet or error."},
     {.name = "log",
      .value = "FILE",
      .help = "append the events, as JSON objects, to a file",
-     .read = read_log,
+     .kind = CLI_STRING,
+     CLI_AT(struct settings, log_name),
      .details = "Together with `--json`, only failures of bide itself are printed on stderr.",
      .completion = CLI_COMPLETE_FILE},
 };
 
 static const struct cli_group groups[] = {
-    {"Failures", failure_options, sizeof failure_options / sizeof *failure_options, 0},
-    {"Streams and signals", stream_options, sizeof stream_options / sizeof *stream_options, 0},
-    {"Messages", report_options, sizeof report_options / sizeof *report_options, 0},
-    CLI_POLICY_GROUP(struct settings, policy),
-    CLI_SHARED_GROUP(struct settings, shared),
-    CLI_FLEET_GROUP(struct settings, fleet),
+    {CLI_GROUP("Failures", failure_options)},  {CLI_GROUP("Streams and signals", stream_options)},
+    {CLI_GROUP("Messages", report_options)},   CLI_POLICY_GROUP(struct settings, policy),
+    CLI_SHARED_GROUP(struct settings, shared), CLI_FLEET_GROUP(struct settings, fleet),
 };
 
 /* ---- text for people ---- */
@@ -255,12 +199,12 @@ static const char *signal_name(char name[32], int number)
 /* "exit 1", "killed by SIGKILL", "timed out after 10s", and the pattern or condition that made it a failure. */
 static const char *result_text(char text[TEXT_SIZE], const struct run_result *e)
 {
-    char word[CONF_VALUE_SIZE];
+    char word[TEXT_VALUE_SIZE];
     int n;
     if (e->exec_error != 0)
         n = snprintf(text, TEXT_SIZE, "%s", e->exec_error == ENOENT ? "command not found" : strerror(e->exec_error));
     else if (e->timed_out)
-        n = snprintf(text, TEXT_SIZE, "timed out after %s", conf_duration_format_short(word, e->timed_out_after_ns));
+        n = snprintf(text, TEXT_SIZE, "timed out after %s", text_duration_format_short(word, e->timed_out_after_ns));
     else if (e->killed)
         n = snprintf(text, TEXT_SIZE, "killed by %s", signal_name(word, e->status - 128));
     else
@@ -290,8 +234,8 @@ static const char *reason_text(const struct run_event *event, char name[32])
 
 static void text_wait(struct reporter *r, const struct run_event *event)
 {
-    char text[TEXT_SIZE], wait[CONF_VALUE_SIZE], name[32];
-    conf_duration_format_short(wait, event->verdict->wake_ns - event->now_ns);
+    char text[TEXT_SIZE], wait[TEXT_VALUE_SIZE], name[32];
+    text_duration_format_short(wait, event->verdict->wake_ns - event->now_ns);
     if (event->result == NULL || event->verdict->reason == BIDE_REASON_LATE_WAKE)
         fprintf(stderr_at_line_start(r), "bide: next in %s: %s\n", wait, reason_text(event, name));
     else
@@ -302,9 +246,9 @@ static void text_wait(struct reporter *r, const struct run_event *event)
 
 static void text_countdown(struct reporter *r, const struct run_event *event)
 {
-    char line[CONF_VALUE_SIZE + 32], wait[CONF_VALUE_SIZE];
+    char line[TEXT_VALUE_SIZE + 32], wait[TEXT_VALUE_SIZE];
     int64_t left_ns = event->verdict->wake_ns - event->now_ns;
-    conf_duration_format_short(wait, (left_ns + TICK_NS - 1) / TICK_NS * TICK_NS);
+    text_duration_format_short(wait, (left_ns + TICK_NS - 1) / TICK_NS * TICK_NS);
     snprintf(line, sizeof line, "bide: next attempt in %s", wait);
     cli_rewrite_line(&r->term, line);
     r->countdown_shown = true;
@@ -312,23 +256,23 @@ static void text_countdown(struct reporter *r, const struct run_event *event)
 
 static void text_success(struct reporter *r, const struct run_event *event)
 {
-    char took[CONF_VALUE_SIZE];
+    char took[TEXT_VALUE_SIZE];
     if (event->verdict->attempt > 1)
         fprintf(stderr_at_line_start(r), "bide: attempt %" PRIu32 " of %" PRIu32 " succeeded, after %s\n",
                 event->verdict->attempt, r->attempts_max,
-                conf_duration_format_short(took, event->now_ns - event->call_start_ns));
+                text_duration_format_short(took, event->now_ns - event->call_start_ns));
 }
 
 static void text_final(struct reporter *r, const struct run_event *event)
 {
-    char text[TEXT_SIZE], took[CONF_VALUE_SIZE], name[32];
+    char text[TEXT_SIZE], took[TEXT_VALUE_SIZE], name[32];
     uint32_t attempts = event->verdict->attempt;
     if (event->result == NULL) {
         fprintf(stderr_at_line_start(r), "bide: nothing was run: %s\n", reason_text(event, name));
         return;
     }
     fprintf(stderr_at_line_start(r), "bide: gave up after %" PRIu32 " attempt%s in %s: %s; last: %s\n", attempts,
-            attempts == 1 ? "" : "s", conf_duration_format_short(took, event->now_ns - event->call_start_ns),
+            attempts == 1 ? "" : "s", text_duration_format_short(took, event->now_ns - event->call_start_ns),
             reason_text(event, name), result_text(text, event->result));
 }
 
@@ -343,11 +287,22 @@ static void text_give_up(struct reporter *r, const struct run_event *event)
         text_final(r, event);
 }
 
+/* The text may quote a variable of the environment. */
+static void text_message(struct reporter *r, const char *text)
+{
+    fputs("bide: ", stderr_at_line_start(r));
+    cli_print_sanitized(stderr, text);
+    fputc('\n', stderr);
+}
+
 static void text_event(struct reporter *r, const struct run_event *event)
 {
     bool prints_text = r->prints_text && !r->settings->quiet;
     switch (event->kind) {
-    case RUN_ERROR: fprintf(stderr_at_line_start(r), "bide: %s\n", event->text); break;
+    case RUN_ERROR:
+        if (r->log != stderr)
+            text_message(r, event->text);
+        break;
     case RUN_TICK: text_countdown(r, event); break;
     case RUN_GAVE_UP:
         if (r->prints_text)
@@ -372,135 +327,49 @@ static void text_event(struct reporter *r, const struct run_event *event)
 
 /* ---- JSON for programs ---- */
 
-/* Returns the length of the UTF-8 character, 0 if the bytes are invalid. */
-static size_t utf8_length(const unsigned char *at)
+/* Returns the event as common/event.h describes it. Its texts are in the arguments. */
+static struct cli_event event_describe(const struct reporter *r, const struct run_event *event, char text[TEXT_SIZE])
 {
-    static const unsigned char least[] = {0, 0, 0xc2, 0xe0, 0xf0}, most[] = {0, 0x7f, 0xdf, 0xef, 0xf4};
-    size_t length = 1;
-    while (length < 4 && at[0] > most[length])
-        length++;
-    if (at[0] > most[length] || at[0] < least[length])
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-    bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
-    bool beyond = (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf4 && at[1] > 0x8f);
-    return overlong || beyond ? 0 : length;
-}
-
-/* Writes a string member. Invalid UTF-8 becomes U+FFFD: JSON strings cannot hold bytes. */
-static void json_string(FILE *out, const char *name, const char *text)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    fprintf(out, ",\"%s\":\"", name);
-    while (*at != '\0') {
-        size_t length = utf8_length(at);
-        if (*at == '"' || *at == '\\')
-            fprintf(out, "\\%c", *at);
-        else if (*at < 0x20 || *at == 0x7f || length == 0)
-            fprintf(out, "\\u%04x", length == 0 ? 0xfffd : *at);
-        else
-            fwrite(at, 1, length, out);
-        at += length > 0 ? length : 1;
+    static const enum cli_event_kind kinds[] = {
+        [RUN_ATTEMPT_STARTS] = CLI_EVENT_ATTEMPT,
+        [RUN_ATTEMPT_ENDED] = CLI_EVENT_OUTCOME,
+        [RUN_WAITING] = CLI_EVENT_WAIT,
+        [RUN_SUCCEEDED] = CLI_EVENT_DONE,
+        [RUN_GAVE_UP] = CLI_EVENT_GIVE_UP,
+        [RUN_FALLBACK_ENDED] = CLI_EVENT_FALLBACK,
+        [RUN_ERROR] = CLI_EVENT_ERROR,
+    };
+    const struct run_result *result = event->result;
+    struct cli_event described = {.kind = kinds[event->kind],
+                                  .target = r->target,
+                                  .attempts_max = r->attempts_max,
+                                  .status = CLI_EVENT_NO_STATUS,
+                                  .exit_status = event->status,
+                                  .text = event->text,
+                                  .elapsed_ns = event->now_ns - event->call_start_ns,
+                                  .signal = event->signal};
+    if (event->verdict != NULL) {
+        described.attempt = event->verdict->attempt;
+        described.reason = event->verdict->reason;
+        described.wait_ns = event->verdict->wake_ns - event->now_ns;
     }
-    fputc('"', out);
-}
-
-static void json_number(FILE *out, const char *name, int64_t number)
-{
-    fprintf(out, ",\"%s\":%" PRId64, name, number);
-}
-
-static int64_t ms_rounded_up(int64_t ns)
-{
-    return ns / BIDE_MS + (ns % BIDE_MS != 0); /* rounded up: a wait is never shown too short */
-}
-
-static void json_outcome(FILE *out, const struct run_result *e)
-{
-    char text[TEXT_SIZE];
-    json_number(out, "status", e->status);
-    json_string(out, "kind", bide_kind_label(e->outcome.kind));
-    json_string(out, "because", result_text(text, e));
-    json_number(out, "took_ms", ms_rounded_up(e->took_ns));
-    if (e->timed_out)
-        fputs(",\"timed_out\":true", out);
-    if (e->hint.kind == BIDE_HINT_WAIT)
-        json_number(out, "hint_ms", ms_rounded_up(e->hint.wait_ns));
-}
-
-static void json_head(FILE *out, const char *event)
-{
-    struct timespec now;
-    struct tm date;
-    char text[32];
-    clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &date);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &date);
-    fprintf(out, "{\"event\":\"%s\",\"time\":\"%s.%03dZ\"", event, text, (int)(now.tv_nsec / BIDE_MS));
-}
-
-static void json_event(FILE *out, const struct reporter *r, const struct run_event *event)
-{
-    static const char *const names[] = {[RUN_ATTEMPT_STARTS] = "attempt",
-                                        [RUN_ATTEMPT_ENDED] = "outcome",
-                                        [RUN_WAITING] = "wait",
-                                        [RUN_TICK] = "tick",
-                                        [RUN_SUCCEEDED] = "done",
-                                        [RUN_GAVE_UP] = "give_up",
-                                        [RUN_FALLBACK_ENDED] = "fallback",
-                                        [RUN_ERROR] = "error"};
-    enum run_event_kind kind = event->kind;
-    bool ends = kind == RUN_SUCCEEDED || kind == RUN_GAVE_UP || kind == RUN_FALLBACK_ENDED;
-    json_head(out, names[kind]);
-    if (r->target != NULL)
-        json_string(out, "target", r->target);
-    json_number(out, "attempt", event->verdict->attempt);
-    json_number(out, "attempts", r->attempts_max);
-    if (kind == RUN_ATTEMPT_ENDED)
-        json_outcome(out, event->result);
-    if (kind == RUN_WAITING)
-        json_number(out, "wait_ms", ms_rounded_up(event->verdict->wake_ns - event->now_ns));
-    if (kind == RUN_WAITING || kind == RUN_GAVE_UP || kind == RUN_ATTEMPT_STARTS)
-        json_string(out, "reason", bide_reason_label(event->verdict->reason));
-    if (ends) {
-        json_number(out, "status", event->status);
-        json_number(out, "elapsed_ms", ms_rounded_up(event->now_ns - event->call_start_ns));
+    if (result != NULL) {
+        described.status = result->status;
+        described.outcome = result->outcome.kind;
+        described.text = event->kind == RUN_SUCCEEDED ? NULL : result_text(text, result);
+        described.took_ns = result->took_ns;
+        described.timed_out = result->timed_out;
+        described.hint = result->hint;
     }
-    if (event->signal != 0)
-        json_number(out, "signal", event->signal);
-    if (event->text != NULL)
-        json_string(out, "text", event->text);
-    fputs("}\n", out);
+    return described;
 }
 
-static void json_fleet(FILE *out, const struct reporter *r, const char *text)
+static void log_write(struct reporter *r, const struct cli_event *event)
 {
-    json_head(out, "fleet");
-    json_string(out, "target", r->target);
-    json_string(out, "text", text);
-    fputs("}\n", out);
-}
-
-/* Writes an event, or a message of the fleet, as one line with one write: several processes may append to the same
- * log. */
-static void event_log(struct reporter *r, const struct run_event *event, const char *fleet)
-{
-    char *line = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&line, &length);
-    if (out == NULL)
-        return;
-    if (event != NULL)
-        json_event(out, r, event);
-    else
-        json_fleet(out, r, fleet);
     if (r->log == stderr)
         stderr_at_line_start(r);
-    if (fclose(out) == 0 && (fwrite(line, 1, length, r->log) != length || fflush(r->log) != 0) && r->log_error == 0)
-        r->log_error = errno;
-    free(line);
+    if (!cli_event_write(r->log, event) && r->log_error == 0)
+        r->log_error = errno != 0 ? errno : EIO;
 }
 
 /* ---- event callback ---- */
@@ -518,25 +387,25 @@ static void fleet_report_messages(struct reporter *r)
     char text[CLI_FLEET_MESSAGE_SIZE];
     while (cli_fleet_poll_message(&r->settings->fleet, text)) {
         countdown_clear(r);
-        if (r->prints_text && !r->settings->quiet) {
-            fputs("bide: ", stderr_at_line_start(r));
-            cli_print_sanitized(stderr, text);
-            fputc('\n', stderr);
-        }
+        if (r->prints_text && !r->settings->quiet)
+            text_message(r, text);
         if (r->log != NULL)
-            event_log(r, NULL, text);
+            log_write(r, &(struct cli_event){.kind = CLI_EVENT_FLEET, .target = r->target, .text = text});
     }
 }
 
 static void reporter_on_event(void *context, const struct run_event *event)
 {
     struct reporter *r = context;
+    char text[TEXT_SIZE];
     fleet_report_messages(r);
     if (event->kind != RUN_TICK)
         countdown_clear(r);
     text_event(r, event);
-    if (r->log != NULL && event->kind != RUN_TICK)
-        event_log(r, event, NULL);
+    if (r->log == NULL || event->kind == RUN_TICK)
+        return;
+    struct cli_event described = event_describe(r, event, text);
+    log_write(r, &described);
 }
 
 /* ---- the command ---- */
@@ -578,18 +447,24 @@ static bool log_open(struct reporter *r)
     r->log = s->json ? stderr : NULL;
     if (s->log_name == NULL)
         return true;
-    int fd = run_fd_above_first(open(s->log_name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)); /* never 0 to 2 */
+    int fd = cli_fd_above_first(open(s->log_name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)); /* never 0 to 2 */
     r->log = fd >= 0 ? fdopen(fd, "a") : NULL;
     return r->log != NULL;
 }
 
-static void log_close(struct reporter *r)
+/* Reports that events are missing in the log. Missing events on stderr can only be reported by the exit status, unless
+ * its reader went away. Returns the exit status. */
+static int log_close(struct reporter *r, int status)
 {
     if (r->log != NULL && r->log != stderr && fclose(r->log) != 0 && r->log_error == 0)
         r->log_error = errno;
-    if (r->log_error != 0 && r->log != stderr)
-        fprintf(stderr_at_line_start(r), "bide: --log %s: events are missing: %s\n", r->settings->log_name,
-                strerror(r->log_error));
+    if (r->log_error == 0)
+        return status;
+    if (r->log == stderr)
+        return status == 0 && r->log_error != EPIPE ? RUN_EXIT_INTERNAL : status;
+    fprintf(stderr_at_line_start(r), "bide: --log %s: events are missing: %s\n", r->settings->log_name,
+            strerror(r->log_error));
+    return status;
 }
 
 static int call_run(struct settings *s, const struct conf_policy *policy, struct bide_target *target, char **operands)
@@ -624,8 +499,7 @@ static int call_run(struct settings *s, const struct conf_policy *policy, struct
     int status = run_command(&config);
     cli_fleet_close(&s->fleet);
     fleet_report_messages(&reporter);
-    log_close(&reporter);
-    return status;
+    return log_close(&reporter, status);
 }
 
 /* Resolves policy, shared target and fleet gates. Returns false after printing an error. */
@@ -676,7 +550,7 @@ out:
     run_patterns_free(&s->stderr_patterns);
     run_patterns_free(&s->stdout_patterns);
     if (status < 0)
-        run_die_by_signal(-status);
+        cli_signal_die(-status);
     return status;
 }
 

@@ -1,40 +1,14 @@
 /* env.c - builds the environment of the next child process; see env.h. */
 #include "env.h"
 
+#include <bide/key.h>
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
-
-#define KEY_BYTES 16u
-
-/* Accepts digits only, up to `most`. */
-static bool parse_number(const char *text, uint64_t most, uint64_t *number)
-{
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    *number = value;
-    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && value <= most;
-}
-
-const char *run_env_read(struct bide_request *request, int64_t now_ns)
-{
-    const char *attempt = getenv("BIDE_ATTEMPT"), *left = getenv("BIDE_DEADLINE_MS"), *invalid = NULL;
-    uint64_t number;
-    if (attempt != NULL && parse_number(attempt, UINT32_MAX, &number) && number > 0)
-        request->inbound.attempt = (uint32_t)number;
-    else if (attempt != NULL)
-        invalid = "BIDE_ATTEMPT";
-    if (left != NULL && parse_number(left, BIDE_DURATION_MAX / BIDE_MS, &number))
-        request->deadline_ns = now_ns + (int64_t)number * BIDE_MS;
-    else if (left != NULL)
-        invalid = "BIDE_DEADLINE_MS";
-    return invalid;
-}
 
 /* ---- variables that bide sets ---- */
 
@@ -83,15 +57,10 @@ bool run_env_write(struct run_env_vars *vars, const struct run_env *env)
 bool run_env_make_key(struct run_env_vars *vars)
 {
     const char *outer = getenv("BIDE_IDEMPOTENCY_KEY");
-    unsigned char bytes[KEY_BYTES];
-    char text[2 * KEY_BYTES + 1];
+    char text[BIDE_KEY_TEXT_SIZE];
     if (outer != NULL && outer[0] != '\0')
         return true;
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return false;
-    for (size_t i = 0; i < KEY_BYTES; i++)
-        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
-    return run_env_set(vars, RUN_ENV_IDEMPOTENCY_KEY, text);
+    return bide_key_make(text) == BIDE_OK && run_env_set(vars, RUN_ENV_IDEMPOTENCY_KEY, text);
 }
 
 /* ---- the complete environment ---- */

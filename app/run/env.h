@@ -1,4 +1,5 @@
-/* env.h - environment variables by which bide informs the command, and a `bide run` or `bide fetch` inside it.
+/* env.h - environment variables by which bide informs the command, and a `bide run` or `bide fetch` inside it, which
+ * reads them with common/outer.h.
  *
  *   BIDE_ATTEMPT           number of this attempt, from 1; the larger of ours and the outer bide's
  *   BIDE_ATTEMPTS          maximum number of attempts
@@ -10,19 +11,12 @@
  *   BIDE_REASON            only for the fallback: the reason for giving up
  *   BIDE_STATUS            only for the fallback: the exit status without it
  *
- * BIDE_ATTEMPT and BIDE_DEADLINE_MS are also read, from an outer bide: retries of nested layers must not multiply, and
- * the earlier deadline applies.
- *
  * The functions here never write bide's own environment, because threads of libraries (fleet, resolver) may read it at
  * any time. The changes are kept in struct run_env_vars and merged into the list that exec gets. */
 #ifndef RUN_ENV_H
 #define RUN_ENV_H
 
 #include <bide/request.h>
-
-/* Sets inbound.attempt and deadline_ns from the environment. Returns the name of a variable whose value is invalid and
- * was ignored, or NULL. */
-const char *run_env_read(struct bide_request *request, int64_t now_ns);
 
 #define RUN_ENV_LIST(X)                                                                                                \
     X(ATTEMPT, "BIDE_ATTEMPT")                                                                                         \

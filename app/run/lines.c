@@ -1,11 +1,16 @@
 /* lines.c - splits output into lines, searches them for patterns and reads hints; see lines.h. */
 #include "lines.h"
 
+#include "text/slice.h"
+
 #include <bide/clock.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+#define SEARCH_NO_MATCH (-1) /* of re_search; -2: out of memory */
 
 /* ---- patterns ---- */
 
@@ -51,14 +56,20 @@ struct line_part {
     bool first, last;
 };
 
+/* Searches with re_search, because regexec of glibc returns REG_NOMATCH if memory ran out, too. */
 static void part_match(struct run_lines *lines, const struct line_part *line_part)
 {
-    const struct run_patterns *patterns = lines->patterns;
-    int flags = REG_STARTEND | (line_part->first ? 0 : REG_NOTBOL) | (line_part->last ? 0 : REG_NOTEOL);
+    struct run_patterns *patterns = lines->patterns;
     for (size_t i = 0; patterns != NULL && i < patterns->count && lines->matched == NULL; i++) {
-        regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)line_part->length};
-        if (regexec(&patterns->item[i].regex, line_part->at, 1, &range, flags) == 0)
+        regex_t *regex = &patterns->item[i].regex;
+        regoff_t length = (regoff_t)line_part->length;
+        regex->not_bol = !line_part->first;
+        regex->not_eol = !line_part->last;
+        regoff_t at = re_search(regex, line_part->at, length, 0, length, NULL);
+        if (at >= 0)
             lines->matched = patterns->item[i].text;
+        else if (at != SEARCH_NO_MATCH)
+            lines->error = ENOMEM;
     }
 }
 
@@ -67,12 +78,11 @@ static void part_match(struct run_lines *lines, const struct line_part *line_par
 /* Returns the text after "name:" (case-insensitive, leading blanks skipped), or an empty text. */
 static struct bide_text hint_value(const struct line_part *line, const char *name)
 {
-    size_t length = strlen(name), blank = 0;
-    while (blank < line->length && (line->at[blank] == ' ' || line->at[blank] == '\t'))
-        blank++;
-    if (line->length - blank <= length || strncasecmp(line->at + blank, name, length) != 0)
+    struct bide_text text = text_trim((struct bide_text){line->at, line->length}, TEXT_OWS);
+    size_t length = strlen(name);
+    if (text.length <= length || strncasecmp(text.at, name, length) != 0)
         return (struct bide_text){0};
-    return (struct bide_text){line->at + blank + length, line->length - blank - length};
+    return (struct bide_text){text.at + length, text.length - length};
 }
 
 static struct bide_hint hint_parse(const struct run_lines *lines, const struct line_part *line)
@@ -156,6 +166,7 @@ void run_lines_end(struct run_lines *lines)
 void run_lines_reset(struct run_lines *lines)
 {
     lines->matched = NULL;
+    lines->error = 0;
     lines->hint = (struct bide_hint){0};
     lines->length = 0;
     lines->continued = false;

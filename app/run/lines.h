@@ -34,17 +34,18 @@ const char *run_patterns_add(struct run_patterns *patterns, const char *text);
 void run_patterns_free(struct run_patterns *patterns); /* accepts NULL and an empty set */
 
 struct run_lines {
-    const struct run_patterns *patterns; /* NULL: none */
-    bool hints;                          /* lines may be hints ... */
-    bool bare;                           /* ... and need no name: "5" */
-    const char *matched;                 /* the first pattern that matched; NULL: none so far */
+    struct run_patterns *patterns; /* NULL: none */
+    bool hints;                    /* lines may be hints ... */
+    bool bare;                     /* ... and need no name: "5" */
+    const char *matched;           /* the first pattern that matched; NULL: none so far */
+    int error;                     /* errno of a search that failed, so that its result is unknown; 0: none */
     struct bide_hint hint;
     size_t length;  /* of the incomplete line */
     bool continued; /* the beginning of the line was already searched and dropped */
     char line[RUN_LINE_MAX];
 };
 
-/* Discards line, match and hint before a new attempt. Patterns and flags stay. */
+/* Discards line, match, error and hint before a new attempt. Patterns and flags stay. */
 void run_lines_reset(struct run_lines *lines);
 
 void run_lines_add(struct run_lines *lines, const char *bytes, size_t length);

@@ -8,9 +8,11 @@
  * runs. */
 #include "loop.h"
 
+#include "common/outer.h"
+
 #include "child.h"
+#include "common/fd.h"
 #include "env.h"
-#include "fd.h"
 #include "signals.h"
 #include "stdin.h"
 #include "tap.h"
@@ -51,7 +53,7 @@ struct run {
     bool stdin_attached; /* the running child gets stdin; false for the condition */
     struct run_stdin input;
     struct run_tap out, err, hint;
-    struct run_spool held_output;
+    struct cli_spool held_output;
 
     struct run_result result; /* of the last attempt */
     bool has_result;
@@ -99,9 +101,8 @@ static void run_fail(struct run *r, const char *subject, int error)
 static void run_fail_spool(struct run *r, const char *subject, int error)
 {
     char text[512];
-    struct run_spool_directory directory = run_spool_directory();
-    snprintf(text, sizeof text, "cannot store %s in %.300s (%s)", subject, directory.path,
-             directory.from_tmpdir ? "$TMPDIR" : "$TMPDIR selects another directory");
+    struct cli_spool_directory directory = cli_spool_directory();
+    snprintf(text, sizeof text, "cannot store %s in %.300s (%s)", subject, directory.path, directory.source);
     run_fail(r, text, error);
 }
 
@@ -166,7 +167,7 @@ static void on_termination(struct run *r, int signo)
 static void read_signals(struct run *r)
 {
     int signo;
-    while ((signo = run_signals_read(&r->signals)) != 0)
+    while ((signo = run_signals_read(&r->signals)) > 0)
         switch (signo) {
         case SIGCHLD: {
             int stopped = run_child_on_sigchld(&r->child);
@@ -179,25 +180,51 @@ static void read_signals(struct run *r)
         case SIGWINCH: on_sigwinch(r); break;
         default: on_termination(r, signo); break;
         }
+    if (signo < 0)
+        run_fail(r, "cannot read signals", errno);
 }
 
 /* ---- one iteration of the loop ---- */
 
-/* Arms the timer; an instant in the past fires immediately. Returns false if there is no timer. */
+/* Arms the timer; an instant in the past fires immediately. Returns false if no timer is armed. */
 static bool timer_arm(struct run *r, int64_t until_ns)
 {
     struct itimerspec when = {.it_value = {.tv_sec = until_ns / BIDE_S, .tv_nsec = until_ns % BIDE_S}};
     if (until_ns == BIDE_NEVER)
         return false;
     if (r->timer_fd < 0)
-        r->timer_fd = run_fd_above_first(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
+        r->timer_fd = cli_fd_above_first(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
     if (r->timer_fd >= 0 && r->timer_ns != until_ns &&
         timerfd_settime(r->timer_fd, TFD_TIMER_ABSTIME, &when, NULL) == 0)
         r->timer_ns = until_ns;
-    return r->timer_fd >= 0;
+    return r->timer_fd >= 0 && r->timer_ns == until_ns;
 }
 
 enum { POLL_SIGNALS, POLL_TIMER, POLL_STDIN, POLL_STDOUT, POLL_STDERR, POLL_HINT, POLL_COUNT };
+
+/* Ends the call if input or output was lost, or if it is unknown whether output matches: exit status 0 would be a
+ * guess. */
+static void streams_check(struct run *r)
+{
+    if (r->input.error != 0)
+        run_fail_spool(r, "standard input", r->input.error);
+    if (r->input.read_error != 0) /* the command would take it for the end of the input */
+        run_fail(r, "cannot read standard input", r->input.read_error);
+    if (r->out.error != 0 && r->out.error != EPIPE && r->config->hold_stdout)
+        run_fail_spool(r, "standard output", r->out.error);
+    else if (r->out.error != 0 && r->out.error != EPIPE)
+        run_fail(r, "cannot write standard output", r->out.error);
+    if (r->out.read_error != 0)
+        run_fail(r, "cannot read the command's stdout", r->out.read_error);
+    if (r->err.read_error != 0)
+        run_fail(r, "cannot read the command's stderr", r->err.read_error);
+    if (r->hint.read_error != 0)
+        run_fail(r, "cannot read the command's hints", r->hint.read_error);
+    if (r->out.lines.error != 0)
+        run_fail(r, "cannot search stdout for a pattern", r->out.lines.error);
+    if (r->err.lines.error != 0)
+        run_fail(r, "cannot search stderr for a pattern", r->err.lines.error);
+}
 
 /* Waits for an event or the instant, and handles all events that are ready. */
 static void poll_once(struct run *r, int64_t until_ns)
@@ -212,8 +239,11 @@ static void poll_once(struct run *r, int64_t until_ns)
         [POLL_HINT] = run_tap_pollfd(&r->hint),
     };
     bool no_timer = set[POLL_TIMER].fd < 0 && until_ns != BIDE_NEVER; /* no timerfd: poll every 10 ms */
-    if (poll(set, POLL_COUNT, no_timer ? 10 : -1) < 0)
+    if (poll(set, POLL_COUNT, no_timer ? 10 : -1) < 0) {
+        if (errno != EINTR)
+            run_fail(r, "cannot wait for events", errno);
         return;
+    }
     if (set[POLL_TIMER].revents != 0)
         r->timer_ns = 0;
     if (set[POLL_STDIN].revents != 0)
@@ -226,12 +256,7 @@ static void poll_once(struct run *r, int64_t until_ns)
         run_tap_on_ready(&r->hint);
     if (set[POLL_SIGNALS].revents != 0)
         read_signals(r);
-    if (r->input.error != 0)
-        run_fail_spool(r, "standard input", r->input.error);
-    if (r->out.error != 0 && r->out.error != EPIPE && r->config->hold_stdout)
-        run_fail_spool(r, "standard output", r->out.error);
-    else if (r->out.error != 0 && r->out.error != EPIPE)
-        run_fail(r, "cannot write standard output", r->out.error);
+    streams_check(r);
 }
 
 /* ---- a child process ---- */
@@ -241,6 +266,10 @@ static void child_wait(struct run *r)
     while (run_child_is_alive(&r->child)) {
         poll_once(r, run_child_next_ns(&r->child, bide_now()));
         run_child_on_timer(&r->child, bide_now());
+        if (r->failed) /* the failure may be that no signals arrive */
+            run_child_on_sigchld(&r->child);
+        if (r->child.wait_error != 0)
+            run_fail(r, "cannot wait for the command", r->child.wait_error);
     }
     if (r->child.terminating)
         prctl(PR_SET_CHILD_SUBREAPER, 0);
@@ -266,7 +295,7 @@ static bool child_run(struct run *r, struct run_spawn *spawn, int64_t deadline_n
 }
 
 /* Forwards the rest of the output after the command's end. A reader that does not read blocks bide as it would block
- * the command, but only for SECOND_SIGNAL_GRACE_NS after a signal. */
+ * the command, but only for SECOND_SIGNAL_GRACE_NS after a signal or a failure. */
 static void streams_drain(struct run *r)
 {
     int64_t until_ns = BIDE_NEVER;
@@ -274,12 +303,13 @@ static void streams_drain(struct run *r)
     run_tap_finish(&r->err);
     run_tap_finish(&r->hint);
     while (!(run_tap_is_done(&r->out) && run_tap_is_done(&r->err) && run_tap_is_done(&r->hint))) {
-        if (r->signal != 0 && until_ns == BIDE_NEVER)
+        if ((r->signal != 0 || r->failed) && until_ns == BIDE_NEVER)
             until_ns = bide_now() + SECOND_SIGNAL_GRACE_NS;
         if (bide_now() >= until_ns)
             break;
         poll_once(r, until_ns);
     }
+    streams_check(r);
     run_tap_close(&r->out);
     run_tap_close(&r->err);
     run_tap_close(&r->hint);
@@ -305,7 +335,7 @@ static int shell_run(struct run *r, const char *line, struct run_spawn spawn, in
 
 static bool streams_open(struct run *r, struct run_spawn *spawn)
 {
-    run_spool_clear(&r->held_output);
+    cli_spool_clear(&r->held_output);
     if (!run_stdin_open(&r->input, &spawn->in) || !run_tap_open(&r->out) || !run_tap_open(&r->err) ||
         !run_tap_open(&r->hint))
         return false;
@@ -358,11 +388,11 @@ static struct run_result attempt_collect(struct run *r)
 static int condition_run(struct run *r, int64_t deadline_ns)
 {
     struct run_spawn spawn = {.err = -1, .hint = -1};
-    spawn.in = run_fd_above_first(open("/dev/null", O_RDWR | O_CLOEXEC));
+    spawn.in = cli_fd_above_first(open("/dev/null", O_RDWR | O_CLOEXEC));
     spawn.out = fcntl(STDERR_FILENO, F_GETFD) >= 0 ? STDERR_FILENO : spawn.in; /* never stdout: that is for data */
     r->stdin_attached = false;
     int status = shell_run(r, r->config->until, spawn, deadline_ns);
-    run_fd_close(&spawn.in);
+    cli_fd_close(&spawn.in);
     return status;
 }
 
@@ -394,32 +424,38 @@ static void attempt_run(struct run *r)
 
 /* ---- held output ---- */
 
-/* Waits until stdout is writable. Returns false after a termination signal. */
-static bool stdout_wait_writable(struct run *r)
+/* Waits until stdout is writable. Returns 0, EINTR after a termination signal, or the errno of poll. */
+static int stdout_wait_writable(struct run *r)
 {
     struct pollfd set[] = {{.fd = r->out.out_fd, .events = POLLOUT}, {.fd = r->signals.fd, .events = POLLIN}};
     while (r->signal == 0) {
-        if (poll(set, 2, -1) < 0)
+        int ready = poll(set, 2, -1);
+        if (ready < 0 && errno != EINTR)
+            return errno;
+        if (ready <= 0)
             continue;
         if (set[1].revents != 0)
             read_signals(r);
         else if (set[0].revents != 0)
-            return true;
+            return 0;
     }
-    return false;
+    return EINTR;
 }
 
 /* Returns 0, or the errno of the failed write. */
 static int stdout_write(struct run *r, const char *bytes, size_t length)
 {
-    while (length > 0 && stdout_wait_writable(r)) {
+    while (length > 0) {
+        int error = stdout_wait_writable(r);
+        if (error != 0)
+            return error;
         ssize_t n = write(r->out.out_fd, bytes, length < r->out.write_max ? length : r->out.write_max);
         if (n < 0 && errno != EINTR && errno != EAGAIN)
             return errno;
         bytes += n > 0 ? n : 0;
         length -= n > 0 ? (size_t)n : 0;
     }
-    return length > 0 ? EINTR : 0;
+    return 0;
 }
 
 /* Writes the held stdout of the successful attempt. Returns the exit status. */
@@ -428,11 +464,11 @@ static int held_output_write(struct run *r)
     ssize_t n;
     int64_t at = 0;
     int error = 0;
-    while (error == 0 && (n = run_spool_read(&r->held_output, at, r->out.buffer, RUN_TAP_SIZE)) != 0) {
+    while (error == 0 && (n = cli_spool_read(&r->held_output, at, r->out.buffer, RUN_TAP_SIZE)) != 0) {
         error = n < 0 ? errno : stdout_write(r, r->out.buffer, (size_t)n);
         at += n;
     }
-    run_spool_clear(&r->held_output);
+    cli_spool_clear(&r->held_output);
     if (r->signal != 0)
         return EXIT_SIGNAL_BASE + r->signal;
     if (error == EPIPE)
@@ -548,7 +584,7 @@ static void execute_wait(struct run *r)
 {
     int64_t until_ns = r->verdict.wake_ns, tick_ns = r->config->tick_ns, now_ns = bide_now();
     event_report(r, RUN_WAITING, 0);
-    while (r->signal == 0 && now_ns < until_ns) {
+    while (r->signal == 0 && !r->failed && now_ns < until_ns) {
         int64_t next_ns = tick_ns > 0 && now_ns + tick_ns < until_ns ? now_ns + tick_ns : until_ns;
         poll_once(r, next_ns);
         now_ns = bide_now();
@@ -605,16 +641,16 @@ static void call_begin(struct run *r)
 {
     const struct run_config *config = r->config;
     int64_t own_ns = config->policy->deadline_ns;
-    char text[128];
     r->call_start_ns = r->verdict_ns = bide_now();
     /* The user of `bide run` asserts that repeating the command is safe. */
     r->request = (struct bide_request){.safety = BIDE_SAFE, .lane = bide_lane()};
     r->request.seed = config->has_seed ? config->seed : bide_seed();
-    const char *invalid = run_env_read(&r->request, r->call_start_ns);
-    if (invalid != NULL) {
-        snprintf(text, sizeof text, "%s: must be a whole number; the value is ignored", invalid);
-        event_report_text(r, text);
-    }
+    struct cli_outer outer = cli_outer_read(r->call_start_ns);
+    r->request.inbound.attempt = outer.attempt;
+    r->request.deadline_ns = outer.deadline_ns;
+    for (size_t i = 0; i < CLI_OUTER_COUNT; i++)
+        if (outer.ignored[i][0] != '\0')
+            event_report_text(r, outer.ignored[i]);
     r->deadline_ns = own_ns == BIDE_NEVER ? BIDE_NEVER : r->call_start_ns + own_ns;
     if (r->request.deadline_ns != 0 && r->request.deadline_ns < r->deadline_ns)
         r->deadline_ns = r->request.deadline_ns;
@@ -624,14 +660,14 @@ static void call_begin(struct run *r)
 static void run_free(struct run *r)
 {
     run_signals_restore(&r->signals);
-    run_fd_close(&r->signals.fd);
-    run_fd_close(&r->timer_fd);
+    cli_fd_close(&r->signals.fd);
+    cli_fd_close(&r->timer_fd);
     run_terminal_close(&r->terminal);
     run_stdin_free(&r->input);
     run_tap_free(&r->out);
     run_tap_free(&r->err);
     run_tap_free(&r->hint);
-    run_spool_clear(&r->held_output);
+    cli_spool_clear(&r->held_output);
     run_env_free(&r->environment);
 }
 
@@ -646,8 +682,10 @@ int run_command(const struct run_config *config)
 {
     int status = RUN_EXIT_INTERNAL;
     struct run *r = calloc(1, sizeof *r);
-    if (r == NULL)
+    if (r == NULL) {
+        config->event(config->context, &(struct run_event){.kind = RUN_ERROR, .text = "out of memory"});
         return status;
+    }
     r->config = config;
     r->timer_fd = r->signals.fd = -1;
     run_terminal_open(&r->terminal);
@@ -671,16 +709,4 @@ out:
     run_free(r);
     free(r);
     return status;
-}
-
-_Noreturn void run_die_by_signal(int signo)
-{
-    struct sigaction default_action = {.sa_handler = SIG_DFL};
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, signo);
-    sigaction(signo, &default_action, NULL);
-    sigprocmask(SIG_UNBLOCK, &set, NULL);
-    raise(signo);
-    _exit(EXIT_SIGNAL_BASE + signo);
 }

@@ -40,8 +40,8 @@ enum run_event_kind {
 
 struct run_event {
     enum run_event_kind kind;
-    const struct bide_verdict *verdict;
-    const struct run_result *result; /* of the last attempt; NULL: no attempt was made */
+    const struct bide_verdict *verdict; /* NULL for RUN_ERROR: there is no call yet */
+    const struct run_result *result;    /* of the last attempt; NULL: no attempt was made */
     const char *text;
     int64_t call_start_ns; /* start of the call */
     int64_t now_ns;        /* of RUN_WAITING: the instant of the verdict, so that the drawn wait is reported */
@@ -51,10 +51,10 @@ struct run_event {
 
 struct run_config {
     const struct bide_policy *policy;
-    struct bide_target *target;          /* NULL: no shared gates */
-    const char *target_name;             /* NULL: unnamed */
-    const struct bide_rules *exit_rules; /* NULL: the table of classify.h */
-    const struct run_patterns *stderr_patterns, *stdout_patterns;
+    struct bide_target *target;                             /* NULL: no shared gates */
+    const char *target_name;                                /* NULL: unnamed */
+    const struct bide_rules *exit_rules;                    /* NULL: the table of classify.h */
+    struct run_patterns *stderr_patterns, *stdout_patterns; /* NULL: none */
     uint64_t seed;
     bool has_seed; /* false: a random seed */
     char *const *command;
@@ -78,10 +78,7 @@ struct run_config {
 bool run_hint_fd_is_free(void);
 
 /* Runs the call to its end. Returns the exit status, or the negated number of a keyboard signal by which the caller
- * should die, so that a shell sees it (run_die_by_signal). */
+ * should die, so that a shell sees it (cli_signal_die). */
 int run_command(const struct run_config *config);
-
-/* Restores the default action of the signal and raises it. Does not return. */
-_Noreturn void run_die_by_signal(int signo);
 
 #endif

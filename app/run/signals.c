@@ -1,26 +1,26 @@
 /* signals.c - receives signals through a signalfd and restores them for the command; see signals.h. */
 #include "signals.h"
 
-#include "fd.h"
+#include "common/fd.h"
 
+#include <errno.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
-
-/* SIGTTOU is blocked but never read: a background process may then still call tcsetpgrp and tcsetattr. */
-static const int handled_signals[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
 
 bool run_signals_open(struct run_signals *signals)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, default_action = {.sa_handler = SIG_DFL};
-    sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof handled_signals / sizeof *handled_signals; i++)
-        sigaddset(&set, handled_signals[i]);
-    signals->fd = run_fd_above_first(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    sigset_t *set = &signals->blocked.set;
+    cli_signals_collect(&signals->blocked);
+    sigaddset(set, SIGCHLD); /* these three even if they were ignored: the loop needs them */
+    sigaddset(set, SIGCONT);
+    sigaddset(set, SIGWINCH);
+    signals->fd = cli_fd_above_first(signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK));
     if (signals->fd < 0)
         return false;
-    sigaddset(&set, SIGTTOU);
-    sigprocmask(SIG_BLOCK, &set, &signals->mask);
+    sigaddset(set, SIGTTOU); /* never read: a background process may still call tcsetpgrp and tcsetattr */
+    if (!cli_signals_block(&signals->blocked))
+        return false;
     sigaction(SIGPIPE, &ignore, &signals->sigpipe);
     sigaction(SIGXFSZ, &ignore, &signals->sigxfsz);
     sigaction(SIGCHLD, &default_action, &signals->sigchld); /* with SIG_IGN the kernel would reap the children */
@@ -46,7 +46,10 @@ bool run_signals_stop_self(bool with_group)
 int run_signals_read(const struct run_signals *signals)
 {
     struct signalfd_siginfo info;
-    return read(signals->fd, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : 0;
+    ssize_t n = read(signals->fd, &info, sizeof info);
+    if (n == sizeof info)
+        return (int)info.ssi_signo;
+    return n < 0 && errno != EAGAIN && errno != EINTR ? -1 : 0;
 }
 
 void run_signals_restore(const struct run_signals *signals)
@@ -54,5 +57,5 @@ void run_signals_restore(const struct run_signals *signals)
     sigaction(SIGPIPE, &signals->sigpipe, NULL);
     sigaction(SIGXFSZ, &signals->sigxfsz, NULL);
     sigaction(SIGCHLD, &signals->sigchld, NULL);
-    sigprocmask(SIG_SETMASK, &signals->mask, NULL);
+    cli_signals_unblock(&signals->blocked);
 }

@@ -6,12 +6,11 @@
 #ifndef RUN_SIGNALS_H
 #define RUN_SIGNALS_H
 
-#include <signal.h>
-#include <stdbool.h>
+#include "common/signals.h"
 
 struct run_signals {
     int fd;
-    sigset_t mask;                              /* original mask */
+    struct cli_signals_blocked blocked;         /* with the original mask */
     struct sigaction sigpipe, sigxfsz, sigchld; /* original actions */
 };
 
@@ -21,7 +20,7 @@ bool run_signals_open(struct run_signals *signals); /* returns false and sets er
  * was not stopped: SIGTSTP is ignored, or the group is orphaned (ssh -t), so that no shell could continue it. */
 bool run_signals_stop_self(bool with_group);
 
-/* Returns the next pending signal, 0 if there is none. */
+/* Returns the next pending signal, 0 if there is none, -1 and sets errno if they cannot be read. */
 int run_signals_read(const struct run_signals *signals);
 
 /* Restores mask and actions: in the child before exec, and at the end of bide. */

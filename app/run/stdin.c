@@ -13,7 +13,7 @@
 void run_stdin_init(struct run_stdin *input, struct run_stdin_options options)
 {
     struct stat status;
-    input->pipe = (struct run_pipe){-1, -1};
+    input->pipe = (struct cli_pipe){-1, -1};
     input->mode = RUN_STDIN_INHERITED;
     if (!options.may_retry || fstat(STDIN_FILENO, &status) != 0)
         return;
@@ -42,16 +42,16 @@ bool run_stdin_open(struct run_stdin *input, int *child_fd)
     if (input->mode == RUN_STDIN_REWOUND)
         return lseek(STDIN_FILENO, input->start, SEEK_SET) >= 0;
     if (input->mode == RUN_STDIN_REPLAYED) {
-        run_fd_close(&input->pipe.read);
-        run_fd_close(&input->pipe.write);
+        cli_fd_close(&input->pipe.read);
+        cli_fd_close(&input->pipe.write);
         input->written = 0;
         input->reader_closed = false;
         input->length = 0; /* those bytes are in the spool */
     }
     if (stdin_is_piped(input) && input->pipe.read < 0) {
-        if (!run_fd_pipe(&input->pipe))
+        if (!cli_fd_pipe(&input->pipe))
             return false;
-        run_fd_set_nonblocking(input->pipe.write);
+        cli_fd_set_nonblocking(input->pipe.write);
     }
     *child_fd = input->pipe.read;
     return true;
@@ -60,9 +60,9 @@ bool run_stdin_open(struct run_stdin *input, int *child_fd)
 void run_stdin_after_fork(struct run_stdin *input)
 {
     if (input->mode == RUN_STDIN_REPLAYED)
-        run_fd_close(&input->pipe.read);
+        cli_fd_close(&input->pipe.read);
     if (input->at_end && !stdin_has_unsent(input))
-        run_fd_close(&input->pipe.write);
+        cli_fd_close(&input->pipe.write);
 }
 
 /* ---- while the command runs ---- */
@@ -80,17 +80,19 @@ struct pollfd run_stdin_pollfd(const struct run_stdin *input)
 static void stdin_fill_buffer(struct run_stdin *input)
 {
     bool from_spool = input->mode == RUN_STDIN_REPLAYED && input->written < input->spool.size;
-    ssize_t n = from_spool ? run_spool_read(&input->spool, input->written, input->buffer, RUN_STDIN_SIZE)
+    ssize_t n = from_spool ? cli_spool_read(&input->spool, input->written, input->buffer, RUN_STDIN_SIZE)
                            : read(STDIN_FILENO, input->buffer, RUN_STDIN_SIZE);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (from_spool && n <= 0)
         input->error = n < 0 ? errno : EIO;
+    else if (n < 0)
+        input->read_error = errno;
     input->at_end = input->at_end || n <= 0;
     input->offset = 0;
     input->length = n > 0 ? (size_t)n : 0;
     if (!from_spool && n > 0 && input->mode == RUN_STDIN_REPLAYED &&
-        !run_spool_add(&input->spool, input->buffer, (size_t)n))
+        !cli_spool_add(&input->spool, input->buffer, (size_t)n))
         input->error = errno;
 }
 
@@ -113,7 +115,7 @@ void run_stdin_on_ready(struct run_stdin *input)
     if (input->length > 0)
         stdin_write_pipe(input);
     if (input->at_end && !stdin_has_unsent(input))
-        run_fd_close(&input->pipe.write);
+        cli_fd_close(&input->pipe.write);
 }
 
 /* ---- after the command's end ---- */
@@ -128,7 +130,7 @@ bool run_stdin_is_spent(const struct run_stdin *input)
 
 void run_stdin_free(struct run_stdin *input)
 {
-    run_fd_close(&input->pipe.read);
-    run_fd_close(&input->pipe.write);
-    run_spool_clear(&input->spool);
+    cli_fd_close(&input->pipe.read);
+    cli_fd_close(&input->pipe.write);
+    cli_spool_clear(&input->spool);
 }

@@ -10,8 +10,8 @@
 #ifndef RUN_STDIN_H
 #define RUN_STDIN_H
 
-#include "fd.h"
-#include "spool.h"
+#include "common/fd.h"
+#include "common/spool.h"
 
 #include <poll.h>
 #include <stdint.h>
@@ -24,12 +24,13 @@ enum run_stdin_mode { RUN_STDIN_INHERITED = 0, RUN_STDIN_REWOUND, RUN_STDIN_RELA
 struct run_stdin {
     enum run_stdin_mode mode;
     off_t start;          /* rewound: file offset at the start */
-    struct run_pipe pipe; /* relayed: one for all attempts, both ends kept; replayed: one each, write end kept */
+    struct cli_pipe pipe; /* relayed: one for all attempts, both ends kept; replayed: one each, write end kept */
     bool at_end;          /* end of input reached */
     bool reader_closed;   /* the command closed its end */
     int error;            /* errno of the spool; 0: none */
+    int read_error;       /* errno of bide's own stdin; 0: none */
     int64_t written;      /* bytes written to the pipe */
-    struct run_spool spool;
+    struct cli_spool spool;
     size_t offset, length; /* unsent part of the buffer */
     char buffer[RUN_STDIN_SIZE];
 };

@@ -17,7 +17,7 @@ static int pipe_reopen(int fd)
 {
     char path[32];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return run_fd_above_first(open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+    return cli_fd_above_first(open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC));
 }
 
 /* Without a non-blocking descriptor: poll guarantees PIPE_BUF bytes for a pipe, and is trusted for a terminal. */
@@ -33,40 +33,41 @@ void run_tap_init(struct run_tap *tap, int out_fd)
 
 bool run_tap_open(struct run_tap *tap)
 {
-    struct run_pipe ends;
+    struct cli_pipe ends;
     run_tap_close(tap);
     if (!tap->enabled)
         return true;
     tap->is_terminal =
         tap->out_fd >= 0 && tap->spool == NULL && isatty(tap->out_fd) && run_terminal_open_pty(tap->out_fd, &ends);
-    if (!tap->is_terminal && !run_fd_pipe(&ends))
+    if (!tap->is_terminal && !cli_fd_pipe(&ends))
         return false;
     tap->in_fd = ends.read;
     tap->child_fd = ends.write;
-    run_fd_set_nonblocking(tap->in_fd);
+    cli_fd_set_nonblocking(tap->in_fd);
     tap->child_exited = false;
     tap->drained = 0;
+    tap->read_error = 0;
     run_lines_reset(&tap->lines);
     return true;
 }
 
 void run_tap_after_fork(struct run_tap *tap)
 {
-    run_fd_close(&tap->child_fd);
+    cli_fd_close(&tap->child_fd);
 }
 
 void run_tap_close(struct run_tap *tap)
 {
-    run_fd_close(&tap->in_fd);
-    run_fd_close(&tap->child_fd);
+    cli_fd_close(&tap->in_fd);
+    cli_fd_close(&tap->child_fd);
     tap->offset = tap->length = 0;
 }
 
 void run_tap_free(struct run_tap *tap)
 {
     run_tap_close(tap);
-    if (tap->out_fd >= RUN_FD_FIRST)
-        run_fd_close(&tap->out_fd);
+    if (tap->out_fd >= CLI_FD_FIRST)
+        cli_fd_close(&tap->out_fd);
 }
 
 struct pollfd run_tap_pollfd(const struct run_tap *tap)
@@ -83,7 +84,7 @@ static void tap_fail(struct run_tap *tap, int error)
     tap->error = error;
     tap->offset = tap->length = 0;
     if (error == EPIPE)
-        run_fd_close(&tap->in_fd);
+        cli_fd_close(&tap->in_fd);
 }
 
 static void tap_write(struct run_tap *tap)
@@ -105,7 +106,7 @@ static void tap_consume(struct run_tap *tap, size_t length)
     run_lines_add(&tap->lines, tap->buffer, length);
     if (tap->error != 0)
         return;
-    if (tap->spool != NULL && !run_spool_add(tap->spool, tap->buffer, length))
+    if (tap->spool != NULL && !cli_spool_add(tap->spool, tap->buffer, length))
         tap_fail(tap, errno);
     if (tap->spool == NULL && tap->out_fd >= 0) {
         tap->offset = 0;
@@ -119,12 +120,15 @@ static void tap_read(struct run_tap *tap)
     size_t room = tap->lines.patterns != NULL ? RUN_LINE_MAX : RUN_TAP_SIZE; /* bounds one search: see lines.h */
     ssize_t n = read(tap->in_fd, tap->buffer, room);
     bool nothing_yet = n < 0 && (errno == EAGAIN || errno == EINTR);
+    bool at_end = n == 0 || (n < 0 && errno == EIO && tap->is_terminal);
+    if (n < 0 && !nothing_yet && !at_end)
+        tap->read_error = errno;
     if (n > 0)
         tap_consume(tap, (size_t)n);
     if (tap->child_exited)
         tap->drained += n > 0 ? (size_t)n : 0;
     if ((n <= 0 && !nothing_yet) || (tap->child_exited && (nothing_yet || tap->drained >= RUN_DRAIN_MAX)))
-        run_fd_close(&tap->in_fd);
+        cli_fd_close(&tap->in_fd);
     if (tap->is_terminal && tap->in_fd >= 0)
         run_terminal_copy_size(tap->in_fd, tap->out_fd);
 }

@@ -11,9 +11,9 @@
 #ifndef RUN_TAP_H
 #define RUN_TAP_H
 
-#include "fd.h"
+#include "common/fd.h"
+#include "common/spool.h"
 #include "lines.h"
-#include "spool.h"
 
 #include <poll.h>
 
@@ -23,12 +23,13 @@
 struct run_tap {
     bool enabled;
     int out_fd;              /* -1: not forwarded */
-    struct run_spool *spool; /* NULL: not spooled */
+    struct cli_spool *spool; /* NULL: not spooled */
     int in_fd, child_fd;     /* -1: closed */
     bool is_terminal;
     bool child_exited; /* the command has ended */
     size_t drained;
     int error;             /* errno of out_fd or the spool; 0: none */
+    int read_error;        /* errno of in_fd: the rest of the output is unknown; 0: none */
     size_t offset, length; /* part of the buffer that is not forwarded yet */
     size_t write_max;      /* bytes that one write to out_fd accepts without blocking */
     bool *midline;         /* set to whether the forwarded output ends without a newline; may be NULL */

@@ -15,7 +15,7 @@ static bool is_pipe_or_socket(int fd)
 
 void run_terminal_open(struct run_terminal *terminal)
 {
-    *terminal = (struct run_terminal){.fd = run_fd_above_first(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY))};
+    *terminal = (struct run_terminal){.fd = cli_fd_above_first(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY))};
     if (terminal->fd < 0)
         return;
     terminal->lend_at_start = !is_pipe_or_socket(STDIN_FILENO) && !is_pipe_or_socket(STDOUT_FILENO);
@@ -24,7 +24,7 @@ void run_terminal_open(struct run_terminal *terminal)
 
 void run_terminal_close(struct run_terminal *terminal)
 {
-    run_fd_close(&terminal->fd);
+    cli_fd_close(&terminal->fd);
 }
 
 bool run_terminal_is_foreground(const struct run_terminal *terminal)
@@ -67,14 +67,14 @@ void run_terminal_resume(struct run_terminal *terminal, pid_t group)
     terminal->has_lent_modes = terminal->has_lent_modes && !foreground;
 }
 
-bool run_terminal_open_pty(int model, struct run_pipe *pty)
+bool run_terminal_open_pty(int model, struct cli_pipe *pty)
 {
     struct termios modes;
     int locked = 1;
-    *pty = (struct run_pipe){.read = run_fd_above_first(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)), .write = -1};
+    *pty = (struct cli_pipe){.read = cli_fd_above_first(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)), .write = -1};
     if (pty->read < 0 || unlockpt(pty->read) != 0)
         goto out;
-    pty->write = run_fd_above_first(ioctl(pty->read, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+    pty->write = cli_fd_above_first(ioctl(pty->read, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
     if (pty->write < 0 || tcgetattr(pty->write, &modes) != 0)
         goto out;
     cfmakeraw(&modes);
@@ -86,8 +86,8 @@ bool run_terminal_open_pty(int model, struct run_pipe *pty)
     run_terminal_copy_size(pty->read, model);
     return true;
 out:
-    run_fd_close(&pty->read);
-    run_fd_close(&pty->write);
+    cli_fd_close(&pty->read);
+    cli_fd_close(&pty->write);
     return false;
 }
 

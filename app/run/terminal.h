@@ -10,7 +10,7 @@
 #ifndef RUN_TERMINAL_H
 #define RUN_TERMINAL_H
 
-#include "fd.h"
+#include "common/fd.h"
 
 #include <sys/types.h>
 #include <termios.h>
@@ -44,7 +44,7 @@ void run_terminal_resume(struct run_terminal *terminal, pid_t group);
 
 /* Opens a pseudo-terminal with the size of the terminal `model`: read is for bide, write for the command. Returns false
  * on failure. */
-bool run_terminal_open_pty(int model, struct run_pipe *pty);
+bool run_terminal_open_pty(int model, struct cli_pipe *pty);
 
 /* Copies the size of the terminal `model` to the pseudo-terminal. */
 void run_terminal_copy_size(int pty, int model);
