@@ -6,6 +6,8 @@
  * files finish at once. */
 #include "call.h"
 
+#include "common/signals.h"
+
 #include "setup.h"
 
 #include <bide/clock.h>
@@ -45,14 +47,7 @@ static void on_signal(int number)
 
 void fetch_install_signals(void)
 {
-    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction stop = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, ignore = {.sa_handler = SIG_IGN};
-    struct sigaction before;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup stays in effect */
-            sigaction(ends[i], &stop, NULL);
-    sigaction(SIGPIPE, &ignore, NULL);
-    sigaction(SIGXFSZ, &ignore, NULL);
+    cli_signals_catch(on_signal, (int)SA_RESETHAND);
 }
 
 /* ---- jobs ---- */
@@ -194,9 +189,10 @@ static enum bide_err batch_open(struct batch_run *run, struct bide_problem *prob
     if (err == BIDE_OK)
         err = bide_multi_new(&run->params.multi);
     run->params.target = r->shared;
-    if (err == BIDE_OK && r->target && !r->shared)
-        run->params.target = bide_targets_get(run->params.targets, r->target, bide_now());
-    return err;
+    if (err != BIDE_OK || !r->target || r->shared)
+        return err;
+    run->params.target = bide_targets_get(run->params.targets, r->target, bide_now());
+    return run->params.target ? BIDE_OK : BIDE_ERR_NOMEM; /* NULL would mean a target per origin */
 }
 
 /* Placeholder for the upload reader of a call. */
@@ -224,7 +220,7 @@ int fetch_batch_run(struct fetch_batch *batch, struct bide_problem *problem)
 {
     struct batch_run run = {.batch = batch};
     int status = -1;
-    *problem = (struct bide_problem){.field = "memory", .want = "larger (out of memory)"};
+    *problem = (struct bide_problem){0};
     if (batch_check_options(batch->request, problem) != BIDE_OK || batch_open(&run, problem) != BIDE_OK)
         goto out;
     batch_multi = run.params.multi;

@@ -3,6 +3,9 @@
 
 #include "setup.h"
 
+#include "text/slice.h"
+#include "text/unit.h"
+
 #include <bide/clock.h>
 
 #include <errno.h>
@@ -33,7 +36,7 @@ static const char *code_text(const struct fetch_call *call, CURLcode code)
 {
     if (code == CURLE_OK)
         return "";
-    return code_has_details(code) && call->error[0] != '\0' ? call->error : curl_easy_strerror(code);
+    return code_has_details(code) && call->error[0] != '\0' ? call->error : bide_curl_strerror(code);
 }
 
 /* Returns the recorded attempt, NULL if it is beyond BIDE_CURL_ATTEMPTS_RECORDED. */
@@ -146,20 +149,13 @@ static bool line_starts_with(const char *line, size_t length, const char *name)
     return length >= n && strncasecmp(line, name, n) == 0;
 }
 
-/* Parses leading digits. Returns -1 if there are none, or on overflow. */
+/* Parses the digits after blanks. Returns -1 if there are none, or on overflow. */
 static int64_t parse_length(const char *at, size_t length)
 {
-    int64_t value = -1;
-    while (length > 0 && (*at == ' ' || *at == '\t')) {
-        at++;
-        length--;
-    }
-    for (; length > 0 && *at >= '0' && *at <= '9'; at++, length--) {
-        if (value > INT64_MAX / 10 - 1)
-            return -1;
-        value = (value > 0 ? value : 0) * 10 + (*at - '0');
-    }
-    return value;
+    struct bide_text value = text_trim((struct bide_text){at, length}, TEXT_OWS);
+    uint64_t number;
+    bool valid = text_number_take(value.at, value.length, &number) > 0 && number <= INT64_MAX;
+    return valid ? (int64_t)number : -1;
 }
 
 static bool head_append(struct fetch_call *call, const char *line, size_t length)
@@ -317,6 +313,7 @@ void fetch_call_finish(struct fetch_call *call)
 {
     struct fetch_job *job = call->job;
     job->error = call->output.error;
+    job->spool_failed = call->output.spool_failed;
     if (job->verdict.action != BIDE_DONE && job->error == 0 && fetch_signal != 0)
         job->cancelled = true;
     job->state = FETCH_JOB_ENDED;
@@ -369,7 +366,6 @@ static bool call_fail_start(struct fetch_call *call, CURLcode code)
 bool fetch_call_start(struct fetch_call *call, const struct fetch_call_params *params)
 {
     CURLcode code;
-    call->output.fd = -1;
     call->content_length = -1;
     call->job->state = FETCH_JOB_RUNNING;
     call->job->start_ns = bide_now();

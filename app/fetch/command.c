@@ -4,6 +4,7 @@
  * jobs (plan.h), and the batch runs them. Messages go to stderr; stdout is for responses. */
 #include "common/commands.h"
 #include "common/fleet.h"
+#include "common/outer.h"
 #include "common/policy.h"
 #include "common/shared.h"
 #include "common/term.h"
@@ -18,6 +19,7 @@
 
 #include <bide/clock.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,65 +76,14 @@ static void inputs_free(void)
     free(inputs.data.at);
 }
 
-/* ---- options that set one field ---- */
-
-#define READ_TEXT(name, field)                                                                                         \
-    static const char *read_##name(void *settings, const char *value)                                                  \
-    {                                                                                                                  \
-        ((struct settings *)settings)->field = value;                                                                  \
-        return NULL;                                                                                                   \
-    }
-READ_TEXT(user_agent, request.user_agent)
-READ_TEXT(range, request.range)
-READ_TEXT(unix_socket, request.unix_socket)
-READ_TEXT(output_dir, outputs.directory)
+/* ---- options ---- */
 
 /* Checks that the file is readable now; libcurl would notice only in the first handshake. */
-#define READ_PEM(name, field)                                                                                          \
-    static const char *read_##name(void *settings, const char *value)                                                  \
-    {                                                                                                                  \
-        ((struct settings *)settings)->field = value;                                                                  \
-        return strncmp(value, "pkcs11:", 7) == 0 ? NULL : fetch_file_check(value);                                     \
-    }
-READ_PEM(cacert, request.ca_file)
-READ_PEM(cert, request.cert)
-READ_PEM(private_key, request.key)
-
-#define READ_FLAG(name, field, meaning)                                                                                \
-    static const char *read_##name(void *settings, const char *value)                                                  \
-    {                                                                                                                  \
-        (void)value;                                                                                                   \
-        ((struct settings *)settings)->field = (meaning);                                                              \
-        return NULL;                                                                                                   \
-    }
-READ_FLAG(get, request.data_in_query, true)
-READ_FLAG(include, request.include, true)
-READ_FLAG(insecure, request.insecure, true)
-READ_FLAG(location, request.location, true)
-READ_FLAG(compressed, request.compressed, true)
-READ_FLAG(netrc, request.netrc, true)
-READ_FLAG(fail_with_body, request.fail_with_body, true)
-READ_FLAG(no_buffer, request.unbuffered, true)
-READ_FLAG(http1, request.http_version, CURL_HTTP_VERSION_1_1)
-READ_FLAG(http2, request.http_version, CURL_HTTP_VERSION_2TLS)
-READ_FLAG(idempotent, request.safety, BIDE_CURL_IDEMPOTENT)
-READ_FLAG(remote_name, outputs.remote_name, true)
-READ_FLAG(fail, request.fail_with_body, false)
-READ_FLAG(quiet, quiet, true)
-READ_FLAG(show_error, log.show_errors, true)
-READ_FLAG(verbose, log.verbose, true)
-READ_FLAG(json, log.json, true)
-READ_FLAG(summary, summary, true)
-
-static const char *read_head(void *settings, const char *value)
+static const char *read_pem(void *name, const char *value)
 {
-    struct settings *s = settings;
-    (void)value;
-    s->request.head = s->request.include = true;
-    return NULL;
+    *(const char **)name = value;
+    return strncmp(value, "pkcs11:", 7) == 0 ? NULL : fetch_file_check(value);
 }
-
-/* ---- options that are parsed ---- */
 
 static const char *read_request(void *settings, const char *value)
 {
@@ -166,14 +117,20 @@ static const char *read_user(void *settings, const char *value)
     return fetch_user_read(&inputs.user, value);
 }
 
-/* The proxy's URL may contain a password. */
+/* The proxy's URL may contain a password, which the error text must not show: the argument is overwritten first. */
 static const char *read_proxy(void *settings, const char *value)
 {
     struct settings *s = settings;
     fetch_secret_free(inputs.proxy);
     inputs.proxy = fetch_secret_take(value);
     s->request.proxy = inputs.proxy;
-    return inputs.proxy ? NULL : "shorter (out of memory)";
+    return inputs.proxy ? fetch_proxy_check(inputs.proxy) : "shorter (out of memory)";
+}
+
+static const char *read_range(void *settings, const char *value)
+{
+    ((struct settings *)settings)->request.range = value;
+    return fetch_range_check(value);
 }
 
 static const char *read_resolve(void *settings, const char *value)
@@ -195,40 +152,14 @@ static const char *read_output(void *settings, const char *value)
     return NULL;
 }
 
-static bool read_number(const char *text, long least, long most, long *number)
+static const char *read_redirects(void *redirects, const char *value)
 {
-    int64_t value;
-    if (!conf_decimal_parse(text, strlen(text), 1, &value) || value < least || value > most)
-        return false;
-    *number = (long)value;
-    return true;
-}
-
-static const char *read_redirects(void *settings, const char *value)
-{
-    long *redirects = &((struct settings *)settings)->request.redirects;
-    if (strcmp(value, "-1") == 0) {
-        *redirects = -1;
-        return NULL;
-    }
-    return read_number(value, 0, 1000, redirects) ? NULL : "a number from 0 to 1000, or -1 for no limit";
-}
-
-static const char *read_parallel(void *settings, const char *value)
-{
-    long number;
-    if (!read_number(value, 1, FETCH_PARALLEL_MAX, &number))
-        return "a number from 1 to 256";
-    ((struct settings *)settings)->parallel = (size_t)number;
+    static const struct cli_option limited = {.kind = CLI_COUNT, .size = sizeof(long), .max = 1000};
+    if (strcmp(value, "-1") != 0)
+        return cli_option_assign(&limited, redirects, value) == NULL ? NULL
+                                                                     : "a number from 0 to 1000, or -1 for no limit";
+    *(long *)redirects = -1;
     return NULL;
-}
-
-static const char *read_stall(void *settings, const char *value)
-{
-    struct settings *s = settings;
-    return conf_duration_parse(value, strlen(value), &s->stall_ns) && s->stall_ns > 0
-               ? NULL
-               : "a duration such as 30s or 5m, or never";
 }
 
 static const char *urls_add(void *settings, char *url)
@@ -251,14 +182,6 @@ static const char *read_idempotency_key(void *settings, const char *value)
     return NULL;
 }
 
-static const char *read_key_form(void *settings, const char *value)
-{
-    struct settings *s = settings;
-    bool raw = strcmp(value, "raw") == 0;
-    s->request.key_form = raw ? BIDE_KEY_RAW : BIDE_KEY_QUOTED;
-    return raw || strcmp(value, "quoted") == 0 ? NULL : "quoted or raw";
-}
-
 static const struct conf_span http_statuses = {100, 599};
 
 static const char *read_retry_on(void *settings, const char *value)
@@ -267,22 +190,6 @@ static const char *read_retry_on(void *settings, const char *value)
     scratch.count = 0;
     ((struct settings *)settings)->retry_on = value;
     return conf_rules_read(&scratch, http_statuses, BIDE_KIND_TRANSIENT, value);
-}
-
-/* curl's option for the policy key connect_timeout. */
-static const char *read_connect_timeout(void *settings, const char *value)
-{
-    static const char key[] = "connect_timeout";
-    struct cli_policy *policy = &((struct settings *)settings)->policy;
-    const struct conf_field *field = conf_field_find(key, sizeof key - 1);
-    struct conf_pair scratch;
-    conf_pair_init(&scratch, BIDE_PRESET_SERVICE);
-    const char *want = conf_field_assign(field, &scratch, value);
-    if (!want && policy->sets == CLI_SETS_MAX)
-        want = "one of at most 64 options that change the policy";
-    if (!want)
-        policy->set[policy->sets++] = (struct cli_set){field, value, "--connect-timeout"};
-    return want;
 }
 
 /* ---- option tables ---- */
@@ -308,7 +215,11 @@ static const struct cli_option request_options[] = {
          "Content-Type. Several values are joined with &. The body is kept in memory, at most 256 MiB, so that it can "
          "be sent again."},
     {.name = "data-binary", .value = "TEXT", .help = "same as --data", .read = read_data, .may_be_empty = true},
-    {.name = "get", .letter = 'G', .help = "put the values of -d into the query of the URL", .read = read_get},
+    {.name = "get",
+     .letter = 'G',
+     .help = "put the values of -d into the query of the URL",
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, request.data_in_query)},
     {.name = "upload-file",
      .letter = 'T',
      .value = "FILE",
@@ -332,20 +243,38 @@ static const struct cli_option request_options[] = {
      .details =
          "Other users can see an argument until bide overwrites it, which is the first thing it does. A file, --netrc "
          "and the password prompt are not visible."},
-    {.name = "netrc", .letter = 'n', .help = "read credentials from ~/.netrc", .read = read_netrc},
-    {.name = "head", .letter = 'I', .help = "request only the header fields, and write them", .read = read_head},
+    {.name = "netrc",
+     .letter = 'n',
+     .help = "read credentials from ~/.netrc",
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, request.netrc)},
+    {.name = "head",
+     .letter = 'I',
+     .help = "request only the header fields, and write them",
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, request.head),
+     CLI_GIVEN(struct settings, request.include)},
     {.name = "range", .letter = 'r', .value = "FROM-TO", .help = "request only these bytes", .read = read_range},
-    {.name = "compressed", .help = "accept a compressed response, and decompress it", .read = read_compressed},
-    {.name = "location", .letter = 'L', .help = "follow redirects", .read = read_location},
+    {.name = "compressed",
+     .help = "accept a compressed response, and decompress it",
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, request.compressed)},
+    {.name = "location",
+     .letter = 'L',
+     .help = "follow redirects",
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, request.location)},
     {.name = "max-redirs",
      .value = "N",
      .help = "maximum number of redirects; default 50, -1: no limit",
-     .read = read_redirects},
+     .read = read_redirects,
+     CLI_AT(struct settings, request.redirects)},
     {.name = "user-agent",
      .letter = 'A',
      .value = "NAME",
      .help = "value of User-Agent; default bide/" BIDE_VERSION,
-     .read = read_user_agent,
+     .kind = CLI_STRING,
+     CLI_AT(struct settings, request.user_agent),
      .may_be_empty = true},
 };
 
@@ -353,19 +282,26 @@ static const struct cli_option connection_options[] = {
     {.name = "cacert",
      .value = "FILE",
      .help = "trust the certificates in this file",
-     .read = read_cacert,
+     .read = read_pem,
+     CLI_AT(struct settings, request.ca_file),
      .completion = CLI_COMPLETE_FILE},
-    {.name = "insecure", .letter = 'k', .help = "accept any server certificate", .read = read_insecure},
+    {.name = "insecure",
+     .letter = 'k',
+     .help = "accept any server certificate",
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, request.insecure)},
     {.name = "cert",
      .letter = 'E',
      .value = "FILE",
      .help = "client certificate",
-     .read = read_cert,
+     .read = read_pem,
+     CLI_AT(struct settings, request.cert),
      .completion = CLI_COMPLETE_FILE},
     {.name = "key",
      .value = "FILE",
      .help = "private key of the client certificate",
-     .read = read_private_key,
+     .read = read_pem,
+     CLI_AT(struct settings, request.key),
      .completion = CLI_COMPLETE_FILE},
     {.name = "proxy",
      .letter = 'x',
@@ -380,18 +316,31 @@ static const struct cli_option connection_options[] = {
     {.name = "unix-socket",
      .value = "PATH",
      .help = "connect to this Unix socket",
-     .read = read_unix_socket,
+     .kind = CLI_STRING,
+     CLI_AT(struct settings, request.unix_socket),
      .completion = CLI_COMPLETE_FILE},
-    {.name = "http1.1", .help = "use HTTP/1.1", .read = read_http1},
-    {.name = "http2", .help = "use HTTP/2 if TLS can negotiate it", .read = read_http2},
+    {.name = "http1.1",
+     .help = "use HTTP/1.1",
+     .kind = CLI_CONSTANT,
+     CLI_AT(struct settings, request.http_version),
+     .min = CURL_HTTP_VERSION_1_1},
+    {.name = "http2",
+     .help = "use HTTP/2 if TLS can negotiate it",
+     .kind = CLI_CONSTANT,
+     CLI_AT(struct settings, request.http_version),
+     .min = CURL_HTTP_VERSION_2TLS},
     {.name = "connect-timeout",
      .value = "DURATION",
      .help = "time limit for connecting: the key connect_timeout of the policy",
-     .read = read_connect_timeout},
+     .read_row = cli_policy_read_key,
+     CLI_AT(struct settings, policy)},
     {.name = "stall",
      .value = "DURATION",
      .help = "an attempt fails if no byte is transferred for this long; default 30s",
-     .read = read_stall,
+     .kind = CLI_DURATION,
+     CLI_AT(struct settings, stall_ns),
+     .min = 1,
+     .or_never = true,
      .details = "In whole seconds, rounded up; never: no limit. The default does not apply to a request body from a "
                 "pipe, which may be slow."},
 };
@@ -404,9 +353,14 @@ static const struct cli_option retry_options[] = {
     {.name = "key-form",
      .value = "FORM",
      .help = "format of the key: quoted, as in the IETF draft, or raw",
-     .read = read_key_form,
+     .kind = CLI_CHOICE,
+     CLI_AT(struct settings, request.key_form),
      .choices = key_forms},
-    {.name = "idempotent", .help = "treat the request as idempotent, whatever its method", .read = read_idempotent},
+    {.name = "idempotent",
+     .help = "treat the request as idempotent, whatever its method",
+     .kind = CLI_CONSTANT,
+     CLI_AT(struct settings, request.safety),
+     .min = BIDE_CURL_IDEMPOTENT},
     {.name = "retry-on",
      .value = "LIST",
      .help = "retry these statuses and no others, such as 404,429,500-504",
@@ -428,24 +382,34 @@ static const struct cli_option output_options[] = {
     {.name = "remote-name",
      .letter = 'O',
      .help = "write each response to a file named after the last path segment of its URL",
-     .read = read_remote_name},
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, outputs.remote_name)},
     {.name = "output-dir",
      .value = "DIRECTORY",
      .help = "directory for the files of -o and -O",
-     .read = read_output_dir,
+     .kind = CLI_STRING,
+     CLI_AT(struct settings, outputs.directory),
      .completion = CLI_COMPLETE_DIRECTORY},
-    {.name = "include", .letter = 'i', .help = "write the header fields before the body", .read = read_include},
+    {.name = "include",
+     .letter = 'i',
+     .help = "write the header fields before the body",
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, request.include)},
     {.name = "fail-with-body",
      .help = "write the body of a final failure, too; the exit status shows the failure",
-     .read = read_fail_with_body},
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, request.fail_with_body)},
     {.name = "fail",
      .letter = 'f',
      .help = "write no body of a final failure: always on, for compatibility with curl",
-     .read = read_fail},
+     .kind = CLI_CONSTANT,
+     CLI_AT(struct settings, request.fail_with_body),
+     .min = false},
     {.name = "no-buffer",
      .letter = 'N',
      .help = "write to standard output without delay",
-     .read = read_no_buffer,
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, request.unbuffered),
      .details =
          "Without it a response is held back until it is complete or longer than 64 KiB, so that a short response "
          "that breaks off can be requested again."},
@@ -457,28 +421,39 @@ static const struct cli_option output_options[] = {
     {.name = "parallel",
      .value = "N",
      .help = "maximum number of URLs at the same time; default 4",
-     .read = read_parallel},
-    {.name = "summary", .help = "print a table at the end: status, attempts, time, size, reason", .read = read_summary},
+     .kind = CLI_COUNT,
+     CLI_AT(struct settings, parallel),
+     .min = 1,
+     .max = FETCH_PARALLEL_MAX},
+    {.name = "summary",
+     .help = "print a table at the end: status, attempts, time, size, reason",
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, summary)},
     {.name = "json",
      .help = "write events to stderr instead of text, one JSON object per line",
-     .read = read_json,
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, log.json),
      .details = "`event` is attempt, outcome, wait, done, give_up, fleet or summary; the members are those of `bide "
                 "run --json`."},
-    {.name = "quiet", .letter = 'q', .help = "print no messages", .read = read_quiet},
-    {.name = "silent", .letter = 's', .help = "same as --quiet", .read = read_quiet},
-    {.name = "show-error", .letter = 'S', .help = "with -q or -s: print final failures", .read = read_show_error},
-    {.name = "verbose", .letter = 'v', .help = "print a message for every attempt", .read = read_verbose},
+    {.name = "quiet", .letter = 'q', .help = "print no messages", .kind = CLI_FLAG, CLI_AT(struct settings, quiet)},
+    {.name = "silent", .letter = 's', .help = "same as --quiet", .kind = CLI_FLAG, CLI_AT(struct settings, quiet)},
+    {.name = "show-error",
+     .letter = 'S',
+     .help = "with -q or -s: print final failures",
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, log.show_errors)},
+    {.name = "verbose",
+     .letter = 'v',
+     .help = "print a message for every attempt",
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, log.verbose)},
 };
 
-#define GROUP(title, options)                                                                                          \
-    {                                                                                                                  \
-        title, options, sizeof(options) / sizeof *(options), 0                                                         \
-    }
 static const struct cli_group groups[] = {
-    GROUP("Request", request_options),         GROUP("Output", output_options),
-    GROUP("Retries", retry_options),           CLI_POLICY_GROUP(struct settings, policy),
-    CLI_SHARED_GROUP(struct settings, shared), CLI_FLEET_GROUP(struct settings, fleet),
-    GROUP("Connection", connection_options),
+    {CLI_GROUP("Request", request_options)},       {CLI_GROUP("Output", output_options)},
+    {CLI_GROUP("Retries", retry_options)},         CLI_POLICY_GROUP(struct settings, policy),
+    CLI_SHARED_GROUP(struct settings, shared),     CLI_FLEET_GROUP(struct settings, fleet),
+    {CLI_GROUP("Connection", connection_options)},
 };
 
 static const struct cli_section sections[] = {
@@ -496,7 +471,7 @@ static const struct cli_section sections[] = {
              "  75         a breaker or another gate refused before anything was sent\n"
              "  124        the deadline passed\n"
              "  125        invalid option, URL or policy: nothing was sent\n"
-             "  129 130 143  ended by SIGHUP, SIGINT, SIGTERM\n"
+             "  128+n      ended by signal n: SIGHUP, SIGINT, SIGQUIT, SIGTERM\n"
              "  others     curl's: 6 unknown host, 7 no connection, 18 incomplete body,\n"
              "             28 timeout, 35 and 60 TLS, 47 redirects, 52 no response, 56 reset\n\n"
              "If several URLs fail, the first of them in the given order decides."},
@@ -599,16 +574,14 @@ static bool policy_resolve(struct settings *s)
     return true;
 }
 
-/* Reads attempt number and remaining time from the environment of an outer `bide run`. */
-static void outer_bide_read(struct fetch_request *request)
+static void outer_bide_apply(struct settings *s)
 {
-    const char *attempt = getenv("BIDE_ATTEMPT"), *left = getenv("BIDE_DEADLINE_MS");
-    long number;
-    request->inbound.left_ns = BIDE_NEVER;
-    if (attempt && read_number(attempt, 1, INT32_MAX, &number))
-        request->inbound.attempt = (uint32_t)number;
-    if (left && read_number(left, 0, (long)(BIDE_DURATION_MAX / BIDE_MS), &number))
-        request->deadline_ns = bide_now() + number * BIDE_MS;
+    struct cli_outer outer = cli_outer_read(bide_now());
+    s->request.inbound = (struct bide_layer){.attempt = outer.attempt, .left_ns = BIDE_NEVER};
+    s->request.deadline_ns = outer.deadline_ns;
+    for (size_t i = 0; i < CLI_OUTER_COUNT; i++)
+        if (outer.ignored[i][0] != '\0')
+            fetch_log_error(&s->log, outer.ignored[i]);
 }
 
 static const char *options_conflict(const struct settings *s)
@@ -634,25 +607,25 @@ static const char *options_conflict(const struct settings *s)
     return NULL;
 }
 
-/* Puts the values of -d into the body, or into the query of every URL. */
-static bool data_apply(struct settings *s)
+/* Puts the values of -d into the body, or into the query of every URL. Returns NULL, or an error text. */
+static const char *data_apply(struct settings *s)
 {
     struct fetch_request *r = &s->request;
     for (size_t i = 0; r->data_in_query && i < inputs.plan.count; i++) {
         struct fetch_job *job = &inputs.plan.jobs[i];
         char *url = fetch_url_with_query(job->url, inputs.data.at);
         if (!url)
-            return false;
+            return "-d: must be text that is valid in a URL, to be put into the query (-G)";
         fetch_secret_free(job->url);
         job->url = url;
     }
     r->data = (struct bide_text){inputs.data.at, inputs.data.length};
     bool typed = inputs.data.at || fetch_has_header(inputs.headers, "Content-Type");
     if (!typed && fetch_header_add(&inputs.headers, (char[]){"Content-Type:"}) != NULL) /* an empty body has no type */
-        return false;
+        return "out of memory";
     r->headers = inputs.headers;
     r->resolve = inputs.resolve;
-    return true;
+    return NULL;
 }
 
 static bool user_ask_password(struct settings *s)
@@ -694,10 +667,11 @@ static bool batch_prepare(struct settings *s, char **operands)
         return cli_fail(&cli_fetch, "missing URL, such as https://host/path"), false;
     if ((want = options_conflict(s)) != NULL)
         return cli_fail(&cli_fetch, "%s", want), false;
-    char *problem = fetch_plan_assign_outputs(&inputs.plan, &s->outputs);
-    if (problem) {
-        cli_fail(&cli_fetch, "%s", problem);
-        free(problem);
+    struct fetch_plan_problem problem;
+    if (!fetch_plan_assign_outputs(&inputs.plan, &s->outputs, &problem)) {
+        bool has_value = problem.option != NULL;
+        cli_fail(&cli_fetch, "%s%s%s%s%s", has_value ? problem.option : "", has_value ? " " : "",
+                 has_value ? problem.value : "", has_value ? ": " : "", problem.text);
         return false;
     }
     struct cli_shared_context sharing = {&cli_fetch, &s->shared, &s->policy, s->quiet};
@@ -707,15 +681,14 @@ static bool batch_prepare(struct settings *s, char **operands)
         !cli_fleet_apply_gates(&fleeting, &s->resolved, &s->shared_target))
         return false;
     s->request.shared = s->shared_target.target;
-    if (!data_apply(s))
-        return cli_fail(&cli_fetch, "-d: must be text that is valid in a URL, to be put into the query (-G)"), false;
+    if ((want = data_apply(s)) != NULL)
+        return cli_fail(&cli_fetch, "%s", want), false;
     if (!user_ask_password(s))
         return cli_fail(&cli_fetch,
                         "-u: must be USER:PASSWORD or @FILE (there is no terminal to ask for the password)"),
                false;
     bool one_shot = fetch_upload_is_one_shot(&s->request);
-    s->request.stall_ns = s->stall_ns > 0 ? s->stall_ns : one_shot ? BIDE_NEVER : FETCH_STALL_NS;
-    outer_bide_read(&s->request);
+    s->request.stall_ns = s->stall_ns > 0 ? s->stall_ns : one_shot ? BIDE_NEVER : BIDE_CURL_STALL_NS;
     return true;
 }
 
@@ -761,11 +734,14 @@ static int batch_run(struct settings *s)
                                 .count = inputs.plan.count,
                                 .parallel = s->parallel,
                                 .listener = listener_make(s)};
+    outer_bide_apply(s);
     fetch_install_signals();
     int status = fetch_batch_run(&batch, &problem);
     progress_clear(&s->progress);
     cli_fleet_close(&s->fleet);
     fleet_report_messages(s);
+    if (status < 0 && problem.field == NULL)
+        return cli_fail(&cli_fetch, "out of memory");
     if (status < 0) {
         bide_problem_format(text, sizeof text, &problem);
         return cli_fail(&cli_fetch, "%s", text);
@@ -774,6 +750,8 @@ static int batch_run(struct settings *s)
         fetch_log_summary(&s->log, inputs.plan.jobs, inputs.plan.count);
     if (fetch_signal != 0 && !s->quiet && !s->log.json)
         fprintf(stderr, "bide: ended by SIG%s\n", sigabbrev_np((int)fetch_signal));
+    if (status == 0 && s->log.error != 0 && s->log.error != EPIPE)
+        status = CLI_EXIT_BIDE_FAILED; /* events are missing, and nothing but the status can say so */
     return status;
 }
 

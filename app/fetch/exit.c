@@ -5,12 +5,13 @@
 #define EXIT_DEADLINE 124
 #define EXIT_INTERNAL 125
 
-/* The deadline ended the attempt, or passed before another attempt. If there is a response, its status is
+/* The deadline ended the attempt, or passed before another attempt or the first. If there is a response, its status is
  * reported even though the next wait would have exceeded the deadline. */
 static bool job_hit_deadline(const struct fetch_job *job)
 {
     return job->verdict.reason == BIDE_REASON_DEADLINE ||
-           (job->verdict.reason == BIDE_REASON_DEADLINE_NEAR && job->code == CURLE_OPERATION_TIMEDOUT);
+           (job->verdict.reason == BIDE_REASON_DEADLINE_NEAR &&
+            (job->code == CURLE_OPERATION_TIMEDOUT || job->code == BIDE_CURL_NOT_SENT));
 }
 
 static bool job_was_rejected(const struct fetch_job *job)
@@ -30,7 +31,7 @@ int fetch_exit_status(const struct fetch_job *job)
         return EXIT_INTERNAL;
     if (job_hit_deadline(job))
         return EXIT_DEADLINE;
-    if (job->attempts == 0 && (job->code == CURLE_ABORTED_BY_CALLBACK || job->code == CURLE_OK))
+    if (job->code == BIDE_CURL_NOT_SENT)
         return EXIT_REFUSED;
     if (job->status >= 400 || job->code == CURLE_OK)
         return CURLE_HTTP_RETURNED_ERROR;

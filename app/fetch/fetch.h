@@ -20,8 +20,7 @@
 #define FETCH_PARALLEL_MAX 256u   /* limit of --parallel */
 #define FETCH_AHEAD_MAX    64u    /* responses for standard output that are started and not yet written */
 #define FETCH_HOLD_MAX     65536u /* bytes of a response that are held back from standard output until it is complete */
-#define FETCH_STALL_NS     (30 * BIDE_S)
-#define FETCH_REDIRECTS    50L /* as curl */
+#define FETCH_REDIRECTS    50L    /* as curl */
 
 /* Common to all jobs. Strings belong to the caller. */
 struct fetch_request {
@@ -92,7 +91,8 @@ struct fetch_job {
     long status; /* of the last response; 0: no response */
     uint32_t attempts;
     int64_t time_ns;
-    int error; /* errno of a failed write; 0: none */
+    int error;         /* errno of a failed write; 0: none */
+    bool spool_failed; /* it was that of a temporary file */
     bool resumed;
     bool cancelled;
     char key[BIDE_KEY_TEXT_SIZE];
@@ -135,12 +135,11 @@ struct fetch_batch {
 /* The signal that ended the batch; 0: none. Set by the handlers of fetch_install_signals. */
 extern volatile sig_atomic_t fetch_signal;
 
-/* SIGINT, SIGTERM and SIGHUP end the running batch; the same signal a second time kills the process. SIGPIPE and
- * SIGXFSZ are ignored, so that write fails with an error instead. */
+/* A termination signal (common/signals.h) ends the running batch; the same signal a second time kills the process. */
 void fetch_install_signals(void);
 
 /* Runs all jobs. Returns 0, or the exit status of the first failed job in their order; -1 after setting *problem if the
- * batch could not start, or if memory ran out. */
+ * batch could not start, or if memory ran out: problem->field is NULL then. */
 int fetch_batch_run(struct fetch_batch *batch, struct bide_problem *problem);
 
 /* Returns the exit status of a finished job: see docs/command-fetch.md. */

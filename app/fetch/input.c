@@ -20,12 +20,19 @@ static const char no_memory[] = "smaller (out of memory)";
 
 static bool stdin_in_use;
 
+static const char *unreadable(int error)
+{
+    static char text[128];
+    snprintf(text, sizeof text, "a readable file (%s)", strerror(error));
+    return text;
+}
+
 /* Returns -1 after setting *want. */
 static int open_input(const char *name, const char **want)
 {
     if (strcmp(name, "-") != 0) {
         int fd = open(name, O_RDONLY | O_CLOEXEC);
-        *want = fd < 0 ? "a readable file" : NULL;
+        *want = fd < 0 ? unreadable(errno) : NULL;
         return fd;
     }
     *want = stdin_in_use ? "a file (another option already reads standard input)" : NULL;
@@ -37,13 +44,9 @@ static int open_input(const char *name, const char **want)
 
 const char *fetch_file_check(const char *name)
 {
-    static char text[128];
     struct stat st;
     bool readable = faccessat(AT_FDCWD, name, R_OK, AT_EACCESS) == 0 && stat(name, &st) == 0;
-    if (readable && !S_ISDIR(st.st_mode))
-        return NULL;
-    snprintf(text, sizeof text, "a readable file (%s)", strerror(readable ? EISDIR : errno));
-    return text;
+    return readable && !S_ISDIR(st.st_mode) ? NULL : unreadable(readable ? EISDIR : errno);
 }
 
 static void close_input(int fd)
@@ -59,9 +62,10 @@ const char *fetch_upload_open(int *fd, const char *name)
     int opened = open_input(name, &want);
     if (opened < 0)
         return want;
-    if (fstat(opened, &st) != 0 || S_ISDIR(st.st_mode)) {
+    int error = fstat(opened, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? EISDIR : 0;
+    if (error != 0) {
         close_input(opened);
-        return "a readable file, not a directory";
+        return unreadable(error);
     }
     if (*fd >= 0)
         close_input(*fd);
@@ -85,6 +89,8 @@ const char *fetch_read_lines(const char *name, const char *(*line)(void *context
         return want;
     FILE *file = fdopen(fd, "r");
     char *text = malloc(FETCH_LINE_MAX);
+    if (!file)
+        close_input(fd);
     size_t number = 0;
     want = file && text ? NULL : no_memory;
     for (number = 1; !want && fgets(text, FETCH_LINE_MAX, file); number++) {
@@ -99,7 +105,7 @@ const char *fetch_read_lines(const char *name, const char *(*line)(void *context
     if (want && number > 1)
         want = line_error(number - 1, want);
     if (!want && ferror(file))
-        want = "a readable file";
+        want = unreadable(errno);
     if (text)
         explicit_bzero(text, FETCH_LINE_MAX);
     free(text);
@@ -135,7 +141,7 @@ static const char *data_append_file(struct fetch_bytes *data, const char *name)
             break;
         }
     if (!want && n < 0)
-        want = piece ? "a readable file" : no_memory;
+        want = piece ? unreadable(errno) : no_memory;
     free(piece);
     close_input(fd);
     return want;

@@ -1,13 +1,15 @@
 /* log.c - text and JSON lines about events; see log.h. */
 #include "log.h"
 
-#include "conf/unit.h"
+#include "common/event.h"
+#include "common/spool.h"
+#include "common/term.h"
+#include "text/unit.h"
 
 #include <errno.h>
-#include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#define RESULT_SIZE (CURL_ERROR_SIZE + 32u)
 
 const char *fetch_bytes_text(char text[FETCH_BYTES_SIZE], uint64_t bytes)
 {
@@ -27,14 +29,14 @@ const char *fetch_bytes_text(char text[FETCH_BYTES_SIZE], uint64_t bytes)
 
 /* ---- text for people ---- */
 
-/* "503", "Couldn't connect to server", or, for an interrupted body, "200, then ...". */
-static void put_result(FILE *out, long status, const char *text)
+/* "503", "Couldn't connect to server", or, for an interrupted body, "200, then ...". Returns the buffer. */
+static const char *result_text(char buffer[RESULT_SIZE], long status, const char *text)
 {
     if (status > 0)
-        fprintf(out, "%ld%s", status, text[0] != '\0' ? ", then " : "");
-    if (status == 0 && text[0] == '\0')
-        text = "no response";
-    fputs(text, out);
+        snprintf(buffer, RESULT_SIZE, "%ld%s%s", status, text[0] != '\0' ? ", then " : "", text);
+    else
+        snprintf(buffer, RESULT_SIZE, "%s", text[0] != '\0' ? text : "no response");
+    return buffer;
 }
 
 static void text_begin_line(const struct fetch_log *log, const struct fetch_job *job)
@@ -62,48 +64,52 @@ static void text_put_reason(FILE *out, enum bide_reason reason)
 
 static void text_wait(const struct fetch_log *log, const struct fetch_event *e)
 {
-    char text[CONF_VALUE_SIZE];
+    char text[TEXT_VALUE_SIZE], result[RESULT_SIZE];
     text_begin_line(log, e->job);
     if (e->verdict.attempt > 0) {
-        fprintf(log->out, "attempt %u of %u failed: ", e->verdict.attempt, log->attempts_max);
-        put_result(log->out, e->status, e->text);
+        fprintf(log->out, "attempt %u of %u failed: %s", e->verdict.attempt, log->attempts_max,
+                result_text(result, e->status, e->text));
         if (log->verbose)
-            fprintf(log->out, " after %s", conf_duration_format_short(text, e->time_ns));
+            fprintf(log->out, " after %s", text_duration_format_short(text, e->time_ns));
         if (log->verbose && e->hint.kind == BIDE_HINT_WAIT)
-            fprintf(log->out, ", server asked for %s", conf_duration_format_short(text, e->hint.wait_ns));
+            fprintf(log->out, ", server asked for %s", text_duration_format_short(text, e->hint.wait_ns));
         fputs("; ", log->out);
     }
-    fprintf(log->out, "next in %s", conf_duration_format_short(text, e->wait_ns));
+    fprintf(log->out, "next in %s", text_duration_format_short(text, e->wait_ns));
     text_put_reason(log->out, e->verdict.reason);
     fputc('\n', log->out);
 }
 
 static void text_success(const struct fetch_log *log, const struct fetch_job *job)
 {
-    char time[CONF_VALUE_SIZE], bytes[FETCH_BYTES_SIZE];
+    char time[TEXT_VALUE_SIZE], bytes[FETCH_BYTES_SIZE];
     if (!log->verbose && job->attempts > 1) {
         text_begin_line(log, job);
         fprintf(log->out, "attempt %u of %u succeeded, after %s\n", job->verdict.attempt, log->attempts_max,
-                conf_duration_format_short(time, job->time_ns));
+                text_duration_format_short(time, job->time_ns));
     }
     if (!log->verbose)
         return;
     fprintf(log->out, "bide: %s: %ld, %s in %s, %u attempt%s%s\n", job->display_url, job->status,
-            fetch_bytes_text(bytes, job->bytes), conf_duration_format_short(time, job->time_ns), job->attempts,
+            fetch_bytes_text(bytes, job->bytes), text_duration_format_short(time, job->time_ns), job->attempts,
             job->attempts == 1 ? "" : "s", job->resumed ? ", resumed" : "");
 }
 
 /* A closed pipe (EPIPE) needs no message. */
 static void text_write_error(const struct fetch_log *log, const struct fetch_job *job)
 {
-    if (job->error == EPIPE)
-        return;
-    fprintf(log->out, "bide: %s: cannot write %s: %s\n", job->display_url,
-            job->output_path ? job->output_path : "to standard output", strerror(job->error));
+    struct cli_spool_directory directory = cli_spool_directory();
+    if (job->spool_failed)
+        fprintf(log->out, "bide: %s: cannot store the response in %s (%s): %s\n", job->display_url, directory.path,
+                directory.source, strerror(job->error));
+    else if (job->error != EPIPE)
+        fprintf(log->out, "bide: %s: cannot write %s: %s\n", job->display_url,
+                job->output_path ? job->output_path : "to standard output", strerror(job->error));
 }
 
 static void text_failure(const struct fetch_log *log, const struct fetch_job *job)
 {
+    char result[RESULT_SIZE];
     fprintf(log->out, "bide: %s: ", job->display_url);
     if (job->attempts == 0 || job->verdict.reason == BIDE_REASON_KEY_REQUIRED) {
         fprintf(log->out, "nothing was sent: %s\n",
@@ -112,8 +118,8 @@ static void text_failure(const struct fetch_log *log, const struct fetch_job *jo
     }
     if (job->attempts > 1)
         fprintf(log->out, "gave up after %u attempts: ", job->attempts);
-    put_result(log->out, job->status, job->error_text);
-    fprintf(log->out, ": %s\n", bide_reason_text(job->verdict.reason));
+    fprintf(log->out, "%s: %s\n", result_text(result, job->status, job->error_text),
+            bide_reason_text(job->verdict.reason));
 }
 
 static void text_end(const struct fetch_log *log, const struct fetch_job *job)
@@ -130,142 +136,99 @@ static void text_end(const struct fetch_log *log, const struct fetch_job *job)
 
 /* ---- JSON for programs ---- */
 
-static json_t *json_number_or_null(int64_t number)
+static void json_write(struct fetch_log *log, const struct cli_event *event)
 {
-    return number > 0 ? json_integer(number) : json_null();
+    if (!cli_event_write(log->out, event) && log->error == 0)
+        log->error = errno != 0 ? errno : EIO;
 }
 
-static json_t *json_text_or_null(const char *text)
+/* Returns the members that all events of a job have. */
+static struct cli_event json_event(const struct fetch_log *log, const struct fetch_job *job, enum cli_event_kind kind)
 {
-    json_t *value = text && text[0] != '\0' ? json_string(text) : NULL;
-    return value ? value : json_null();
+    return (struct cli_event){
+        .kind = kind, .target = log->target, .url = job->display_url, .attempts_max = log->attempts_max};
 }
 
-/* Rounded up: a wait is never shown too short. */
-static int64_t ms_rounded_up(int64_t ns)
+static int64_t status_or_none(long status)
 {
-    return ns / BIDE_MS + (ns % BIDE_MS != 0);
+    return status > 0 ? status : CLI_EVENT_NO_STATUS;
 }
 
-/* Writes the object as one line and releases it. */
-static void json_put_line(FILE *out, json_t *object)
+static void json_put_outcome(struct fetch_log *log, const struct fetch_event *e)
 {
-    if (object)
-        json_dumpf(object, out, JSON_COMPACT);
-    fputs(object ? "\n" : "", out);
-    json_decref(object);
+    char text[RESULT_SIZE];
+    struct cli_event_transfer transfer = {.code = (int)e->code};
+    struct cli_event event = json_event(log, e->job, CLI_EVENT_OUTCOME);
+    event.attempt = e->attempt;
+    event.status = status_or_none(e->status);
+    event.outcome = e->kind;
+    event.text = result_text(text, e->status, e->text);
+    event.took_ns = e->time_ns;
+    event.timed_out = e->code == CURLE_OPERATION_TIMEDOUT;
+    event.hint = e->hint;
+    event.transfer = &transfer;
+    json_write(log, &event);
 }
 
-/* The members that every event starts with. Names and meanings are those of `bide run --json`. */
-static json_t *json_event_begin(const char *event)
+static void json_put_next(struct fetch_log *log, const struct fetch_event *e, enum cli_event_kind kind)
 {
-    struct timespec now;
-    struct tm date;
-    char text[32], time[48];
-    clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &date);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &date);
-    snprintf(time, sizeof time, "%s.%03dZ", text, (int)(now.tv_nsec / BIDE_MS));
-    return json_pack("{s:s, s:s}", "event", event, "time", time);
+    struct cli_event event = json_event(log, e->job, kind);
+    event.attempt = e->verdict.attempt;
+    event.reason = e->verdict.reason;
+    event.wait_ns = e->wait_ns;
+    json_write(log, &event);
 }
 
-static json_t *json_attempt_event(const struct fetch_log *log, const struct fetch_event *e, const char *event,
-                                  uint32_t attempt)
+/* Room for what an end event points to. */
+struct end_parts {
+    char text[RESULT_SIZE];
+    struct cli_event_transfer transfer;
+};
+
+static struct cli_event json_end_event(const struct fetch_log *log, const struct fetch_job *job,
+                                       struct end_parts *parts)
 {
-    json_t *o = json_event_begin(event);
-    if (log->target)
-        json_object_set_new(o, "target", json_text_or_null(log->target));
-    json_object_set_new(o, "url", json_text_or_null(e->job->display_url));
-    json_object_set_new(o, "attempt", json_integer(attempt));
-    json_object_set_new(o, "attempts", json_integer(log->attempts_max));
-    return o;
+    struct cli_event event = json_event(log, job, job->exit_status == 0 ? CLI_EVENT_DONE : CLI_EVENT_GIVE_UP);
+    parts->transfer = (struct cli_event_transfer){.code = (int)job->code,
+                                                  .bytes = job->bytes,
+                                                  .resumed = job->resumed,
+                                                  .file = job->output_path,
+                                                  .key = job->key};
+    event.attempt = job->attempts;
+    event.reason = job->verdict.reason;
+    event.status = status_or_none(job->status);
+    event.exit_status = job->exit_status;
+    event.elapsed_ns = job->time_ns;
+    event.signal = job->cancelled ? (int)fetch_signal : 0;
+    event.transfer = &parts->transfer;
+    if (job->error != 0)
+        event.text = strerror(job->error);
+    else if (job->exit_status != 0)
+        event.text = result_text(parts->text, job->status, job->error_text);
+    return event;
 }
 
-static void json_put_start(const struct fetch_log *log, const struct fetch_event *e)
+static void json_put_end(struct fetch_log *log, const struct fetch_job *job)
 {
-    json_t *o = json_attempt_event(log, e, "attempt", e->verdict.attempt);
-    json_object_set_new(o, "reason", json_string(bide_reason_label(e->verdict.reason)));
-    json_put_line(log->out, o);
+    struct end_parts parts;
+    struct cli_event event = json_end_event(log, job, &parts);
+    json_write(log, &event);
 }
 
-/* "503", or "200, then ...", as in the text. */
-static json_t *json_result_text(const struct fetch_event *e)
-{
-    char *text = NULL;
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
-    if (!out)
-        return json_null();
-    put_result(out, e->status, e->text);
-    json_t *value = fclose(out) == 0 ? json_text_or_null(text) : json_null();
-    free(text);
-    return value;
-}
-
-static void json_put_outcome(const struct fetch_log *log, const struct fetch_event *e)
-{
-    json_t *o = json_attempt_event(log, e, "outcome", e->attempt);
-    json_object_set_new(o, "status", json_number_or_null(e->status));
-    json_object_set_new(o, "kind", json_string(bide_kind_label(e->kind)));
-    json_object_set_new(o, "because", json_result_text(e));
-    json_object_set_new(o, "took_ms", json_integer(ms_rounded_up(e->time_ns)));
-    json_object_set_new(o, "code", json_number_or_null(e->code));
-    if (e->code == CURLE_OPERATION_TIMEDOUT)
-        json_object_set_new(o, "timed_out", json_true());
-    if (e->hint.kind == BIDE_HINT_WAIT)
-        json_object_set_new(o, "hint_ms", json_integer(ms_rounded_up(e->hint.wait_ns)));
-    json_put_line(log->out, o);
-}
-
-static void json_put_wait(const struct fetch_log *log, const struct fetch_event *e)
-{
-    json_t *o = json_attempt_event(log, e, "wait", e->verdict.attempt);
-    json_object_set_new(o, "wait_ms", json_integer(ms_rounded_up(e->wait_ns)));
-    json_object_set_new(o, "reason", json_string(bide_reason_label(e->verdict.reason)));
-    json_put_line(log->out, o);
-}
-
-/* The result of a job: `attempt` is the number of attempts made. */
-static json_t *json_job(const struct fetch_log *log, const struct fetch_job *job)
-{
-    json_t *o = json_pack("{s:s, s:I, s:I, s:s, s:o, s:I, s:I, s:b, s:i}", "url", job->display_url, "attempt",
-                          (json_int_t)job->attempts, "attempts", (json_int_t)log->attempts_max, "reason",
-                          bide_reason_label(job->verdict.reason), "status", json_number_or_null(job->status),
-                          "elapsed_ms", (json_int_t)ms_rounded_up(job->time_ns), "bytes", (json_int_t)job->bytes,
-                          "resumed", job->resumed, "exit", job->exit_status);
-    json_object_set_new(o, "code", json_number_or_null(job->code));
-    json_object_set_new(o, "error", json_text_or_null(job->error != 0 ? strerror(job->error) : job->error_text));
-    json_object_set_new(o, "file", json_text_or_null(job->output_path));
-    json_object_set_new(o, "key", json_text_or_null(job->key));
-    if (job->cancelled && fetch_signal != 0)
-        json_object_set_new(o, "signal", json_integer(fetch_signal));
-    return o;
-}
-
-static void json_put_end(const struct fetch_log *log, const struct fetch_event *e)
-{
-    json_t *o = json_job(log, e->job), *line = json_event_begin(e->job->exit_status == 0 ? "done" : "give_up");
-    if (log->target)
-        json_object_set_new(line, "target", json_text_or_null(log->target));
-    json_object_update(line, o);
-    json_decref(o);
-    json_put_line(log->out, line);
-}
-
-static void json_put_event(const struct fetch_log *log, const struct fetch_event *e)
+static void json_put_event(struct fetch_log *log, const struct fetch_event *e)
 {
     if (e->ended)
         json_put_outcome(log, e);
     switch (e->verdict.action) {
     case BIDE_NONE: break;
-    case BIDE_START: json_put_start(log, e); break;
-    case BIDE_WAIT: json_put_wait(log, e); break;
+    case BIDE_START: json_put_next(log, e, CLI_EVENT_ATTEMPT); break;
+    case BIDE_WAIT: json_put_next(log, e, CLI_EVENT_WAIT); break;
     case BIDE_DONE:
-    case BIDE_GIVE_UP: json_put_end(log, e); break;
+    case BIDE_GIVE_UP: json_put_end(log, e->job); break;
     }
 }
 
-void fetch_log_event(const struct fetch_log *log, const struct fetch_event *e)
+void fetch_log_event(struct fetch_log *log, const struct fetch_event *e)
 {
     bool over = e->verdict.action == BIDE_DONE || e->verdict.action == BIDE_GIVE_UP;
     if (log->silent && !(log->show_errors && over && e->job->exit_status != 0))
@@ -284,11 +247,11 @@ void fetch_log_event(const struct fetch_log *log, const struct fetch_event *e)
 
 static void table_put_row(FILE *out, const struct fetch_job *job)
 {
-    char status[24] = "-", time[CONF_VALUE_SIZE], bytes[FETCH_BYTES_SIZE];
+    char status[24] = "-", time[TEXT_VALUE_SIZE], bytes[FETCH_BYTES_SIZE];
     if (job->status > 0)
         snprintf(status, sizeof status, "%ld", job->status);
     fprintf(out, "%6s  %8u  %8s  %8s  %-14s  %s\n", status, job->attempts,
-            conf_duration_format_short(time, job->time_ns), fetch_bytes_text(bytes, job->bytes),
+            text_duration_format_short(time, job->time_ns), fetch_bytes_text(bytes, job->bytes),
             job->error != 0 ? "not_written" : bide_reason_label(job->verdict.reason), job->display_url);
 }
 
@@ -304,30 +267,46 @@ static void table_put(FILE *out, const struct fetch_job *jobs, size_t count)
         fprintf(out, "%zu of %zu failed\n", failed, count);
 }
 
-void fetch_log_fleet(const struct fetch_log *log, const char *text)
+void fetch_log_fleet(struct fetch_log *log, const char *text)
 {
     if (log->silent)
         return;
-    if (!log->json) {
+    if (log->json)
+        json_write(log, &(struct cli_event){.kind = CLI_EVENT_FLEET, .target = log->target, .text = text});
+    else
         fprintf(log->out, "bide: %s\n", text);
-        return;
-    }
-    json_t *line = json_event_begin("fleet");
-    json_object_set_new(line, "target", json_string(log->target));
-    json_object_set_new(line, "text", json_string(text));
-    json_put_line(log->out, line);
 }
 
-void fetch_log_summary(const struct fetch_log *log, const struct fetch_job *jobs, size_t count)
+void fetch_log_error(struct fetch_log *log, const char *text)
 {
-    if (!log->json) {
-        table_put(log->out, jobs, count);
+    if (log->json) {
+        json_write(
+            log, &(struct cli_event){
+                     .kind = CLI_EVENT_ERROR, .target = log->target, .attempts_max = log->attempts_max, .text = text});
         return;
     }
-    json_t *list = json_array();
-    for (size_t i = 0; list && i < count; i++)
-        json_array_append_new(list, json_job(log, &jobs[i]));
-    json_t *line = json_event_begin("summary");
-    json_object_set_new(line, "urls", list);
-    json_put_line(log->out, line);
+    fputs("bide: ", log->out);
+    cli_print_sanitized(log->out, text);
+    fputc('\n', log->out);
+}
+
+struct summary {
+    const struct fetch_log *log;
+    const struct fetch_job *jobs;
+    struct end_parts parts;
+};
+
+static void summary_row(void *context, size_t i, struct cli_event *event)
+{
+    struct summary *summary = context;
+    *event = json_end_event(summary->log, &summary->jobs[i], &summary->parts);
+}
+
+void fetch_log_summary(struct fetch_log *log, const struct fetch_job *jobs, size_t count)
+{
+    struct summary summary = {.log = log, .jobs = jobs};
+    if (!log->json)
+        table_put(log->out, jobs, count);
+    else if (!cli_event_write_summary(log->out, count, summary_row, &summary) && log->error == 0)
+        log->error = errno != 0 ? errno : EIO;
 }

@@ -16,15 +16,19 @@ struct fetch_log {
     bool json;
     bool silent;
     bool show_errors; /* ... except final failures (-S) */
+    int error;        /* errno of a JSON event that could not be written; 0: none */
 };
 
-void fetch_log_event(const struct fetch_log *log, const struct fetch_event *event);
+void fetch_log_event(struct fetch_log *log, const struct fetch_event *event);
 
 /* Reports a message about the target's fleet. */
-void fetch_log_fleet(const struct fetch_log *log, const char *text);
+void fetch_log_fleet(struct fetch_log *log, const char *text);
+
+/* Reports an error of bide itself, also if the log is silent. The text may quote untrusted input. */
+void fetch_log_error(struct fetch_log *log, const char *text);
 
 /* Writes a table of all jobs in their order, or one JSON object. */
-void fetch_log_summary(const struct fetch_log *log, const struct fetch_job *jobs, size_t count);
+void fetch_log_summary(struct fetch_log *log, const struct fetch_job *jobs, size_t count);
 
 /* Formats as "1.3 MB": three significant digits, decimal units. Returns text. */
 #define FETCH_BYTES_SIZE 32u

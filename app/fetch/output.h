@@ -1,7 +1,6 @@
 /* output.h - destination of a response, so that only a complete response becomes visible.
  *
- *     file     written as NAME.bide-XXXXXX and renamed to NAME when complete. An existing NAME stays unchanged until
- *              then, and for good if the response is not kept. Its mode is kept; a new file gets its mode from umask
+ *     file     replaced when the response is complete (common/atomic_file.h), unchanged if the response is not kept
  *     device   a FIFO, /dev/null, a terminal, /dev/stdout: written bytes cannot be removed
  *     stdout   standard output of the job that is next: likewise
  *     spool    standard output of a later job: kept in memory, then in an unnamed temporary file, until the job is next
@@ -9,6 +8,9 @@
  * Only files and spools can be rewound. */
 #ifndef FETCH_OUTPUT_H
 #define FETCH_OUTPUT_H
+
+#include "common/atomic_file.h"
+#include "common/spool.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,13 +22,10 @@ enum fetch_output_kind { FETCH_OUTPUT_FILE, FETCH_OUTPUT_DEVICE, FETCH_OUTPUT_ST
 
 struct fetch_output {
     enum fetch_output_kind kind;
-    int fd;             /* -1: none */
-    char *path;         /* file: final name */
-    char *part_path;    /* file: temporary name; NULL: not created */
-    char *spool_memory; /* FETCH_SPOOL_MEMORY bytes; NULL: not allocated */
-    size_t spool_length;
-    int error; /* errno of the first failure; 0: none */
-    bool replaces;
+    struct cli_atomic_file file; /* of kinds FILE and DEVICE */
+    struct cli_spool spool;
+    int error;         /* errno of the first failure; 0: none */
+    bool spool_failed; /* it was that of the spool, not of the destination */
 };
 
 /* Opens the output; path NULL is standard output, streamed if `is_next`, else spooled. Returns false after setting
@@ -45,7 +44,7 @@ bool fetch_output_commit(struct fetch_output *output);
 /* The job is next: copies the spool to standard output. */
 bool fetch_output_copy_spool(struct fetch_output *output);
 
-/* Closes the output and removes a temporary file. May be called twice, and on a zeroed struct with fd -1. */
+/* Closes the output and removes a temporary file. May be called twice, and on a zeroed struct. */
 void fetch_output_close(struct fetch_output *output);
 
 #endif

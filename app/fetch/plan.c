@@ -51,11 +51,7 @@ bool fetch_plan_uses_stdout(const struct fetch_plan *plan)
 
 /* ---- outputs ---- */
 
-static char *plan_error(const char *about, const char *wrong)
-{
-    char *text = NULL;
-    return asprintf(&text, "%s%s", about, wrong) >= 0 ? text : NULL;
-}
+static const struct fetch_plan_problem out_of_memory = {.text = "out of memory"};
 
 static char *path_join(const char *directory, const char *name)
 {
@@ -78,23 +74,34 @@ static bool path_is_device(const char *path)
     return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
-static char *plan_assign_output(struct fetch_job *job, const struct fetch_output_options *o, size_t index)
+static bool plan_fail(struct fetch_plan_problem *problem, struct fetch_plan_problem found)
+{
+    *problem = found;
+    return false;
+}
+
+static bool plan_assign_output(struct fetch_job *job, const struct fetch_output_options *o, size_t index,
+                               struct fetch_plan_problem *problem)
 {
     const char *given = index < o->count ? o->path[index] : NULL;
     char *name = NULL;
-    if (given && strcmp(given, "-") == 0)
-        return NULL;
-    if (!given && o->remote_name && !(name = fetch_url_file_name(job->url)))
-        return plan_error(job->display_url, ": the path of the URL has no file name; use -o FILE");
-    if (given || name)
-        job->output_path = path_join(o->directory, given ? given : name);
-    bool missing = (given || name) && !job->output_path;
+    if (given ? strcmp(given, "-") == 0 : !o->remote_name)
+        return true;
+    if (!given && !(name = fetch_url_file_name(job->url)))
+        return plan_fail(problem, out_of_memory);
+    bool named = given || name[0] != '\0';
+    job->output_path = named ? path_join(o->directory, given ? given : name) : NULL;
     free(name);
-    if (missing)
-        return strdup("out of memory");
-    if (job->output_path && path_is_directory(job->output_path))
-        return plan_error(job->output_path, ": is a directory; use a file name, or --output-dir with -O");
-    return NULL;
+    if (!named)
+        return plan_fail(problem, (struct fetch_plan_problem){"-O", job->display_url,
+                                                              "the path of the URL has no file name; use -o FILE"});
+    if (!job->output_path)
+        return plan_fail(problem, out_of_memory);
+    if (path_is_directory(job->output_path))
+        return plan_fail(problem,
+                         (struct fetch_plan_problem){given ? "-o" : "-O", job->output_path,
+                                                     "is a directory; use a file name, or --output-dir with -O"});
+    return true;
 }
 
 /* Returns the canonical path, for duplicates that are spelled differently; the directory decides if the file does not
@@ -114,39 +121,59 @@ static char *path_canonical(const char *path)
     return file;
 }
 
-static int compare_paths(const void *one, const void *other)
+struct planned_file {
+    char *path; /* canonical */
+    size_t job;
+};
+
+static int compare_files(const void *one, const void *other)
 {
-    return strcmp(*(char *const *)one, *(char *const *)other);
+    return strcmp(((const struct planned_file *)one)->path, ((const struct planned_file *)other)->path);
 }
 
-/* Two responses for the same file: the last would win. Returns an error text, or NULL. */
-static char *plan_find_duplicate(const struct fetch_plan *plan)
+/* Appends the canonical path of each regular file that a job will write. Returns false if out of memory. */
+static bool files_collect(const struct fetch_plan *plan, struct planned_file *files, size_t *count)
 {
-    char **files = calloc(plan->count + 1, sizeof(char *)), *wrong = NULL;
-    size_t n = 0;
-    if (!files)
-        return strdup("out of memory");
-    for (size_t i = 0; i < plan->count && !wrong; i++)
-        if (plan->jobs[i].output_path && !path_is_device(plan->jobs[i].output_path) &&
-            !(files[n++] = path_canonical(plan->jobs[i].output_path)))
-            wrong = strdup("out of memory");
-    if (!wrong)
-        qsort(files, n, sizeof(char *), compare_paths);
-    for (size_t i = 1; i < n && !wrong; i++)
-        if (compare_paths(&files[i - 1], &files[i]) == 0)
-            wrong = plan_error(files[i], ": two URLs would be written to this file; use -o for each");
-    for (size_t i = 0; i < n; i++)
-        free(files[i]);
+    for (size_t i = 0; i < plan->count; i++) {
+        const char *path = plan->jobs[i].output_path;
+        if (!path || path_is_device(path))
+            continue;
+        files[*count] = (struct planned_file){path_canonical(path), i};
+        if (!files[*count].path)
+            return false;
+        ++*count;
+    }
+    return true;
+}
+
+/* Two responses for the same file: the last would win. Returns false after setting *problem. */
+static bool plan_check_duplicates(const struct fetch_plan *plan, const struct fetch_output_options *o,
+                                  struct fetch_plan_problem *problem)
+{
+    struct planned_file *files = calloc(plan->count + 1, sizeof *files);
+    size_t count = 0;
+    bool ok = (files && files_collect(plan, files, &count)) || plan_fail(problem, out_of_memory);
+    if (ok)
+        qsort(files, count, sizeof *files, compare_files);
+    for (size_t i = 1; i < count && ok; i++)
+        if (compare_files(&files[i - 1], &files[i]) == 0)
+            ok = plan_fail(problem, (struct fetch_plan_problem){
+                                        files[i].job < o->count ? "-o" : "-O", plan->jobs[files[i].job].output_path,
+                                        "two URLs would be written to this file; use -o for each"});
+    for (size_t i = 0; i < count; i++)
+        free(files[i].path);
     free(files);
-    return wrong;
+    return ok;
 }
 
-char *fetch_plan_assign_outputs(struct fetch_plan *plan, const struct fetch_output_options *o)
+bool fetch_plan_assign_outputs(struct fetch_plan *plan, const struct fetch_output_options *o,
+                               struct fetch_plan_problem *problem)
 {
-    char *wrong = NULL;
     if (o->count > plan->count)
-        return plan_error(o->path[plan->count], ": there are more -o than URLs");
-    for (size_t i = 0; i < plan->count && !wrong; i++)
-        wrong = plan_assign_output(&plan->jobs[i], o, i);
-    return wrong ? wrong : plan_find_duplicate(plan);
+        return plan_fail(problem,
+                         (struct fetch_plan_problem){"-o", o->path[plan->count], "there are more -o than URLs"});
+    for (size_t i = 0; i < plan->count; i++)
+        if (!plan_assign_output(&plan->jobs[i], o, i, problem))
+            return false;
+    return plan_check_duplicates(plan, o, problem);
 }

@@ -25,8 +25,16 @@ struct fetch_output_options {
 /* Adds a job. Returns NULL, or a description of a valid URL. */
 const char *fetch_plan_add(struct fetch_plan *plan, const char *url);
 
-/* Assigns an output to each job. Returns NULL, or an error text that the caller frees. */
-char *fetch_plan_assign_outputs(struct fetch_plan *plan, const struct fetch_output_options *outputs);
+/* "-o a: is a directory". The texts are borrowed from plan and options. */
+struct fetch_plan_problem {
+    const char *option; /* NULL: bide itself failed; there is no value, either */
+    const char *value;
+    const char *text;
+};
+
+/* Assigns an output to each job. Returns false after setting *problem. */
+bool fetch_plan_assign_outputs(struct fetch_plan *plan, const struct fetch_output_options *outputs,
+                               struct fetch_plan_problem *problem);
 
 bool fetch_plan_uses_stdout(const struct fetch_plan *plan);
 

@@ -2,8 +2,9 @@
  * number. */
 #include "progress.h"
 
-#include "conf/unit.h"
+#include "common/term.h"
 #include "log.h"
+#include "text/unit.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -77,20 +78,11 @@ __attribute__((format(printf, 4, 5))) static void line_add(struct line *l, enum 
     va_end(arguments);
 }
 
-/* Columns of UTF-8 text in which every character is one column wide. */
-static size_t text_columns(const char *text)
-{
-    size_t count = 0;
-    for (; *text != '\0'; text++)
-        count += ((unsigned char)*text & 0xc0) != 0x80;
-    return count;
-}
-
 static size_t line_width(const struct line *l)
 {
     size_t sum = 0;
     for (const struct part *part = l->part; part < l->part + l->count; part++)
-        sum += (part > l->part ? text_columns(part->separator) : 0) + text_columns(part->text);
+        sum += (part > l->part ? cli_text_columns(part->separator) : 0) + cli_text_columns(part->text);
     return sum;
 }
 
@@ -107,11 +99,11 @@ static void line_drop_least(struct line *l)
 
 static void line_add_job(const struct fetch_progress *p, struct line *l, uint32_t attempts_max)
 {
-    char wait[CONF_VALUE_SIZE];
+    char wait[TEXT_VALUE_SIZE];
     const struct fetch_job *job = p->jobs;
     if (job->state == FETCH_JOB_WAITING)
         line_add(l, RANK_STATE, "", "attempt %u of %u in %s", job->attempt + 1, attempts_max,
-                 conf_duration_format_short(wait, job->wake_ns > p->tick_ns ? job->wake_ns - p->tick_ns : 0));
+                 text_duration_format_short(wait, job->wake_ns > p->tick_ns ? job->wake_ns - p->tick_ns : 0));
     else if (job->attempt > 1)
         line_add(l, RANK_STATE, "", "attempt %u", job->attempt);
 }
@@ -131,7 +123,7 @@ static void line_add_jobs(const struct fetch_progress *p, struct line *l)
 
 static void line_add_amount(const struct fetch_progress *p, struct line *l)
 {
-    char bytes[FETCH_BYTES_SIZE], left[CONF_VALUE_SIZE];
+    char bytes[FETCH_BYTES_SIZE], left[TEXT_VALUE_SIZE];
     bool known = p->total > 0 && p->total < 0x1p64 && p->rate >= 1;
     line_add(l, RANK_DONE, "  ", "%s", fetch_bytes_text(bytes, p->bytes));
     if (known)
@@ -141,7 +133,7 @@ static void line_add_amount(const struct fetch_progress *p, struct line *l)
         return;
     double left_s = (p->total - (double)p->bytes) / p->rate + 0.5;
     left_s = left_s < 0 ? 0 : left_s < LEFT_MAX_S ? left_s : LEFT_MAX_S;
-    line_add(l, RANK_LEFT, "  ", "%s left", conf_duration_format_short(left, (int64_t)left_s * BIDE_S));
+    line_add(l, RANK_LEFT, "  ", "%s left", text_duration_format_short(left, (int64_t)left_s * BIDE_S));
 }
 
 static int progress_percent(const struct fetch_progress *p)
@@ -161,7 +153,8 @@ void fetch_progress_line(const struct fetch_progress *p, const struct fetch_prog
         line_add_jobs(p, &l);
     if (p->total > 0) {
         line_add(&l, RANK_PERCENT, "  ", "%3d%%", progress_percent(p));
-        line_add(&l, RANK_BAR, " ", "%s%*s", layout->bar, (int)(layout->bar_columns - text_columns(layout->bar)), "");
+        line_add(&l, RANK_BAR, " ", "%s%*s", layout->bar, (int)(layout->bar_columns - cli_text_columns(layout->bar)),
+                 "");
     }
     line_add_amount(p, &l);
     while (l.count > 1 && line_width(&l) > layout->columns)

@@ -1,15 +1,18 @@
 /* secret.c - see secret.h. The prompt uses /dev/tty, so that standard input and output stay free for data. A signal
- * during the prompt restores the echo before it takes effect. */
+ * during the prompt takes effect after the echo is restored; after a stop (Ctrl-Z) the prompt is repeated. */
 #include "secret.h"
+
+#include "common/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -33,29 +36,30 @@ void fetch_secret_free(char *secret)
 
 /* ---- prompt ---- */
 
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
+/* Waits until the terminal has input. Returns false if a signal arrives first. */
+static bool input_wait(int fd, int signal_fd)
 {
-    interrupted = number;
+    struct pollfd fds[] = {{.fd = signal_fd, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+    while (poll(fds, 2, -1) < 0)
+        if (errno != EINTR)
+            return false;
+    return fds[0].revents == 0;
 }
 
-/* Reads one line without its newline. Returns false at end of input. */
-static bool read_line(int fd, char line[INPUT_MAX])
+/* Reads one line without its newline. Returns false at end of input, and when a signal arrives. */
+static bool input_read_line(int fd, int signal_fd, char line[INPUT_MAX])
 {
-    size_t used = 0;
-    while (used < INPUT_MAX - 1) {
+    for (size_t used = 0; used < INPUT_MAX - 1 && input_wait(fd, signal_fd); used++) {
         ssize_t n = read(fd, line + used, 1);
         if (n <= 0 || line[used] == '\n') {
             line[used] = '\0';
             return n > 0;
         }
-        used++;
     }
     return false;
 }
 
-static bool prompt_without_echo(int fd, const char *prompt, char input[INPUT_MAX])
+static bool prompt_without_echo(int fd, int signal_fd, const char *prompt, char input[INPUT_MAX])
 {
     struct termios before, no_echo;
     if (tcgetattr(fd, &before) != 0)
@@ -64,28 +68,46 @@ static bool prompt_without_echo(int fd, const char *prompt, char input[INPUT_MAX
     no_echo.c_lflag &= ~(tcflag_t)ECHO;
     if (tcsetattr(fd, TCSAFLUSH, &no_echo) != 0)
         return false;
-    bool received = dprintf(fd, "%s", prompt) > 0 && read_line(fd, input);
+    bool received = dprintf(fd, "%s", prompt) > 0 && input_read_line(fd, signal_fd, input);
     tcsetattr(fd, TCSAFLUSH, &before);
     dprintf(fd, "\n");
     return received;
 }
 
+/* Prompts once. Returns false if there was no line; *stopped: because of SIGTSTP, from which the process has resumed.
+ * The signals are only blocked, so that their original actions take effect after the echo is restored. */
+static bool prompt_once(int fd, const char *prompt, char input[INPUT_MAX], bool *stopped)
+{
+    struct cli_signals_blocked blocked;
+    sigset_t pending;
+    bool received = false;
+    cli_signals_collect(&blocked);
+    int signal_fd = signalfd(-1, &blocked.set, SFD_CLOEXEC);
+    *stopped = false;
+    if (signal_fd >= 0 && cli_signals_block(&blocked)) {
+        received = prompt_without_echo(fd, signal_fd, prompt, input);
+        *stopped = !received && sigpending(&pending) == 0 && sigismember(&pending, SIGTSTP) == 1 &&
+                   sigismember(&blocked.original, SIGTSTP) == 0; /* else it stays pending */
+        cli_signals_unblock(&blocked);
+    }
+    if (signal_fd >= 0)
+        close(signal_fd);
+    return received;
+}
+
 char *fetch_secret_prompt(const char *prompt)
 {
-    struct sigaction catch = {.sa_handler = on_signal}, sigint, sigterm;
     char input[INPUT_MAX], *copy = NULL;
+    bool received, stopped;
     int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return NULL;
-    sigaction(SIGINT, &catch, &sigint);
-    sigaction(SIGTERM, &catch, &sigterm);
-    if (prompt_without_echo(fd, prompt, input))
+    do
+        received = prompt_once(fd, prompt, input, &stopped);
+    while (stopped);
+    if (received)
         copy = strdup(input);
     explicit_bzero(input, sizeof input);
-    sigaction(SIGINT, &sigint, NULL);
-    sigaction(SIGTERM, &sigterm, NULL);
     close(fd);
-    if (interrupted != 0)
-        raise(interrupted);
     return copy;
 }

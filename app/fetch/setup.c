@@ -4,6 +4,8 @@
  * request body, not libcurl, so that it can be sent again. */
 #include "setup.h"
 
+#include "text/slice.h"
+
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -125,16 +127,6 @@ static void easy_set_credentials(struct setter *s, const struct fetch_request *r
     }
 }
 
-/* libcurl counts in whole seconds. */
-static void easy_set_stall(struct setter *s, int64_t stall_ns)
-{
-    if (stall_ns == BIDE_NEVER)
-        return;
-    int64_t seconds = (stall_ns + BIDE_S - 1) / BIDE_S;
-    easy_set_long(s, CURLOPT_LOW_SPEED_LIMIT, 1);
-    easy_set_long(s, CURLOPT_LOW_SPEED_TIME, seconds < INT32_MAX ? (long)seconds : INT32_MAX);
-}
-
 CURL *fetch_easy_new(const struct fetch_request *r, const char *url, CURLcode *code)
 {
     struct setter s = {.easy = curl_easy_init(), .code = CURLE_OK};
@@ -149,7 +141,6 @@ CURL *fetch_easy_new(const struct fetch_request *r, const char *url, CURLcode *c
     easy_set_protocols(&s, r);
     easy_set_method(&s, r);
     easy_set_credentials(&s, r);
-    easy_set_stall(&s, r->stall_ns);
     easy_set_text(&s, CURLOPT_USERAGENT, r->user_agent);
     easy_set_text(&s, CURLOPT_RANGE, r->range);
     easy_set_text(&s, CURLOPT_UNIX_SOCKET_PATH, r->unix_socket);
@@ -171,7 +162,7 @@ static bool headers_have_key(const struct curl_slist *headers)
     static const char name[] = BIDE_KEY_HEADER ":";
     for (; headers; headers = headers->next)
         if (strncasecmp(headers->data, name, sizeof name - 1) == 0)
-            return headers->data[sizeof name - 1 + strspn(headers->data + sizeof name - 1, " \t")] != '\0';
+            return text_trim(text_from(headers->data + sizeof name - 1), TEXT_OWS).length > 0;
     return false;
 }
 
@@ -181,6 +172,7 @@ void fetch_request_options(struct bide_curl_options *o, const struct fetch_reque
     o->policy = r->policy;
     o->status_rules = r->status_rules;
     o->headers = r->headers;
+    o->no_headers = true; /* fetch_easy_new sets no list */
     o->safety = r->safety;
     if (o->safety == BIDE_CURL_BY_METHOD && headers_have_key(r->headers))
         o->safety = BIDE_CURL_KEYED;
@@ -192,6 +184,7 @@ void fetch_request_options(struct bide_curl_options *o, const struct fetch_reque
     if (r->inbound.attempt > 0)
         o->inbound = &r->inbound;
     o->deadline_ns = r->deadline_ns;
+    o->stall_timeout_ns = r->stall_ns;
     o->seed = r->seed != 0 ? r->seed + index : 0;
     o->body = body_from_request(r);
     o->resume = !r->include && !r->head;

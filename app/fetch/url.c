@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static CURLU *url_parse(const char *url)
 {
@@ -83,8 +84,8 @@ char *fetch_url_file_name(const char *url)
     CURLU *parsed = url_parse(url);
     char *path = parsed ? url_part(parsed, CURLUPART_PATH) : NULL, *copy = NULL;
     const char *slash = path ? strrchr(path, '/') : NULL, *name = slash ? slash + 1 : "";
-    if (name[0] != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
-        copy = strdup(name);
+    if (path)
+        copy = strdup(strcmp(name, ".") != 0 && strcmp(name, "..") != 0 ? name : "");
     curl_free(path);
     curl_url_cleanup(parsed);
     return copy;
@@ -118,4 +119,36 @@ void fetch_url_mask(char *url)
     char *query = strpbrk(host, "?#");
     if (query)
         memset(query + 1, '*', strlen(query + 1));
+}
+
+/* A proxy without a scheme is an HTTP proxy, "" is none. */
+const char *fetch_proxy_check(const char *proxy)
+{
+    static const char *const schemes[] = {"http", "https", "socks4", "socks4a", "socks5", "socks5h"};
+    const char *end = strstr(proxy, "://");
+    if (!end)
+        return strchr(proxy, ' ') ? "host:port, or a URL such as http://host:3128" : NULL;
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (strlen(schemes[i]) == (size_t)(end - proxy) && strncasecmp(proxy, schemes[i], (size_t)(end - proxy)) == 0 &&
+            end[3] != '\0')
+            return NULL;
+    return "a URL of a proxy: http, https, socks4, socks4a, socks5 or socks5h, such as http://host:3128";
+}
+
+/* "0-99", "500-" or "-500", several separated by commas (RFC 9110 section 14.1.1). */
+const char *fetch_range_check(const char *range)
+{
+    static const char digits[] = "0123456789";
+    for (;;) {
+        size_t from = strspn(range, digits);
+        size_t to = range[from] == '-' ? strspn(range + from + 1, digits) : 0;
+        if (range[from] != '-' || from + to == 0)
+            break;
+        range += from + 1 + to;
+        if (*range == '\0')
+            return NULL;
+        if (*range++ != ',')
+            break;
+    }
+    return "bytes such as 0-499, 500- or -500";
 }

@@ -64,11 +64,10 @@ static void deadline_exits_124(void **state)
 
 static void unsent_request_exits_75_or_125(void **state)
 {
-    struct fetch_job job = gave_up(BIDE_REASON_BREAKER_OPEN, CURLE_ABORTED_BY_CALLBACK, 0);
-    assert_int_equal(fetch_exit_status(&job), 42); /* an attempt was made */
-    job.attempts = 0;
-    assert_int_equal(fetch_exit_status(&job), 75);
-    assert_int_equal(status_of(BIDE_REASON_KEY_REQUIRED, CURLE_ABORTED_BY_CALLBACK, 0), 125);
+    assert_int_equal(status_of(BIDE_REASON_BREAKER_OPEN, BIDE_CURL_NOT_SENT, 0), 75);
+    assert_int_equal(status_of(BIDE_REASON_BREAKER_OPEN, CURLE_RECV_ERROR, 0), 56); /* an attempt was made */
+    assert_int_equal(status_of(BIDE_REASON_DEADLINE_NEAR, BIDE_CURL_NOT_SENT, 0), 124);
+    assert_int_equal(status_of(BIDE_REASON_KEY_REQUIRED, BIDE_CURL_NOT_SENT, 0), 125);
 }
 
 static void signal_exits_128_plus_number(void **state)
@@ -132,7 +131,7 @@ static void failed_attempt_is_outcome_then_wait_in_json(void **state)
     const char *text = logged((struct fetch_log){.json = true}, &event);
     assert_non_null(strstr(text, "{\"event\":\"outcome\",\"time\":\""));
     assert_non_null(strstr(text, "Z\",\"url\":\"http://h/p\",\"attempt\":1,\"attempts\":4,\"status\":503,"
-                                 "\"kind\":\"transient\",\"because\":\"503\",\"took_ms\":10,\"code\":null,"
+                                 "\"kind\":\"transient\",\"text\":\"503\",\"took_ms\":10,\"code\":null,"
                                  "\"hint_ms\":2000}\n{\"event\":\"wait\",\"time\":\""));
     assert_non_null(strstr(text, "Z\",\"url\":\"http://h/p\",\"attempt\":1,\"attempts\":4,\"wait_ms\":2100,"
                                  "\"reason\":\"server_hint\"}\n"));

@@ -21,10 +21,8 @@ static void assert_display(const char *url, const char *want)
 static void assert_file_name(const char *url, const char *want)
 {
     char *name = fetch_url_file_name(url);
-    if (want == NULL)
-        assert_null(name);
-    else
-        assert_string_equal(name, want);
+    assert_non_null(name);
+    assert_string_equal(name, want);
     free(name);
 }
 
@@ -69,11 +67,11 @@ static void file_name_is_last_path_segment_and_stays_in_directory(void **state)
 {
     assert_file_name("http://host/dir/name.txt?query=/other#/third", "name.txt");
     assert_file_name("http://host/dir/%2e%2e%2fetc", "%2e%2e%2fetc");
-    assert_file_name("http://host/", NULL);
-    assert_file_name("http://host", NULL);
-    assert_file_name("http://host/dir/", NULL);
-    assert_file_name("http://host/dir/..", NULL);
-    assert_file_name("http://host/.", NULL);
+    assert_file_name("http://host/", "");
+    assert_file_name("http://host", "");
+    assert_file_name("http://host/dir/", "");
+    assert_file_name("http://host/dir/..", "");
+    assert_file_name("http://host/.", "");
 }
 
 static void mask_hides_user_password_and_query(void **state)
@@ -110,6 +108,28 @@ static void query_is_appended_to_existing_query(void **state)
     free(url);
 }
 
+static void proxy_has_a_scheme_that_libcurl_knows(void **state)
+{
+    (void)state;
+    static const char *const valid[] = {"", "host", "host:3128", "http://host", "HTTPS://u:p@h:1", "socks5h://[::1]:9"};
+    static const char *const invalid[] = {"foo://", "foo://host", "http://", "ftp://host", "a b"};
+    for (size_t i = 0; i < sizeof valid / sizeof *valid; i++)
+        assert_null(fetch_proxy_check(valid[i]));
+    for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++)
+        assert_non_null(fetch_proxy_check(invalid[i]));
+}
+
+static void range_is_a_list_of_byte_ranges(void **state)
+{
+    (void)state;
+    static const char *const valid[] = {"0-0", "0-499", "500-", "-500", "0-0,10-20,-1"};
+    static const char *const invalid[] = {"", "abc", "5", "-", "1-2-3", "1-2,", ",1-2", "0-99 ", "bytes=0-99"};
+    for (size_t i = 0; i < sizeof valid / sizeof *valid; i++)
+        assert_null(fetch_range_check(valid[i]));
+    for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++)
+        assert_string_equal(fetch_range_check(invalid[i]), "bytes such as 0-499, 500- or -500");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +141,8 @@ int main(void)
         cmocka_unit_test(mask_hides_password_with_slash_in_invalid_url),
         cmocka_unit_test(query_that_makes_url_invalid_is_rejected),
         cmocka_unit_test(query_is_appended_to_existing_query),
+        cmocka_unit_test(proxy_has_a_scheme_that_libcurl_knows),
+        cmocka_unit_test(range_is_a_list_of_byte_ranges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
