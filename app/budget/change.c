@@ -1,6 +1,9 @@
 /* change.c - parses and applies changes to a shared target; see change.h. */
 #include "change.h"
 
+#include "common/policy.h"
+#include "conf/suggest.h"
+
 #include <bide/lease.h>
 
 #include <string.h>
@@ -22,7 +25,7 @@ static bool read_level(struct budget_change *change, const char *value, char err
     change->level = strcmp(value, "full") == 0 ? BUDGET_LEVEL_FULL : BUDGET_LEVEL_EXACT;
     change->level_milli = 0;
     if (change->level == BUDGET_LEVEL_FULL || strcmp(value, "empty") == 0 ||
-        conf_decimal_parse(value, strlen(value), 1000, &change->level_milli))
+        text_decimal_parse(value, strlen(value), 1000, &change->level_milli))
         return true;
     snprintf(error, BUDGET_ERROR_SIZE, "must be a number of retries such as 5 or 2.5, full, or empty");
     return false;
@@ -44,17 +47,17 @@ static bool read_hold(struct budget_change *change, const char *value, char erro
     return false;
 }
 
-/* Unknown key: suggests the nearest key of a policy file, which may be a key of the policy. Returns false. */
+/* Suggests only what `set` accepts: keys of the target, the level and the hold. Returns false. */
 static bool report_unknown_key(const char *argument, size_t length, char error[BUDGET_ERROR_SIZE])
 {
-    const char *near = conf_field_suggest(argument, length);
-    if (near != NULL)
-        snprintf(error, BUDGET_ERROR_SIZE, "there is no key %.*s; did you mean %s?", (int)(length < 64 ? length : 64),
-                 argument, near);
-    else
-        snprintf(error, BUDGET_ERROR_SIZE,
-                 "must be budget=N, breaker=open|closed|auto, or a key of a target, such as budget.capacity=20 "
-                 "(bide help policy-file lists them)");
+    struct conf_suggestion near = {argument, length, NULL, 0};
+    const struct conf_field *field;
+    conf_suggestion_consider(&near, "budget", "budget");
+    conf_suggestion_consider(&near, "breaker", "breaker");
+    for (size_t i = 0; (field = conf_field(i)) != NULL; i++)
+        if (field->of_target)
+            conf_suggestion_consider(&near, field->key, field->key);
+    snprintf(error, BUDGET_ERROR_SIZE, "%s", cli_unknown_key(near.found));
     return false;
 }
 
@@ -121,19 +124,21 @@ bool budget_change_read(struct budget_change *change, const char *argument, char
 static bool level_check(const struct budget_change *change, char error[BUDGET_ERROR_SIZE])
 {
     const struct bide_budget_config *c = &change->config.budget;
-    char capacity[CONF_VALUE_SIZE];
+    char capacity[TEXT_VALUE_SIZE], level[TEXT_VALUE_SIZE] = "full";
     if (change->level == BUDGET_LEVEL_UNCHANGED)
         return true;
+    if (change->level == BUDGET_LEVEL_EXACT)
+        text_decimal_format(level, change->level_milli, 1000);
     if (change->leased && (change->level == BUDGET_LEVEL_FULL || change->level_milli > 0))
         snprintf(error, BUDGET_ERROR_SIZE,
-                 "budget: must be empty (the tokens are leased from a fleet, which alone fills the bucket)");
+                 "budget=%s: must be empty (the tokens are leased from a fleet, which alone fills the bucket)", level);
     else if (c->kind != BIDE_BUDGET_TOKENS)
-        snprintf(error, BUDGET_ERROR_SIZE, "budget: cannot be set, because this target has %s",
+        snprintf(error, BUDGET_ERROR_SIZE, "budget=%s: cannot be set, because this target has %s", level,
                  c->kind == BIDE_BUDGET_NONE ? "no budget: nothing limits retries"
                                              : "a sliding window, which expires by itself");
     else if (change->level == BUDGET_LEVEL_EXACT && change->level_milli > c->capacity_milli)
-        snprintf(error, BUDGET_ERROR_SIZE, "budget: must be 0 to %s, the capacity (budget.capacity=N changes it)",
-                 conf_decimal_format(capacity, c->capacity_milli, 1000));
+        snprintf(error, BUDGET_ERROR_SIZE, "budget=%s: must be 0 to %s, the capacity (budget.capacity=N changes it)",
+                 level, text_decimal_format(capacity, c->capacity_milli, 1000));
     else
         return true;
     return false;
@@ -146,8 +151,11 @@ bool budget_change_check(const struct budget_change *change, char error[BUDGET_E
     conf_pair_init(&pair, BIDE_PRESET_SERVICE);
     pair.target = change->config;
     if (!conf_pair_check(&pair, &wrong)) {
-        snprintf(error, BUDGET_ERROR_SIZE, "%s%smust be %s", wrong.field != NULL ? wrong.field->key : "",
-                 wrong.field != NULL ? ": " : "", wrong.want);
+        char value[256] = "";
+        if (wrong.field != NULL)
+            conf_field_format(value, wrong.field, &pair);
+        snprintf(error, BUDGET_ERROR_SIZE, "%s%s%s%smust be %s", wrong.field != NULL ? wrong.field->key : "",
+                 wrong.field != NULL ? "=" : "", value, wrong.field != NULL ? ": " : "", wrong.want);
         return false;
     }
     return level_check(change, error);

@@ -10,7 +10,7 @@
 
 #include "snapshot.h"
 
-#define BUDGET_ERROR_SIZE 256u
+#define BUDGET_ERROR_SIZE 512u
 
 enum budget_level { BUDGET_LEVEL_UNCHANGED, BUDGET_LEVEL_FULL, BUDGET_LEVEL_EXACT };
 

@@ -4,6 +4,7 @@
  * change.h. */
 #include "command_fleet.h"
 #include "common/commands.h"
+#include "common/signals.h"
 #include "common/term.h"
 
 #include "change.h"
@@ -14,22 +15,16 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-#define EXIT_NOT_THERE 1 /* no such target, or its file cannot be used */
+#define EXIT_NOT_THERE 1 /* no such target, or its file or the directory cannot be used or read */
 #define INTERVAL_NS    (500 * BIDE_MS)
 #define BAR_CELLS      10u
 #define NAME_COLUMNS   40 /* maximum width of a name in a table */
-
-/* Alternate screen, cursor hidden, line wrap off; and back. */
-#define SCREEN_ENTER "\033[?1049h\033[?25l\033[?7l"
-#define SCREEN_LEAVE "\033[?7h\033[?25h\033[?1049l"
 
 struct settings {
     const char *directory;
@@ -41,47 +36,31 @@ struct settings {
 
 /* ---- options ---- */
 
-static const char *read_dir(void *settings, const char *value)
-{
-    ((struct settings *)settings)->directory = value;
-    return NULL;
-}
-
-static const char *read_json(void *settings, const char *value)
-{
-    (void)value;
-    ((struct settings *)settings)->json = true;
-    return NULL;
-}
-
-static const char *read_interval(void *settings, const char *value)
-{
-    int64_t ns;
-    if (!conf_duration_parse(value, strlen(value), &ns) || ns < BIDE_MS || ns > BIDE_DURATION_MAX)
-        return "a duration of 1ms or more, such as 2s";
-    ((struct settings *)settings)->interval_ns = ns;
-    return NULL;
-}
-
-static const char *read_count(void *settings, const char *value)
-{
-    int64_t *count = &((struct settings *)settings)->count;
-    return conf_decimal_parse(value, strlen(value), 1, count) && *count > 0 ? NULL : "a whole number, 1 or more";
-}
-
 static const struct cli_option options[] = {
     {.name = "dir",
      .value = "DIRECTORY",
      .help = "directory of the targets; default $BIDE_SHARED_DIR, $XDG_RUNTIME_DIR/bide or /dev/shm/bide-UID",
-     .read = read_dir,
+     .kind = CLI_STRING,
+     CLI_AT(struct settings, directory),
      .completion = CLI_COMPLETE_DIRECTORY},
-    {.name = "json", .help = "print JSON (list, show), one object per line (watch)", .read = read_json},
+    {.name = "json",
+     .help = "print JSON (list, show), one object per line (watch)",
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, json)},
     {.name = "interval",
      .value = "DURATION",
      .help = "watch: time between updates; default 500ms",
-     .read = read_interval,
+     .kind = CLI_DURATION,
+     CLI_AT(struct settings, interval_ns),
+     .min = BIDE_MS,
      .details = "If stdout is not a terminal, every update is printed, not only changes."},
-    {.name = "count", .value = "N", .help = "watch: exit after this number of updates", .read = read_count},
+    {.name = "count",
+     .value = "N",
+     .help = "watch: exit after this number of updates",
+     .kind = CLI_COUNT,
+     CLI_AT(struct settings, count),
+     .min = 1,
+     .max = UINT32_MAX},
 };
 
 static const struct cli_option fleet_options[] = {
@@ -97,20 +76,26 @@ static const struct cli_option fleet_options[] = {
 };
 
 static const struct cli_group groups[] = {
-    {NULL, options, sizeof options / sizeof *options, 0},
-    {NULL, fleet_options, sizeof fleet_options / sizeof *fleet_options, offsetof(struct settings, fleet)},
+    {CLI_GROUP(NULL, options)},
+    {CLI_GROUP(NULL, fleet_options), .offset = offsetof(struct settings, fleet)},
 };
 
 /* ---- errors ---- */
 
-/* Returns false after printing an error. */
-static bool list_read(const struct settings *s, char **names, struct budget_list *list)
+/* Returns the exit status for a list that could not be read. */
+static int list_failure(const struct budget_list *list)
+{
+    return list->no_memory ? CLI_EXIT_BIDE_FAILED : EXIT_NOT_THERE;
+}
+
+/* Returns the exit status, after printing an error. */
+static int list_read(const struct settings *s, char **names, struct budget_list *list)
 {
     struct bide_shared_problem problem;
-    bool ok = budget_list_read(list, names, s->directory, &problem);
-    if (!ok)
-        cli_fail(&cli_budget, "%s", problem.text);
-    return ok;
+    if (budget_list_read(list, names, s->directory, &problem))
+        return EXIT_SUCCESS;
+    cli_fail(&cli_budget, "%s", problem.text);
+    return list_failure(list);
 }
 
 static const char *directory_of(const struct settings *s, char path[BIDE_SHARED_PATH_MAX])
@@ -162,48 +147,56 @@ static int finish_output(int status)
 
 /* ---- JSON ---- */
 
-/* Returns false after printing an error if out of memory. */
-static bool print_json(json_t *tree, size_t flags)
+static void json_add_entry(struct text_json *json, const struct budget_entry *entry)
 {
-    char *text = tree != NULL ? json_dumps(tree, flags | JSON_REAL_PRECISION(6)) : NULL;
-    json_decref(tree);
-    if (text != NULL)
-        puts(text);
-    else
-        cli_fail(&cli_budget, "out of memory");
-    free(text);
-    return text != NULL;
+    text_json_object(json, NULL);
+    budget_entry_json(json, entry);
+    text_json_end(json);
 }
 
-static void json_add_time(json_t *object)
+static void json_print_list(const struct budget_list *list)
+{
+    struct text_json json = text_json_to_stream(stdout, TEXT_JSON_INDENTED);
+    text_json_array(&json, NULL);
+    for (size_t i = 0; i < list->count; i++)
+        json_add_entry(&json, &list->entry[i]);
+    text_json_end(&json);
+    text_json_finish(&json);
+}
+
+static void json_print_entry(const struct budget_entry *entry)
+{
+    struct text_json json = text_json_to_stream(stdout, TEXT_JSON_INDENTED);
+    json_add_entry(&json, entry);
+    text_json_finish(&json);
+}
+
+static void json_add_time(struct text_json *json)
 {
     struct timespec now;
-    struct tm date;
-    char text[32];
     clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &date);
-    size_t length = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &date);
-    snprintf(text + length, sizeof text - length, ".%03dZ", (int)(now.tv_nsec / BIDE_MS));
-    json_object_set_new(object, "time", json_string(text));
+    text_json_time(json, "time", now);
+}
+
+static void json_print_line(const struct budget_entry *entry)
+{
+    struct text_json json = text_json_to_stream(stdout, TEXT_JSON_LINE);
+    text_json_object(&json, NULL);
+    budget_entry_json(&json, entry);
+    json_add_time(&json);
+    text_json_end(&json);
+    text_json_finish(&json);
+    putchar('\n');
 }
 
 /* ---- table ---- */
 
-/* Every UTF-8 character counts as one column. */
-static int text_columns(const char *text)
-{
-    int columns = 0;
-    for (; *text != '\0'; text++)
-        columns += ((unsigned char)*text & 0xc0u) != 0x80u;
-    return columns;
-}
-
 static int name_columns(const struct budget_list *list)
 {
-    int most = text_columns("target");
+    int most = (int)cli_text_columns("target");
     for (size_t i = 0; i < list->count; i++)
-        if (text_columns(list->entry[i].name) > most)
-            most = text_columns(list->entry[i].name);
+        if ((int)cli_text_columns(list->entry[i].name) > most)
+            most = (int)cli_text_columns(list->entry[i].name);
     return most < NAME_COLUMNS ? most : NAME_COLUMNS;
 }
 
@@ -211,7 +204,7 @@ static int name_columns(const struct budget_list *list)
 static void table_put_name(FILE *out, const char *name, int columns)
 {
     cli_print_sanitized(out, name);
-    for (int used = text_columns(name); used < columns; used++)
+    for (int used = (int)cli_text_columns(name); used < columns; used++)
         fputc(' ', out);
 }
 
@@ -239,7 +232,7 @@ static void table_put_row(FILE *out, const struct cli_term *term, const struct b
     if (bars) {
         cli_bar(term, bar, BAR_CELLS, budget_share(snapshot), 1);
         fprintf(out, "  %s%s%s%*s", cli_colour(term, snapshot_colour(snapshot)), bar, cli_colour(term, CLI_PLAIN),
-                (int)BAR_CELLS - text_columns(bar), "");
+                (int)BAR_CELLS - (int)cli_text_columns(bar), "");
     }
     fprintf(out, "  %-22s  %-18s  %-12s  %7" PRIu64, budget_funding_text(level, snapshot),
             budget_breaker_text(breaker, snapshot), budget_hold_off_text(hold_off, snapshot), snapshot->refused_all);
@@ -275,17 +268,14 @@ static void report_empty(const struct settings *s)
 static int verb_list(const struct settings *s, char **operands)
 {
     struct budget_list list = {0};
-    int status = EXIT_NOT_THERE;
-    if (!list_read(s, operands, &list))
+    int status = list_read(s, operands, &list);
+    if (status != EXIT_SUCCESS)
         goto out;
-    json_t *all = s->json ? json_array() : NULL;
-    for (size_t i = 0; i < list.count && s->json; i++)
-        json_array_append_new(all, budget_entry_json(&list.entry[i]));
-    if (s->json && !print_json(all, JSON_INDENT(2)))
-        goto out;
-    if (!s->json && list.count > 0)
+    if (s->json)
+        json_print_list(&list);
+    else if (list.count > 0)
         table_print(&list);
-    else if (!s->json)
+    else
         report_empty(s);
     status = finish_output(report_all_unusable(s, &list));
 out:
@@ -318,28 +308,30 @@ static int verb_show_fleet(const struct settings *s, const char *name)
                  name, name);
         return EXIT_NOT_THERE;
     }
-    if (!s->json)
+    struct text_json json = text_json_to_stream(stdout, TEXT_JSON_INDENTED);
+    if (s->json) {
+        budget_fleet_json(&json, name, &bucket);
+        text_json_finish(&json);
+    } else {
         budget_fleet_page(stdout, name, &bucket);
-    else if (!print_json(budget_fleet_json(name, &bucket), JSON_INDENT(2)))
-        return CLI_EXIT_BIDE_FAILED;
+    }
     return finish_output(EXIT_SUCCESS);
 }
 
 static int verb_show(const struct settings *s, char **operands)
 {
     struct budget_list list = {0};
-    int status = EXIT_NOT_THERE;
     if (s->fleet.url != NULL)
         return verb_show_fleet(s, operands[0]);
-    if (!list_read(s, operands, &list))
-        goto out;
-    status = report_all_unusable(s, &list);
+    int status = list_read(s, operands, &list);
+    if (status == EXIT_SUCCESS)
+        status = report_all_unusable(s, &list);
     if (status != EXIT_SUCCESS)
         goto out;
-    if (!s->json)
+    if (s->json)
+        json_print_entry(&list.entry[0]);
+    else
         page_print(&list.entry[0]);
-    else if (!print_json(budget_entry_json(&list.entry[0]), JSON_INDENT(2)))
-        status = CLI_EXIT_BIDE_FAILED;
     status = finish_output(status);
 out:
     budget_list_free(&list);
@@ -441,18 +433,15 @@ out:
 
 /* ---- signals ---- */
 
-static sigset_t watched_signals;
+static struct cli_signals_blocked watched_signals;
 
 /* Blocks the signals, to wait for them with sigtimedwait. Ignored signals (nohup) stay ignored. */
 static void signals_block(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
-    struct sigaction before;
-    sigemptyset(&watched_signals);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-            sigaddset(&watched_signals, numbers[i]);
-    sigprocmask(SIG_BLOCK, &watched_signals, NULL);
+    cli_signals_collect(&watched_signals);
+    if (!cli_signal_is_ignored(SIGWINCH))
+        sigaddset(&watched_signals.set, SIGWINCH);
+    cli_signals_block(&watched_signals);
 }
 
 /* Returns the next signal, 0 at the instant. */
@@ -461,7 +450,7 @@ static int signals_wait(int64_t until_ns)
     for (;;) {
         int64_t left_ns = until_ns - bide_now();
         struct timespec left = {left_ns > 0 ? left_ns / BIDE_S : 0, left_ns > 0 ? left_ns % BIDE_S : 0};
-        int number = sigtimedwait(&watched_signals, NULL, &left);
+        int number = sigtimedwait(&watched_signals.set, NULL, &left);
         if (number > 0)
             return number;
         if (errno == EAGAIN)
@@ -471,15 +460,9 @@ static int signals_wait(int64_t until_ns)
 
 /* ---- watch on a terminal ---- */
 
-static unsigned screen_lines(void)
-{
-    struct winsize size;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
-}
-
 static void screen_end_line(FILE *out)
 {
-    fputs("\033[K\r\n", out);
+    fputs(CLI_CLEAR_LINE "\r\n", out);
 }
 
 /* Redraws from the top, as many targets as fit. */
@@ -488,9 +471,9 @@ static void screen_draw(const struct settings *s, const struct budget_list *list
     struct cli_term term = cli_term_detect(stdout);
     char path[BIDE_SHARED_PATH_MAX];
     int columns = name_columns(list);
-    size_t room = screen_lines() > 5 ? screen_lines() - 5 : 1;
+    size_t room = term.rows > 5 ? term.rows - 5 : 1;
     size_t shown = list->count < room ? list->count : room;
-    fputs("\033[H", stdout);
+    fputs(CLI_SCREEN_HOME, stdout);
     printf("%zu target%s in ", list->count, list->count == 1 ? "" : "s");
     cli_print_sanitized(stdout, directory_of(s, path));
     fputs("; Ctrl-C ends", stdout);
@@ -503,8 +486,8 @@ static void screen_draw(const struct settings *s, const struct budget_list *list
         screen_end_line(stdout);
     }
     if (shown < list->count)
-        printf("... and %zu more\033[K", list->count - shown);
-    fputs("\033[J", stdout);
+        printf("... and %zu more" CLI_CLEAR_LINE, list->count - shown);
+    fputs(CLI_CLEAR_BELOW, stdout);
 }
 
 /* ---- watch without a terminal ---- */
@@ -512,9 +495,7 @@ static void screen_draw(const struct settings *s, const struct budget_list *list
 static void watch_print_entry(const struct settings *s, const struct budget_entry *entry, const char *text)
 {
     if (s->json) {
-        json_t *object = budget_entry_json(entry);
-        json_add_time(object);
-        print_json(object, JSON_COMPACT);
+        json_print_line(entry);
         return;
     }
     cli_print_sanitized(stdout, entry->name);
@@ -548,7 +529,7 @@ struct watch {
     bool live;
     struct budget_history history;
     struct bide_shared_problem problem; /* that ended the loop; printed after the screen is restored */
-    bool failed;
+    int failure;                        /* its exit status; EXIT_SUCCESS: none */
     int64_t reads;
 };
 
@@ -557,7 +538,7 @@ static bool watch_read_once(struct watch *w)
 {
     struct budget_list list = {0};
     bool ok = budget_list_read(&list, w->names, w->s->directory, &w->problem);
-    w->failed = !ok;
+    w->failure = ok ? EXIT_SUCCESS : list_failure(&list);
     if (ok && w->live)
         screen_draw(w->s, &list);
     else if (ok)
@@ -571,11 +552,11 @@ static bool watch_read_once(struct watch *w)
 static void watch_suspend(const struct watch *w)
 {
     if (w->live)
-        fputs(SCREEN_LEAVE, stdout);
+        fputs(CLI_SCREEN_LEAVE, stdout);
     fflush(stdout);
     raise(SIGSTOP);
     if (w->live)
-        fputs(SCREEN_ENTER, stdout);
+        fputs(CLI_SCREEN_ENTER, stdout);
 }
 
 /* Returns the exit status. */
@@ -599,7 +580,7 @@ static int verb_watch(const struct settings *s, char **operands)
 {
     struct watch w = {.s = s, .names = operands, .live = cli_term_detect(stdout).live && !s->json};
     struct budget_list list = {0};
-    int status = list_read(s, operands, &list) ? EXIT_SUCCESS : EXIT_NOT_THERE;
+    int status = list_read(s, operands, &list);
     if (status == EXIT_SUCCESS && operands[0] != NULL)
         status = report_all_unusable(s, &list);
     budget_list_free(&list);
@@ -607,14 +588,14 @@ static int verb_watch(const struct settings *s, char **operands)
         return status;
     signals_block();
     if (w.live)
-        fputs(SCREEN_ENTER, stdout);
+        fputs(CLI_SCREEN_ENTER, stdout);
     status = watch_loop(&w);
     if (w.live)
-        fputs(SCREEN_LEAVE, stdout);
+        fputs(CLI_SCREEN_LEAVE, stdout);
     fflush(stdout);
-    if (w.failed) {
+    if (w.failure != EXIT_SUCCESS) {
         cli_fail(&cli_budget, "%s", w.problem.text);
-        status = EXIT_NOT_THERE;
+        status = w.failure;
     }
     budget_history_free(&w.history);
     return status;

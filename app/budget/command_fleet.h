@@ -4,13 +4,14 @@
 
 #include "common/fleet.h"
 
-#include <jansson.h>
+#include "snapshot.h"
+
 #include <stdio.h>
 
 /* For people: a page like that of a shared target. */
 void budget_fleet_page(FILE *out, const char *name, const struct bide_fleet_bucket *bucket);
 
-/* For programs. NULL: out of memory. */
-json_t *budget_fleet_json(const char *name, const struct bide_fleet_bucket *bucket);
+/* For programs: appends an object. */
+void budget_fleet_json(struct text_json *json, const char *name, const struct bide_fleet_bucket *bucket);
 
 #endif

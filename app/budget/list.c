@@ -6,7 +6,6 @@
 #include <bide/clock.h>
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,35 +46,36 @@ bool budget_open(struct bide_shared *shared_target, const char *name, const char
                  struct bide_shared_problem *problem)
 {
     struct bide_shared_options options = {.directory = directory, .must_exist = true};
-    *problem = (struct bide_shared_problem){.text = "out of memory"};
     return bide_shared_open(shared_target, name, NULL, &options, bide_now(), problem) == BIDE_OK;
 }
 
 bool budget_list_names(struct budget_list *list, const char *directory, struct bide_shared_problem *problem)
 {
     struct bide_shared_options options = {.directory = directory, .must_exist = true};
-    *problem = (struct bide_shared_problem){.text = "out of memory"};
     enum bide_err err = bide_shared_list(&options, list_add, list, problem);
-    bool none = problem->reason == BIDE_SHARED_REASON_NOT_THERE ||
-                (problem->reason == BIDE_SHARED_REASON_NO_DIRECTORY && problem->system_errno == ENOENT);
-    if (list->no_memory || (err != BIDE_OK && !none))
+    list->no_memory |= err != BIDE_OK && problem->system_errno == ENOMEM;
+    if (err != BIDE_OK)
         return false;
+    if (list->no_memory)
+        return *problem = (struct bide_shared_problem){.text = "out of memory"}, false;
     if (list->count > 0)
         qsort(list->entry, list->count, sizeof *list->entry, compare_names);
     return true;
 }
 
-static void entry_read(struct budget_entry *entry, const char *directory)
+/* Returns false if out of memory. */
+static bool entry_read(struct budget_entry *entry, const char *directory)
 {
     struct bide_shared shared_target;
     if (entry->problem.reason != BIDE_SHARED_REASON_NOTHING ||
         !budget_open(&shared_target, entry->name, directory, &entry->problem))
-        return;
+        return true;
     budget_snapshot_take(&entry->snapshot, shared_target.target, entry->name, bide_now());
-    entry->snapshot.file =
-        budget_mapping_path(entry->file, sizeof entry->file, shared_target.target) ? entry->file : NULL;
+    bool ok = budget_mapping_path(entry->file, sizeof entry->file, shared_target.target);
+    entry->snapshot.file = entry->file[0] != '\0' ? entry->file : NULL;
     entry->is_open = true;
     bide_shared_close(&shared_target);
+    return ok;
 }
 
 /* Moves each entry to its final place before reading it, because the snapshot points into its entry. A target that was
@@ -86,7 +86,7 @@ static void list_read_entries(struct budget_list *list, const char *directory, b
     for (size_t i = 0; i < list->count; i++) {
         struct budget_entry *entry = &list->entry[kept];
         *entry = list->entry[i];
-        entry_read(entry, directory);
+        list->no_memory |= !entry_read(entry, directory);
         kept += !(listed && entry->problem.reason == BIDE_SHARED_REASON_NOT_THERE);
     }
     list->count = kept;
@@ -103,7 +103,9 @@ bool budget_list_read(struct budget_list *list, char **names, const char *direct
         ok = list_add(list, *names, NULL);
     if (ok)
         list_read_entries(list, directory, listed);
-    return ok;
+    if (list->no_memory)
+        *problem = (struct bide_shared_problem){.text = "out of memory"};
+    return ok && !list->no_memory;
 }
 
 /* ---- changes ---- */

@@ -37,8 +37,8 @@ bool budget_list_read(struct budget_list *list, char **names, const char *direct
 
 void budget_list_free(struct budget_list *list); /* accepts an empty list */
 
-/* Returns an object with all fields; for an unusable file: target, problem, text. NULL: out of memory. */
-struct json_t *budget_entry_json(const struct budget_entry *entry);
+/* Appends the members of the open object; for an unusable file: target, problem, text. */
+void budget_entry_json(struct text_json *json, const struct budget_entry *entry);
 
 /* ---- changes ---- */
 

@@ -2,6 +2,7 @@
  * /dev/shm/bide-1000/payments@1f2e". */
 #include "mapping.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ bool budget_mapping_path_in(FILE *maps, char *path, size_t size, const void *add
     char *line = NULL;
     size_t room = 0;
     path[0] = '\0';
+    errno = 0;
     while (getline(&line, &room, maps) > 0)
         if (mapping_contains(line, address)) {
             const char *found = mapping_path(line);
@@ -39,7 +41,7 @@ bool budget_mapping_path_in(FILE *maps, char *path, size_t size, const void *add
             break;
         }
     free(line);
-    return path[0] != '\0';
+    return path[0] != '\0' || feof(maps) || errno != ENOMEM;
 }
 
 bool budget_mapping_path(char *path, size_t size, const void *address)
@@ -47,8 +49,8 @@ bool budget_mapping_path(char *path, size_t size, const void *address)
     FILE *maps = fopen("/proc/self/maps", "re");
     path[0] = '\0';
     if (maps == NULL)
-        return false;
-    bool found = budget_mapping_path_in(maps, path, size, address);
+        return errno != ENOMEM;
+    bool ok = budget_mapping_path_in(maps, path, size, address);
     fclose(maps);
-    return found;
+    return ok;
 }

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Reads /proc/self/maps; the path of a removed file ends with " (deleted)". Returns false with an empty `path` if no
- * file is mapped there, or if /proc is not available. */
+/* Reads /proc/self/maps; the path of a removed file ends with " (deleted)". `path` is empty if no file is mapped there,
+ * or if /proc is not available. Returns false if out of memory. */
 bool budget_mapping_path(char *path, size_t size, const void *address);
 
 /* The same for a list of mappings that is already open. */

@@ -6,10 +6,10 @@
 static void page_budget(FILE *out, const struct budget_snapshot *snapshot)
 {
     const struct bide_budget_config *c = &snapshot->config.budget;
-    char level[BUDGET_TEXT_SIZE], one[CONF_VALUE_SIZE], other[CONF_VALUE_SIZE];
+    char level[BUDGET_TEXT_SIZE], one[TEXT_VALUE_SIZE], other[TEXT_VALUE_SIZE];
     fprintf(out, "  budget    %s", budget_level_text(level, snapshot));
-    conf_decimal_format(one, c->earn_success_milli, 1000);
-    conf_decimal_format(other, c->refill_per_minute_milli, 1000);
+    text_decimal_format(one, c->earn_success_milli, 1000);
+    text_decimal_format(other, c->refill_per_minute_milli, 1000);
     if (snapshot->leased)
         fprintf(
             out,
@@ -19,20 +19,20 @@ static void page_budget(FILE *out, const struct budget_snapshot *snapshot)
         fprintf(out, " retries left; %s per success, refill %s per minute", one, other);
     else if (c->kind == BIDE_BUDGET_WINDOW)
         fprintf(out, "; sliding window of %s: %s%% of the requests plus %" PRIu32,
-                conf_duration_format_short(one, c->window_ns), conf_decimal_format(other, c->ratio_ppm, 10000),
+                text_duration_format_short(one, c->window_ns), text_decimal_format(other, c->ratio_ppm, 10000),
                 c->reserve);
     fputc('\n', out);
 }
 
 static void page_lease(FILE *out, const struct budget_snapshot *snapshot)
 {
-    char text[CONF_VALUE_SIZE];
+    char text[TEXT_VALUE_SIZE];
     if (snapshot->funded_for_ns > 0)
         fprintf(out, "  lease     valid; expires in %s unless the fleet renews it\n",
-                conf_duration_format_short(text, snapshot->funded_for_ns));
+                text_duration_format_short(text, snapshot->funded_for_ns));
     else if (snapshot->leased)
         fprintf(out, "  lease     expired %s ago: the fleet cannot be reached; reset ends the lease\n",
-                conf_duration_format_short(text, snapshot->disconnected_for_ns));
+                text_duration_format_short(text, snapshot->disconnected_for_ns));
 }
 
 static void page_breaker(FILE *out, const struct budget_snapshot *snapshot)
@@ -51,7 +51,7 @@ static void page_breaker(FILE *out, const struct budget_snapshot *snapshot)
 static void page_latency(FILE *out, const struct budget_snapshot *snapshot)
 {
     static const char *const names[BUDGET_QUANTILES] = {"p50", "p95", "p99"};
-    char text[CONF_VALUE_SIZE];
+    char text[TEXT_VALUE_SIZE];
     fputs("  latency  ", out);
     if (!snapshot->config.latency)
         fputs(" not measured", out);
@@ -61,7 +61,7 @@ static void page_latency(FILE *out, const struct budget_snapshot *snapshot)
         for (size_t i = 0; i < BUDGET_QUANTILES; i++)
             fprintf(out, "%s %s %s", i > 0 ? "," : "", names[i],
                     snapshot->latency_ns[i] == BIDE_NEVER ? "3.7s or more"
-                                                          : conf_duration_format_short(text, snapshot->latency_ns[i]));
+                                                          : text_duration_format_short(text, snapshot->latency_ns[i]));
     fputc('\n', out);
 }
 

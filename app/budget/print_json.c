@@ -1,28 +1,27 @@
-/* print_json.c - a snapshot as JSON, with stable names; times in milliseconds, rounded up, as in `bide run --json`.
- *
- * If an object cannot be allocated, the whole tree is NULL: json_pack propagates that. A single member of `refused`,
- * `latency_ms` or `settings` that cannot be allocated is left out. */
+/* print_json.c - a snapshot as JSON, with stable names; times in milliseconds, rounded up, as in `bide run --json`. */
 #include "list.h"
 
-#include <jansson.h>
-
-static json_t *ms_json(int64_t ns)
+static void json_ms(struct text_json *json, const char *name, int64_t ns)
 {
-    return json_integer(ns / BIDE_MS + (ns % BIDE_MS != 0));
+    text_json_integer(json, name, ns / BIDE_MS + (ns % BIDE_MS != 0));
 }
 
-static json_t *milli_json(int64_t milli)
+void budget_json_tokens(struct text_json *json, const char *name, int64_t milli)
 {
-    return milli == INT64_MAX ? json_null() : json_real((double)milli / 1000);
+    char digits[TEXT_VALUE_SIZE];
+    text_json_digits(json, name, milli == INT64_MAX ? NULL : text_decimal_format(digits, milli, 1000));
 }
 
 /* Many JSON readers have no integers above 2^63. */
-static json_t *count_json(uint64_t n)
+static void json_count(struct text_json *json, const char *name, uint64_t count)
 {
-    return n <= INT64_MAX ? json_integer((json_int_t)n) : json_real((double)n);
+    if (count <= INT64_MAX)
+        text_json_unsigned(json, name, count);
+    else
+        text_json_real(json, name, (double)count, 6);
 }
 
-static json_t *level_json(const struct budget_snapshot *snapshot)
+static void json_level(struct text_json *json, const struct budget_snapshot *snapshot)
 {
     static const char *const kinds[] = {
         [BIDE_BUDGET_TOKENS] = "tokens",
@@ -30,81 +29,94 @@ static json_t *level_json(const struct budget_snapshot *snapshot)
         [BIDE_BUDGET_CONCURRENCY] = "concurrency",
         [BIDE_BUDGET_NONE] = "none",
     };
-    bool tokens = snapshot->config.budget.kind == BIDE_BUDGET_TOKENS;
-    return json_pack("{s:s, s:o, s:o}", "kind", kinds[snapshot->config.budget.kind], "left",
-                     milli_json(snapshot->left_milli), "capacity",
-                     milli_json(tokens ? snapshot->config.budget.capacity_milli : INT64_MAX));
+    const struct bide_budget_config *budget = &snapshot->config.budget;
+    text_json_object(json, "budget");
+    text_json_string(json, "kind", kinds[budget->kind]);
+    budget_json_tokens(json, "left", snapshot->left_milli);
+    budget_json_tokens(json, "capacity", budget->kind == BIDE_BUDGET_TOKENS ? budget->capacity_milli : INT64_MAX);
+    text_json_end(json);
 }
 
-static json_t *lease_json(const struct budget_snapshot *snapshot)
+static void json_lease(struct text_json *json, const struct budget_snapshot *snapshot)
 {
-    if (!snapshot->leased)
-        return json_null();
-    return json_pack("{s:o, s:o}", "funded_for_ms", ms_json(snapshot->funded_for_ns), "disconnected_for_ms",
-                     ms_json(snapshot->disconnected_for_ns));
+    if (!snapshot->leased) {
+        text_json_null(json, "lease");
+        return;
+    }
+    text_json_object(json, "lease");
+    json_ms(json, "funded_for_ms", snapshot->funded_for_ns);
+    json_ms(json, "disconnected_for_ms", snapshot->disconnected_for_ns);
+    text_json_end(json);
 }
 
-static json_t *breaker_json(const struct budget_snapshot *snapshot)
+static void json_breaker(struct text_json *json, const struct budget_snapshot *snapshot)
 {
-    const struct bide_breaker_view *b = &snapshot->breaker;
-    return json_pack("{s:s, s:o, s:i, s:o}", "state", bide_breaker_state_label(b->state), "open_for_ms",
-                     ms_json(snapshot->open_for_ns), "openings", (int)b->openings, "openings_total",
-                     count_json(b->openings_total));
+    const struct bide_breaker_view *breaker = &snapshot->breaker;
+    text_json_object(json, "breaker");
+    text_json_string(json, "state", bide_breaker_state_label(breaker->state));
+    json_ms(json, "open_for_ms", snapshot->open_for_ns);
+    text_json_unsigned(json, "openings", breaker->openings);
+    json_count(json, "openings_total", breaker->openings_total);
+    text_json_end(json);
 }
 
 /* null: not measured, or too few samples. A null quantile is 3.7 s or longer. */
-static json_t *latency_json(const struct budget_snapshot *snapshot)
+static void json_latency(struct text_json *json, const struct budget_snapshot *snapshot)
 {
     static const char *const names[BUDGET_QUANTILES] = {"p50", "p95", "p99"};
-    if (snapshot->latency_ns[0] == 0)
-        return json_null();
-    json_t *latency = json_object();
+    char digits[TEXT_VALUE_SIZE];
+    if (snapshot->latency_ns[0] == 0) {
+        text_json_null(json, "latency_ms");
+        return;
+    }
+    text_json_object(json, "latency_ms");
     for (size_t i = 0; i < BUDGET_QUANTILES; i++)
-        json_object_set_new(latency, names[i],
-                            snapshot->latency_ns[i] == BIDE_NEVER
-                                ? json_null()
-                                : json_real((double)snapshot->latency_ns[i] / (double)BIDE_MS));
-    return latency;
+        text_json_digits(json, names[i],
+                         snapshot->latency_ns[i] == BIDE_NEVER
+                             ? NULL
+                             : text_decimal_format(digits, snapshot->latency_ns[i], BIDE_MS));
+    text_json_end(json);
 }
 
-static json_t *refused_json(const struct budget_snapshot *snapshot)
+static void json_refused(struct text_json *json, const struct budget_snapshot *snapshot)
 {
-    json_t *refused = json_object();
+    text_json_object(json, "refused");
     for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++)
-        json_object_set_new(refused, bide_gate_label((enum bide_gate)(1u << i)), count_json(snapshot->refused[i]));
-    return refused;
+        json_count(json, bide_gate_label((enum bide_gate)(1u << i)), snapshot->refused[i]);
+    text_json_end(json);
 }
 
-static json_t *settings_json(const struct budget_snapshot *snapshot)
+static void json_settings(struct text_json *json, const struct budget_snapshot *snapshot)
 {
-    json_t *settings = json_object();
     const struct conf_field *field;
     char text[256];
+    text_json_object(json, "settings");
     for (size_t i = 0; (field = budget_changed_setting(snapshot, i, text)) != NULL; i++)
-        json_object_set_new(settings, field->key, json_string(text));
-    return settings;
+        text_json_string(json, field->key, text);
+    text_json_end(json);
 }
 
-/* null for a name that is not UTF-8, which JSON cannot represent. */
-static json_t *text_json(const char *text)
+void budget_json(struct text_json *json, const struct budget_snapshot *snapshot)
 {
-    json_t *string = text != NULL ? json_string(text) : NULL;
-    return string != NULL ? string : json_null();
+    text_json_string(json, "target", snapshot->name);
+    text_json_string(json, "file", snapshot->file);
+    json_level(json, snapshot);
+    json_lease(json, snapshot);
+    json_breaker(json, snapshot);
+    json_ms(json, "hold_off_ms", snapshot->hold_off_for_ns);
+    json_latency(json, snapshot);
+    json_refused(json, snapshot);
+    text_json_string(json, "preset", bide_preset_label(snapshot->preset));
+    json_settings(json, snapshot);
 }
 
-json_t *budget_json(const struct budget_snapshot *snapshot)
+void budget_entry_json(struct text_json *json, const struct budget_entry *entry)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "target", text_json(snapshot->name), "file",
-                     text_json(snapshot->file), "budget", level_json(snapshot), "lease", lease_json(snapshot),
-                     "breaker", breaker_json(snapshot), "hold_off_ms", ms_json(snapshot->hold_off_for_ns), "latency_ms",
-                     latency_json(snapshot), "refused", refused_json(snapshot), "preset",
-                     bide_preset_label(snapshot->preset), "settings", settings_json(snapshot));
-}
-
-json_t *budget_entry_json(const struct budget_entry *entry)
-{
-    if (entry->is_open)
-        return budget_json(&entry->snapshot);
-    return json_pack("{s:o, s:s, s:o}", "target", text_json(entry->name), "problem",
-                     bide_shared_reason_label(entry->problem.reason), "text", text_json(entry->problem.text));
+    if (entry->is_open) {
+        budget_json(json, &entry->snapshot);
+        return;
+    }
+    text_json_string(json, "target", entry->name);
+    text_json_string(json, "problem", bide_shared_reason_label(entry->problem.reason));
+    text_json_string(json, "text", entry->problem.text);
 }

@@ -95,19 +95,19 @@ const struct conf_field *budget_changed_setting(const struct budget_snapshot *sn
 
 /* ---- texts ---- */
 
-static const char *tenths_text(char text[CONF_VALUE_SIZE], int64_t milli)
+static const char *tenths_text(char text[TEXT_VALUE_SIZE], int64_t milli)
 {
-    return conf_decimal_format(text, milli / 100, 10);
+    return text_decimal_format(text, milli / 100, 10);
 }
 
 const char *budget_level_text(char text[BUDGET_TEXT_SIZE], const struct budget_snapshot *snapshot)
 {
-    char left[CONF_VALUE_SIZE], capacity[CONF_VALUE_SIZE];
+    char left[TEXT_VALUE_SIZE], capacity[TEXT_VALUE_SIZE];
     if (snapshot->left_milli == INT64_MAX)
         snprintf(text, BUDGET_TEXT_SIZE, "no limit");
     else if (snapshot->config.budget.kind == BIDE_BUDGET_TOKENS)
         snprintf(text, BUDGET_TEXT_SIZE, "%s of %s", tenths_text(left, snapshot->left_milli),
-                 conf_decimal_format(capacity, snapshot->config.budget.capacity_milli, 1000));
+                 text_decimal_format(capacity, snapshot->config.budget.capacity_milli, 1000));
     else
         snprintf(text, BUDGET_TEXT_SIZE, "%s left", tenths_text(left, snapshot->left_milli));
     return text;
@@ -137,12 +137,12 @@ static const char *breaker_state_text(const struct budget_snapshot *snapshot)
 /* When its time is over, an open breaker admits the next call as a probe; that call makes it half open. */
 const char *budget_breaker_text(char text[BUDGET_TEXT_SIZE], const struct budget_snapshot *snapshot)
 {
-    char left[CONF_VALUE_SIZE];
+    char left[TEXT_VALUE_SIZE];
     enum bide_breaker_state state = snapshot->breaker.state;
     if (state != BIDE_BREAKER_OPEN)
         snprintf(text, BUDGET_TEXT_SIZE, "%s", breaker_state_text(snapshot));
     else if (snapshot->open_for_ns > 0)
-        snprintf(text, BUDGET_TEXT_SIZE, "open, %s to go", conf_duration_format_short(left, snapshot->open_for_ns));
+        snprintf(text, BUDGET_TEXT_SIZE, "open, %s to go", text_duration_format_short(left, snapshot->open_for_ns));
     else
         snprintf(text, BUDGET_TEXT_SIZE, "open, to be probed");
     return text;
@@ -150,9 +150,9 @@ const char *budget_breaker_text(char text[BUDGET_TEXT_SIZE], const struct budget
 
 const char *budget_hold_off_text(char text[BUDGET_TEXT_SIZE], const struct budget_snapshot *snapshot)
 {
-    char left[CONF_VALUE_SIZE];
+    char left[TEXT_VALUE_SIZE];
     snprintf(text, BUDGET_TEXT_SIZE, "%s%s",
-             snapshot->hold_off_for_ns > 0 ? conf_duration_format_short(left, snapshot->hold_off_for_ns) : "-",
+             snapshot->hold_off_for_ns > 0 ? text_duration_format_short(left, snapshot->hold_off_for_ns) : "-",
              snapshot->hold_off_for_ns > 0 ? " to go" : "");
     return text;
 }

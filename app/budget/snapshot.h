@@ -10,6 +10,7 @@
 #include <bide/target.h>
 
 #include "conf/field.h"
+#include "text/json_write.h"
 
 #include <stdio.h>
 
@@ -65,9 +66,10 @@ const struct conf_field *budget_changed_setting(const struct budget_snapshot *sn
 /* Prints "  budget   7.5 of 10 ..." and so on, one line each. */
 void budget_page(FILE *out, const struct budget_snapshot *snapshot);
 
-struct json_t;
+/* Appends the members of the open object. */
+void budget_json(struct text_json *json, const struct budget_snapshot *snapshot);
 
-/* Returns an object with all fields; NULL: out of memory. */
-struct json_t *budget_json(const struct budget_snapshot *snapshot);
+/* Appends thousandths of a token as a number of retries; INT64_MAX is null. */
+void budget_json_tokens(struct text_json *json, const char *name, int64_t milli);
 
 #endif

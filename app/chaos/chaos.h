@@ -34,7 +34,7 @@ struct chaos_config {
 
 /* An error in a script, with a description of a valid value. */
 struct chaos_error {
-    uint32_t line; /* from 1; 0: not an error in the script */
+    uint32_t line; /* from 1; 0: none, the text concerns the whole script */
     char text[160];
 };
 
@@ -54,7 +54,7 @@ void chaos_stop(struct chaos *server);
 /* Returns the number of requests whose head was read so far. Safe from any thread. */
 uint64_t chaos_requests(const struct chaos *server);
 
-/* Returns the errno that ended the journal early, or 0. Valid after chaos_run has returned. */
+/* Returns the errno of the first failure that lost a line of the journal, or 0. Valid after chaos_run has returned. */
 int chaos_journal_error(const struct chaos *server);
 
 /* A recorded request. The texts live as long as the server. A connection that a step cut on accept is recorded as a

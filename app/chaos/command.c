@@ -18,6 +18,7 @@
 #include <bide/wait.h>
 
 #include "common/commands.h"
+#include "common/signals.h"
 
 struct settings {
     struct chaos_config config;
@@ -29,48 +30,6 @@ struct settings {
 static struct chaos *served; /* for the signal handler */
 
 /* ---- options ---- */
-
-static bool read_number(const char *text, uint64_t most, uint64_t *number)
-{
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    *number = value;
-    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && value <= most;
-}
-
-static const char *read_port(void *context, const char *value)
-{
-    struct settings *settings = context;
-    uint64_t port;
-    if (!read_number(value, UINT16_MAX, &port))
-        return "a port from 0 (any free port) to 65535";
-    settings->config.port = (uint16_t)port;
-    return NULL;
-}
-
-static const char *read_seed(void *context, const char *value)
-{
-    struct settings *settings = context;
-    return read_number(value, UINT64_MAX, &settings->config.seed) ? NULL : "a number from 0 to 2^64 - 1";
-}
-
-static const char *read_duration(int64_t *ns, const char *value)
-{
-    return chaos_duration((struct bide_text){value, strlen(value)}, ns) && *ns > 0
-               ? NULL
-               : "a duration such as 500ms, 10s or 5m";
-}
-
-static const char *read_for(void *context, const char *value)
-{
-    return read_duration(&((struct settings *)context)->for_ns, value);
-}
-
-static const char *read_idle(void *context, const char *value)
-{
-    return read_duration(&((struct settings *)context)->config.idle_ns, value);
-}
 
 static const char *set_script(void *context, const char *value)
 {
@@ -95,7 +54,8 @@ static const struct cli_option options[] = {
     {.name = "port",
      .value = "N",
      .help = "the port; default 0: any free port",
-     .read = read_port,
+     .kind = CLI_COUNT,
+     CLI_AT(struct settings, config.port),
      .details = "The first line on stdout contains it."},
     {.name = "script",
      .value = "TEXT",
@@ -108,20 +68,28 @@ static const struct cli_option options[] = {
      .read = open_journal,
      .details = "Written when the request has ended.",
      .completion = CLI_COMPLETE_FILE},
-    {.name = "seed", .value = "N", .help = "seed of the random fail= and delay=; default 0", .read = read_seed},
+    {.name = "seed",
+     .value = "N",
+     .help = "seed of the random fail= and delay=; default 0",
+     .kind = CLI_COUNT,
+     CLI_AT(struct settings, config.seed)},
     {.name = "for",
      .value = "DURATION",
      .help = "stop after this time",
-     .read = read_for,
-     .details = "SIGINT and SIGTERM stop it, too."},
+     .kind = CLI_DURATION,
+     CLI_AT(struct settings, for_ns),
+     .min = 1,
+     .details = "A signal such as SIGINT stops it, too."},
     {.name = "idle",
      .value = "DURATION",
      .help = "disconnect clients that are idle for this time; default 60s",
-     .read = read_idle,
+     .kind = CLI_DURATION,
+     CLI_AT(struct settings, config.idle_ns),
+     .min = 1,
      .details = "An idle client neither sends nor reads."},
 };
 
-static const struct cli_group groups[] = {{.option = options, .count = sizeof options / sizeof *options}};
+static const struct cli_group groups[] = {{CLI_GROUP(NULL, options)}};
 
 /* ---- the script ---- */
 
@@ -188,22 +156,6 @@ static void on_signal(int number)
     chaos_stop(served);
 }
 
-static void catch_signals(void)
-{
-    struct sigaction stop = {.sa_handler = on_signal}, ignore = {.sa_handler = SIG_IGN};
-    sigaction(SIGINT, &stop, NULL);
-    sigaction(SIGTERM, &stop, NULL);
-    sigaction(SIGPIPE, &ignore, NULL); /* the journal may be a pipe without a reader */
-}
-
-/* Restores the default actions before the server is freed: a second signal then ends the program. */
-static void release_signals(void)
-{
-    struct sigaction usual = {.sa_handler = SIG_DFL};
-    sigaction(SIGINT, &usual, NULL);
-    sigaction(SIGTERM, &usual, NULL);
-}
-
 struct stop_timer {
     int64_t at_ns;
     struct bide_cancel cancel;
@@ -239,6 +191,8 @@ out:
 
 static int report_error(enum bide_err err, const struct chaos_error *error)
 {
+    if (err == BIDE_ERR_INVALID && error->line == 0)
+        return cli_fail(&cli_chaos, "%s", error->text);
     if (err == BIDE_ERR_INVALID)
         return cli_fail(&cli_chaos, "script line %u: %s", error->line, error->text);
     return cli_fail(&cli_chaos, "cannot serve: %s", err == BIDE_ERR_NOMEM ? "no memory" : strerror(errno));
@@ -254,7 +208,7 @@ static int serve_and_report(int64_t for_ns)
         status = report_error(BIDE_ERR_SYSTEM, NULL);
     cli_report(&cli_chaos, "%llu requests seen", (unsigned long long)chaos_requests(served));
     if (chaos_journal_error(served) != 0) {
-        cli_report(&cli_chaos, "the journal ends early: %s", strerror(chaos_journal_error(served)));
+        cli_report(&cli_chaos, "the journal is incomplete: %s", strerror(chaos_journal_error(served)));
         status = EXIT_FAILURE;
     }
     return status;
@@ -284,10 +238,10 @@ static int command_run(void *context, char **operands)
         status = report_error(err, &error);
         goto out;
     }
-    catch_signals();
+    cli_signals_catch(on_signal, 0);
     status = serve_and_report(settings->for_ns);
 out:
-    release_signals();
+    cli_signals_release(); /* before the server is freed: the handler uses it */
     chaos_free(served);
     free(settings->script);
     return status;

@@ -189,7 +189,7 @@ static uint64_t request_random(const struct chaos_connection *c, enum purpose pu
 
 static bool request_is_to_fail(const struct chaos_connection *c)
 {
-    return c->line->fail_ppm > 0 && request_random(c, FOR_FAIL) % 1000000 < c->line->fail_ppm;
+    return c->line->fail_ppm > 0 && core_bits_to_range(request_random(c, FOR_FAIL), 999999) < c->line->fail_ppm;
 }
 
 static bool request_admit(struct chaos_connection *c)
@@ -303,7 +303,7 @@ static void response_delay(struct chaos_connection *c)
 {
     struct chaos_span span = c->response.step->delay;
     uint64_t width = (uint64_t)(span.max_ns - span.min_ns);
-    int64_t ns = span.min_ns + (width > 0 ? (int64_t)(request_random(c, FOR_DELAY) % (width + 1)) : 0);
+    int64_t ns = span.min_ns + (int64_t)core_bits_to_range(request_random(c, FOR_DELAY), width);
     c->state = DELAY;
     c->wake_ns = span.min_ns == BIDE_NEVER ? BIDE_NEVER : ns > 0 ? bide_now() + ns : 0;
     if (ns > 0)

@@ -4,6 +4,9 @@
  * their step. Those with `of_line` apply to all steps of the line, and must be in the first step. */
 #include "script.h"
 
+#include "text/slice.h"
+#include "text/unit.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -20,21 +23,9 @@ struct directive {
 
 /* ---- values ---- */
 
-static bool text_is(struct bide_text text, const char *word)
-{
-    return text.at != NULL && strlen(word) == text.length && memcmp(text.at, word, text.length) == 0;
-}
-
 static bool parse_number(struct bide_text text, uint64_t most, uint64_t *value)
 {
-    *value = 0;
-    for (size_t i = 0; i < text.length; i++) {
-        uint64_t digit = (uint64_t)(text.at[i] - '0');
-        if (text.at[i] < '0' || text.at[i] > '9' || *value > (most - digit) / 10 || digit > most)
-            return false;
-        *value = *value * 10 + digit;
-    }
-    return text.length > 0;
+    return text_number_parse(text.at, text.length, value) && *value <= most;
 }
 
 /* Parses an optional sign and digits. */
@@ -50,26 +41,7 @@ static bool parse_offset(struct bide_text text, int64_t *value)
 
 bool chaos_duration(struct bide_text text, int64_t *ns)
 {
-    static const struct {
-        const char *name;
-        int64_t ns;
-    } units[] = {{"ns", BIDE_NS}, {"us", BIDE_US}, {"ms", BIDE_MS}, {"s", BIDE_S}, {"m", BIDE_MINUTE}};
-    size_t digits = 0;
-    uint64_t count;
-    if (text.at == NULL)
-        return false;
-    while (digits < text.length && text.at[digits] >= '0' && text.at[digits] <= '9')
-        digits++;
-    struct bide_text unit = {text.at + digits, text.length - digits};
-    if (!parse_number((struct bide_text){text.at, digits}, INT64_MAX, &count))
-        return false;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (text_is(unit, units[i].name) && count <= (uint64_t)(BIDE_DURATION_MAX / units[i].ns)) {
-            *ns = (int64_t)count * units[i].ns;
-            return true;
-        }
-    *ns = 0;
-    return unit.length == 0 && count == 0;
+    return text.at != NULL && text_duration_parse(text.at, text.length, ns) && *ns <= BIDE_DURATION_MAX;
 }
 
 /* Splits at the first mark; without a mark the second part is absent. */
@@ -106,7 +78,9 @@ static bool parse_status(struct bide_text text, int *value)
 /* Parses the action of a failure or an outage, which replaces the step: a status, reset or close. */
 static bool parse_failure(struct bide_text text, struct chaos_step *step)
 {
-    step->cut = text_is(text, "reset") ? CHAOS_CUT_RESET : text_is(text, "close") ? CHAOS_CUT_CLOSE : CHAOS_CUT_NONE;
+    step->cut = text_equals(text, "reset")   ? CHAOS_CUT_RESET
+                : text_equals(text, "close") ? CHAOS_CUT_CLOSE
+                                             : CHAOS_CUT_NONE;
     step->cut_at = CHAOS_AT_REQUEST;
     return step->cut != CHAOS_CUT_NONE || parse_status(text, &step->status);
 }
@@ -148,7 +122,7 @@ static bool apply_retry_after(struct chaos_directive_target *target, const struc
     struct bide_text name = {word->value.at, letters};
     struct bide_text rest = {word->value.at + letters, word->value.length - letters};
     for (size_t i = 0; i < sizeof stamps / sizeof *stamps && !word->quoted; i++)
-        if (text_is(name, stamps[i].name)) {
+        if (text_equals(name, stamps[i].name)) {
             target->step->retry_stamp = stamps[i].stamp;
             return rest.length == 0 || parse_offset(rest, &target->step->retry_s);
         }
@@ -188,13 +162,13 @@ static bool apply_date(struct chaos_directive_target *target, const struct chaos
     if (!word->quoted && parse_offset(word->value, &target->step->date_s))
         return true;
     target->step->no_date = true;
-    return (!word->quoted && text_is(word->value, "none")) ||
+    return (!word->quoted && text_equals(word->value, "none")) ||
            (word->quoted && step_add_field(target, "Date: ", word->value));
 }
 
 static bool apply_connection(struct chaos_directive_target *target, const struct chaos_word *word)
 {
-    return target->step->connection_close = text_is(word->value, "close");
+    return target->step->connection_close = text_equals(word->value, "close");
 }
 
 static bool apply_interim(struct chaos_directive_target *target, const struct chaos_word *word)
@@ -237,8 +211,9 @@ static bool apply_bytes(struct chaos_directive_target *target, const struct chao
 
 static bool apply_endless(struct chaos_directive_target *target, const struct chaos_word *word)
 {
-    target->step->endless_headers = text_is(word->value, "headers");
-    return target->step->endless_headers || (text_is(word->value, "body") && step_set_body(target, CHAOS_BODY_ENDLESS));
+    target->step->endless_headers = text_equals(word->value, "headers");
+    return target->step->endless_headers ||
+           (text_equals(word->value, "body") && step_set_body(target, CHAOS_BODY_ENDLESS));
 }
 
 static bool apply_chunked(struct chaos_directive_target *target, const struct chaos_word *word)
@@ -250,7 +225,7 @@ static bool apply_chunked(struct chaos_directive_target *target, const struct ch
 /* The sign is required: a plain number would look like the length itself. */
 static bool apply_length(struct chaos_directive_target *target, const struct chaos_word *word)
 {
-    bool none = text_is(word->value, "none");
+    bool none = text_equals(word->value, "none");
     target->step->length = none ? CHAOS_LENGTH_NONE : CHAOS_LENGTH_OFF;
     return none || (word->value.length > 0 && strchr("+-", word->value.at[0]) != NULL &&
                     parse_offset(word->value, &target->step->length_off));
@@ -266,7 +241,7 @@ static bool apply_ranges(struct chaos_directive_target *target, const struct cha
 
 static bool apply_delay(struct chaos_directive_target *target, const struct chaos_word *word)
 {
-    if (!text_is(word->value, "never"))
+    if (!text_equals(word->value, "never"))
         return parse_span(word->value, &target->step->delay);
     target->step->delay = (struct chaos_span){BIDE_NEVER, BIDE_NEVER};
     return true;
@@ -291,7 +266,7 @@ static bool apply_early(struct chaos_directive_target *target, const struct chao
 
 static bool apply_continue(struct chaos_directive_target *target, const struct chaos_word *word)
 {
-    return target->step->no_continue = text_is(word->value, "no");
+    return target->step->no_continue = text_equals(word->value, "no");
 }
 
 /* ---- connection ---- */
@@ -309,10 +284,10 @@ static bool apply_cut(struct chaos_directive_target *target, const struct chaos_
     struct chaos_step *step = target->step;
     if (step->cut != CHAOS_CUT_NONE)
         return false;
-    step->cut = text_is(word->name, "reset") ? CHAOS_CUT_RESET : CHAOS_CUT_CLOSE;
+    step->cut = text_equals(word->name, "reset") ? CHAOS_CUT_RESET : CHAOS_CUT_CLOSE;
     step->cut_at = word->value.at == NULL ? CHAOS_AT_REQUEST : CHAOS_AT_BYTE;
     for (size_t i = 0; i < sizeof points / sizeof *points; i++)
-        if (text_is(word->value, points[i].name)) {
+        if (text_equals(word->value, points[i].name)) {
             step->cut_at = points[i].at;
             return true;
         }
@@ -338,15 +313,12 @@ static bool apply_half_close(struct chaos_directive_target *target, const struct
 static bool apply_fail(struct chaos_directive_target *target, const struct chaos_word *word)
 {
     struct bide_text part[2];
-    uint64_t percent;
+    int64_t ppm;
     text_split(word->value, ":", part);
     target->line->fail = (struct chaos_step){.status = 503};
-    if (part[0].length < 2 || part[0].at[part[0].length - 1] != '%')
+    if (!text_share_parse(part[0].at, part[0].length, 1000000, &ppm) || ppm > 1000000)
         return false;
-    part[0].length--;
-    if (!parse_number(part[0], 100, &percent))
-        return false;
-    target->line->fail_ppm = (uint32_t)percent * 10000;
+    target->line->fail_ppm = (uint32_t)ppm;
     return part[1].at == NULL || parse_failure(part[1], &target->line->fail);
 }
 
@@ -361,7 +333,7 @@ static bool apply_outage(struct chaos_directive_target *target, const struct cha
     text_split(word->value, ":", part);
     if (!parse_span(part[0], &outage->when) || outage->when.min_ns == outage->when.max_ns)
         return false;
-    outage->refuse = text_is(part[1], "refuse");
+    outage->refuse = text_equals(part[1], "refuse");
     return part[1].at == NULL || outage->refuse || parse_failure(part[1], &outage->step);
 }
 
@@ -508,7 +480,7 @@ static const struct directive directives[] = {
      VALUE_REQUIRED,
      true,
      apply_fail,
-     "a share and an action, such as 30%, 30%:500, 30%:reset or 30%:close",
+     "a share of at most 100% and an action, such as 30%, 0.5%:500, 30%:reset or 30%:close",
      {"fail=30%:503", "this share of requests, by the seed; also :reset, :close"}},
     {"outage",
      VALUE_REQUIRED,
@@ -544,7 +516,7 @@ const struct chaos_directive_help *chaos_directive_help(size_t index)
 static const struct directive *find_directive(struct bide_text name)
 {
     for (size_t i = 0; i < sizeof directives / sizeof *directives; i++)
-        if (text_is(name, directives[i].name))
+        if (text_equals(name, directives[i].name))
             return &directives[i];
     return NULL;
 }

@@ -9,28 +9,35 @@
  *
  * A JSON line has neither the query of a path nor any header field but the three it names, because those carry secrets.
  * Lines are buffered and written when the server is about to wait. After a write error the journal is closed; while its
- * pipe is full (EAGAIN) lines without room in the buffer are lost. */
+ * pipe is full (EAGAIN) lines without room in the buffer are lost. Both, and a lack of memory, set `error`: a journal
+ * without an error has every line. */
 #include "journal.h"
+
+#include "core/label.h"
+#include "text/json_write.h"
 
 #include <bide/clock.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define FIELD_BYTES_MAX 512u /* bytes of a field value per line; each may become six */
+#define FIELD_BYTES_MAX 512u /* bytes of a field value per line; each may become six, as \u001f */
 #define LINE_ROOM       (3 * 6 * (FIELD_BYTES_MAX + 1) + 6 * (CHAOS_PATH_KEPT + 1) + 512u)
 
 const char *chaos_result_name(enum chaos_result result)
 {
-    static const char *const names[] = {
-#define X(result, name, meaning) name,
-        CHAOS_RESULT_LIST(X)
-#undef X
-    };
-    return names[result];
+    static const char *const names[] = {CHAOS_RESULT_LIST(CORE_LIST_LABEL)};
+    return CORE_LABEL(names, result);
+}
+
+static void journal_set_error(struct chaos_journal *journal, int error)
+{
+    if (journal->error == 0)
+        journal->error = error;
 }
 
 void chaos_journal_free(struct chaos_journal *journal)
@@ -127,56 +134,65 @@ void chaos_journal_begin(struct chaos_journal *journal, struct chaos_record *rec
     copy_truncated(seen->method, CHAOS_METHOD_MAX, request->method);
     copy_truncated(seen->path, CHAOS_PATH_KEPT, request->path);
     record_copy_texts(seen, request, head);
+    if (seen->head.at == NULL)
+        journal_set_error(journal, ENOMEM); /* the record has no header fields */
     if (journal->keep)
         journal_keep_record(journal, record);
 }
 
 /* ---- closing a record ---- */
 
-/* Non-ASCII bytes are written as Latin-1 escapes, so that the line is valid JSON for any input. */
-static size_t line_put_string(char *to, const char *name, const char *text)
+/* Writes the beginning of a long value, up to the end of a character. */
+static void line_put_field(struct text_json *line, const char *name, const char *value)
 {
-    if (text == NULL)
-        return (size_t)snprintf(to, LINE_ROOM, ",\"%s\":null", name);
-    size_t length = (size_t)snprintf(to, LINE_ROOM, ",\"%s\":\"", name);
-    for (size_t i = 0; i < FIELD_BYTES_MAX && text[i] != '\0'; i++) {
-        unsigned char byte = (unsigned char)text[i];
-        if (byte < 0x20 || byte >= 0x7f || byte == '"' || byte == '\\')
-            length += (size_t)snprintf(to + length, 7, "\\u%04x", byte);
-        else
-            to[length++] = text[i];
+    size_t length = value == NULL ? 0 : strnlen(value, FIELD_BYTES_MAX);
+    if (value == NULL) {
+        text_json_null(line, name);
+        return;
     }
-    to[length++] = '"';
-    return length;
+    for (int i = 0; i < 3 && (value[length] & 0xc0) == 0x80; i++)
+        length--;
+    text_json_bytes(line, name, value, length);
 }
 
 static size_t line_format(char *to, const struct chaos_seen *seen)
 {
-    size_t length = (size_t)snprintf(to, LINE_ROOM, "{\"at_ns\":%lld,\"took_ns\":%lld", (long long)seen->at_ns,
-                                     (long long)(seen->end_ns - seen->at_ns));
-    length += (size_t)snprintf(to + length, 80, ",\"connection\":%llu,\"on_connection\":%u",
-                               (unsigned long long)seen->connection, seen->on_connection);
-    length += line_put_string(to + length, "method", seen->method);
-    length += line_put_string(to + length, "path", seen->path);
-    length += line_put_string(to + length, "key", seen->key);
-    length += line_put_string(to + length, "attempt", seen->attempt);
-    length += line_put_string(to + length, "traceparent", seen->traceparent);
-    length += (size_t)snprintf(to + length, 120, ",\"body_bytes\":%llu,\"body_hash\":\"%016llx\",\"status\":%d",
-                               (unsigned long long)seen->body_bytes, (unsigned long long)seen->body_hash, seen->status);
-    length += line_put_string(to + length, "result", seen->result);
-    to[length++] = '}';
-    to[length++] = '\n';
-    return length;
+    struct text_json line = text_json_to_buffer(to, LINE_ROOM);
+    char hash[17];
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)seen->body_hash);
+    text_json_object(&line, NULL);
+    text_json_integer(&line, "at_ns", seen->at_ns);
+    text_json_integer(&line, "took_ns", seen->end_ns - seen->at_ns);
+    text_json_unsigned(&line, "connection", seen->connection);
+    text_json_unsigned(&line, "on_connection", seen->on_connection);
+    line_put_field(&line, "method", seen->method);
+    line_put_field(&line, "path", seen->path);
+    line_put_field(&line, "key", seen->key);
+    line_put_field(&line, "attempt", seen->attempt);
+    line_put_field(&line, "traceparent", seen->traceparent);
+    text_json_unsigned(&line, "body_bytes", seen->body_bytes);
+    text_json_string(&line, "body_hash", hash);
+    text_json_integer(&line, "status", seen->status);
+    text_json_string(&line, "result", seen->result);
+    text_json_end(&line);
+    size_t length = text_json_finish(&line);
+    assert(length > 0); /* LINE_ROOM is enough for any record */
+    to[length] = '\n';
+    return length + 1;
 }
 
 static void journal_add_line(struct chaos_journal *journal, const struct chaos_seen *seen)
 {
-    if (journal->line == NULL && (journal->line = malloc(CHAOS_JOURNAL_ROOM)) == NULL)
+    if (journal->line == NULL && (journal->line = malloc(CHAOS_JOURNAL_ROOM)) == NULL) {
+        journal_set_error(journal, ENOMEM);
         return;
+    }
     if (journal->length + LINE_ROOM > CHAOS_JOURNAL_ROOM)
         chaos_journal_flush(journal);
     if (journal->length + LINE_ROOM <= CHAOS_JOURNAL_ROOM)
         journal->length += line_format(journal->line + journal->length, seen);
+    else
+        journal_set_error(journal, EAGAIN);
 }
 
 void chaos_journal_end(struct chaos_journal *journal, struct chaos_record *record, enum chaos_result result)
@@ -205,7 +221,7 @@ void chaos_journal_flush(struct chaos_journal *journal)
         if (n < 0 && errno == EAGAIN)
             break;
         if (n < 0 && errno != EINTR) {
-            journal->error = errno;
+            journal_set_error(journal, errno);
             journal->fd = -1;
             done = journal->length;
         }
@@ -214,6 +230,13 @@ void chaos_journal_flush(struct chaos_journal *journal)
     if (done > 0)
         memmove(journal->line, journal->line + done, journal->length - done);
     journal->length -= done;
+}
+
+void chaos_journal_finish(struct chaos_journal *journal)
+{
+    chaos_journal_flush(journal);
+    if (journal->length > 0)
+        journal_set_error(journal, EAGAIN);
 }
 
 /* ---- access ---- */

@@ -14,7 +14,7 @@ enum chaos_result {
 
 struct chaos_journal {
     int fd;    /* -1: no JSON lines */
-    int error; /* errno of the write that ended it; 0: none */
+    int error; /* errno of the first failure that lost a line; 0: none */
     bool keep;
     uint64_t requests; /* number of complete heads */
     struct chaos_seen *seen;
@@ -42,8 +42,11 @@ void chaos_journal_begin(struct chaos_journal *journal, struct chaos_record *rec
 /* Closes the record. The caller has set the status and the body figures. Does nothing if the record is not open. */
 void chaos_journal_end(struct chaos_journal *journal, struct chaos_record *record, enum chaos_result result);
 
-/* Writes the buffered lines. */
+/* Writes the buffered lines, as far as the descriptor takes them without waiting. */
 void chaos_journal_flush(struct chaos_journal *journal);
+
+/* Writes them for the last time, and records an error if some remain. */
+void chaos_journal_finish(struct chaos_journal *journal);
 
 const char *chaos_result_name(enum chaos_result result);
 

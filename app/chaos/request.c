@@ -10,6 +10,7 @@
 #include "request.h"
 
 #include "core/random.h"
+#include "text/slice.h"
 
 #include <string.h>
 #include <strings.h>
@@ -28,11 +29,6 @@ static enum chaos_read request_set_error(struct chaos_request *request, int stat
 bool chaos_name_equals(struct bide_text name, const char *other)
 {
     return strlen(other) == name.length && strncasecmp(name.at, other, name.length) == 0;
-}
-
-static bool text_equals(struct bide_text text, const char *other)
-{
-    return strlen(other) == text.length && memcmp(text.at, other, text.length) == 0;
 }
 
 /* RFC 9110 5.6.2 */
@@ -55,15 +51,6 @@ static bool text_has_no_controls(struct bide_text text)
         if (((unsigned char)text.at[i] < 0x20 && text.at[i] != '\t') || text.at[i] == 0x7f)
             return false;
     return true;
-}
-
-static struct bide_text text_trim(struct bide_text text)
-{
-    while (text.length > 0 && (text.at[0] == ' ' || text.at[0] == '\t'))
-        text.at++, text.length--;
-    while (text.length > 0 && (text.at[text.length - 1] == ' ' || text.at[text.length - 1] == '\t'))
-        text.length--;
-    return text;
 }
 
 /* Splits at a byte: returns the part before it and leaves the part after it. Absent if the byte does not occur. */
@@ -92,7 +79,7 @@ bool chaos_next_field(struct bide_text *cursor, struct bide_text *name, struct b
     if (!chaos_next_line(cursor, &line) || line.length == 0)
         return false;
     *name = text_take_until(&line, ':');
-    *value = text_trim(line);
+    *value = text_trim(line, TEXT_OWS);
     return true;
 }
 
@@ -115,15 +102,11 @@ static bool field_read_length(struct chaos_request *request, struct bide_text va
 
 static void field_read_connection(struct chaos_request *request, struct bide_text value)
 {
-    while (value.length > 0) {
-        struct bide_text option = text_take_until(&value, ',');
-        if (option.at == NULL) {
-            option = value;
-            value.length = 0;
-        }
-        if (chaos_name_equals(text_trim(option), "close"))
+    while (value.at != NULL) {
+        struct bide_text option = text_take_item(&value, ',', TEXT_OWS);
+        if (chaos_name_equals(option, "close"))
             request->close = true;
-        else if (chaos_name_equals(text_trim(option), "keep-alive"))
+        else if (chaos_name_equals(option, "keep-alive"))
             request->close = false;
     }
 }
@@ -211,7 +194,7 @@ static int request_read_head(struct chaos_request *request, struct bide_text hea
     while (error_status == 0 && chaos_next_line(&head, &line) && line.length > 0) {
         value = line;
         name = text_take_until(&value, ':');
-        value = text_trim(value);
+        value = text_trim(value, TEXT_OWS);
         error_status = name.at != NULL && is_token(name) && text_has_no_controls(value)
                            ? request_read_field(request, name, value)
                            : 400;

@@ -170,7 +170,7 @@ struct chaos_directive_help {
 };
 const struct chaos_directive_help *chaos_directive_help(size_t index);
 
-/* Parses 50ms, 2s, 3m, 100us or 5ns; 0 needs no unit. */
+/* Parses a duration as text/unit.h does, up to BIDE_DURATION_MAX; `never` is not one. */
 bool chaos_duration(struct bide_text text, int64_t *ns);
 
 /* Appends bytes. Returns false, with nothing changed, if there is no memory. */

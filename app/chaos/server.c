@@ -62,13 +62,15 @@ static void server_stop_listening(struct chaos *server)
     server->accepting = false;
 }
 
-static void server_watch_listener(struct chaos *server, bool accepting)
+/* Returns false if the listening socket could not be added to the epoll set. */
+static bool server_watch_listener(struct chaos *server, bool accepting)
 {
     struct epoll_event watch = {.events = EPOLLIN, .data.ptr = server};
     if (server->accepting == accepting)
-        return;
+        return true;
     if (epoll_ctl(server->epoll_fd, accepting ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, server->listen_fd, &watch) == 0)
         server->accepting = accepting;
+    return server->accepting || !accepting;
 }
 
 static bool server_is_refusing(const struct chaos *server, int64_t since_ns)
@@ -102,8 +104,8 @@ static void server_update_listener(struct chaos *server)
         server_stop_listening(server);
     else if (!server_start_listening(server))
         server->accept_ns = now_ns + ACCEPT_PAUSE_NS;
-    if (server->listen_fd >= 0)
-        server_watch_listener(server, now_ns >= server->accept_ns);
+    if (server->listen_fd >= 0 && !server_watch_listener(server, now_ns >= server->accept_ns))
+        server->accept_ns = now_ns + ACCEPT_PAUSE_NS;
     if (now_ns < server->accept_ns && server->accept_ns < next_ns)
         next_ns = server->accept_ns;
     bide_timers_set(&server->timers, &server->listen_timer, next_ns); /* cannot fail: chaos_new set it before */
@@ -267,6 +269,6 @@ enum bide_err chaos_run(struct chaos *server)
     }
     chaos_connections_close_all(server);
     chaos_connections_free_closed(server);
-    chaos_journal_flush(&server->journal);
+    chaos_journal_finish(&server->journal);
     return err;
 }

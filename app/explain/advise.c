@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "core/saturate.h"
-#include "decorrelated.h"
+#include "schedule.h"
 
 #define FEW_CLIENTS      10u
 #define MANY_CLIENTS     1000u
@@ -75,7 +75,7 @@ static void advise_by_clients(struct explain_advice *a, uint64_t clients)
 static void advise_by_min_wait(struct explain_advice *a, int64_t least_ns)
 {
     struct bide_policy *p = &a->pair.policy;
-    char text[CONF_VALUE_SIZE];
+    char text[TEXT_VALUE_SIZE];
     if (least_ns == 0) {
         advice_add_step(a, "a guaranteed minimum wait?", "no: full jitter");
         return;
@@ -84,7 +84,7 @@ static void advise_by_min_wait(struct explain_advice *a, int64_t least_ns)
     p->base_ns = core_max(p->base_ns, core_product(least_ns, 2));
     p->cap_ns = core_max(p->cap_ns, p->base_ns);
     advice_add_step(a, "a guaranteed minimum wait?", "%s: equal jitter, base twice that",
-                    conf_duration_format(text, least_ns));
+                    text_duration_format(text, least_ns));
     advice_add_remark(a, "floor = %s with full jitter guarantees the same and keeps later windows wider.", text);
 }
 
@@ -95,8 +95,8 @@ static void advise_by_deadline(struct explain_advice *a)
     struct bide_policy *p = &a->pair.policy;
     static const char question[] = "a long-running background job?";
     bool background = p->deadline_ns > BACKGROUND_NS && p->deadline_ns != BIDE_NEVER;
-    char text[CONF_VALUE_SIZE];
-    conf_duration_format(text, p->deadline_ns);
+    char text[TEXT_VALUE_SIZE];
+    text_duration_format(text, p->deadline_ns);
     if (background && p->jitter == BIDE_JITTER_FULL)
         p->jitter = BIDE_JITTER_DECORRELATED;
     if (background) {
@@ -121,7 +121,7 @@ static void measure_herd(struct explain_advice *a, const struct explain_subject 
     if (subject->clients < 2 || width_s <= 0)
         return;
     a->herd_per_second = (double)subject->clients / width_s;
-    char text[CONF_VALUE_SIZE];
+    char text[TEXT_VALUE_SIZE];
     if (rate <= 0 || a->herd_per_second <= rate)
         return;
     double want = (double)subject->clients / rate * (double)BIDE_S;
@@ -129,7 +129,7 @@ static void measure_herd(struct explain_advice *a, const struct explain_subject 
     advice_add_remark(a,
                       "The retries of all clients stay below %g/s if the first window is at least %s wide: no kind of "
                       "jitter replaces width.",
-                      rate, conf_duration_format_short(text, want_ns));
+                      rate, text_duration_format_short(text, want_ns));
 }
 
 /* ---- entry point ---- */

@@ -6,6 +6,7 @@
 #include "common/commands.h"
 #include "common/policy.h"
 #include "common/term.h"
+#include "text/unit.h"
 
 #include <bide/clock.h>
 #include <bide/hint.h>
@@ -15,11 +16,12 @@
 
 #include "report.h"
 
-#define EXIT_FOUND  1 /* --strict found something */
-#define LAYERS_MAX  64u
-#define ATTEMPT_MAX 1000 /* every earlier attempt is executed */
-#define CLIENTS_MAX INT64_C(1000000000000)
-#define RATE_MAX    INT64_C(1000000000) /* per second */
+#define EXIT_FOUND      1 /* --strict found something */
+#define LAYERS_MAX      64u
+#define ATTEMPT_MAX     1000 /* every earlier attempt is executed */
+#define CLIENTS_MAX     INT64_C(1000000000000)
+#define MIN_WAIT_MAX_NS (INT64_C(5000) * 24 * 3600 * BIDE_S) /* twice this is a valid wait */
+#define RATE_MAX        INT64_C(1000000000)                  /* per second */
 
 struct settings {
     struct cli_policy options;
@@ -38,161 +40,31 @@ struct settings {
 
 /* ---- option parsers ---- */
 
-static bool read_count(const char *value, int64_t most, int64_t *count)
-{
-    return conf_decimal_parse(value, strlen(value), 1, count) && *count >= 1 && *count <= most;
-}
-
-static const char *read_time(const char *value, int64_t *ns)
-{
-    bool valid = conf_duration_parse(value, strlen(value), ns) && *ns > 0 && *ns <= BIDE_DURATION_MAX;
-    return valid ? NULL : "a duration such as 200ms or 2s";
-}
-
-/* For an option that applies to a whole policy only. */
-static struct explain_subject *settings_subject(void *settings)
-{
-    struct settings *s = settings;
-    s->has_report_option = true;
-    return &s->subject;
-}
-
-static const char *read_slo(void *settings, const char *value)
-{
-    return read_time(value, &settings_subject(settings)->slo_ns);
-}
-
-/* Twice the value must be a valid wait. */
-static const char *read_min_wait(void *settings, const char *value)
-{
-    int64_t *ns = &settings_subject(settings)->min_wait_ns;
-    const char *want = read_time(value, ns);
-    return want == NULL && *ns > BIDE_DURATION_MAX / 2 ? "at most about 15 years" : want;
-}
-
 static const char *read_rate(void *settings, const char *value)
 {
-    size_t length = strcspn(value, "/");
-    bool minutes = strcmp(value + length, "/min") == 0 || strcmp(value + length, "/m") == 0;
-    bool seconds = value[length] == '\0' || strcmp(value + length, "/s") == 0;
-    int64_t milli = 0;
-    bool valid = (minutes || seconds) && conf_decimal_parse(value, length, 1000, &milli) && milli > 0 &&
-                 milli <= RATE_MAX * 1000;
-    settings_subject(settings)->rate_per_minute_milli = valid ? milli * (minutes ? 1 : 60) : 0;
+    int64_t per_minute_milli;
+    bool valid = text_rate_parse(value, strlen(value), 1, &per_minute_milli) && per_minute_milli > 0 &&
+                 per_minute_milli <= RATE_MAX * 1000 * 60;
+    ((struct settings *)settings)->subject.rate_per_minute_milli = valid ? per_minute_milli : 0;
     return valid ? NULL : "requests per second or minute: 200, 0.5/s or 30/min";
 }
 
-static const char *read_shared(void *settings, const char *value)
-{
-    (void)value;
-    settings_subject(settings)->shared = true;
-    return NULL;
-}
-
-static const char *read_layers(void *settings, const char *value)
-{
-    int64_t count = 0;
-    bool valid = read_count(value, LAYERS_MAX, &count);
-    settings_subject(settings)->layers = (uint32_t)count;
-    return valid ? NULL : "a number from 1 to 64";
-}
-
-static const char *read_clients(void *settings, const char *value)
-{
-    int64_t count = 0;
-    bool valid = read_count(value, CLIENTS_MAX, &count);
-    settings_subject(settings)->clients = (uint64_t)count;
-    return valid ? NULL : "a number from 1 to 1000000000000";
-}
-
-#define SET(name)                                                                                                      \
-    static const char *set_##name(void *settings, const char *value)                                                   \
-    {                                                                                                                  \
-        (void)value;                                                                                                   \
-        ((struct settings *)settings)->name = true;                                                                    \
-        return NULL;                                                                                                   \
-    }
-SET(strict)
-SET(json)
-SET(list)
-
-static const char *const formats[] = {"ini", "json", "grpc", "envoy", NULL}; /* in the order of enum conf_format */
-
-static const char *read_format(void *settings, const char *value)
-{
-    for (size_t i = 0; formats[i] != NULL; i++)
-        if (strcmp(value, formats[i]) == 0) {
-            ((struct settings *)settings)->format = formats[i];
-            return NULL;
-        }
-    return "ini, json, grpc or envoy";
-}
-
-/* ---- option parsers for an outcome ---- */
-
-static struct settings *settings_outcome(void *settings)
-{
-    struct settings *s = settings;
-    s->has_outcome_option = true;
-    return s;
-}
+static const char *const formats[] = {"ini", "json", "grpc", "envoy",
+                                      NULL}; /* ---- option parsers for an outcome ---- */
 
 static const char *read_method(void *settings, const char *value)
 {
-    settings_outcome(settings)->method = value;
+    ((struct settings *)settings)->method = value;
     bool valid = value[0] != '\0' && value[strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-")] == '\0';
     return valid ? NULL : "a method in capitals, such as POST";
-}
-
-static const char *set_key(void *settings, const char *value)
-{
-    (void)value;
-    settings_outcome(settings)->key = true;
-    return NULL;
-}
-
-static const char *read_retry_after(void *settings, const char *value)
-{
-    settings_outcome(settings)->retry_after = value; /* any text, because servers send any */
-    return NULL;
 }
 
 static const char *read_date(void *settings, const char *value)
 {
     int64_t seconds;
-    settings_outcome(settings)->date = value;
+    ((struct settings *)settings)->date = value;
     bool valid = bide_http_date((struct bide_text){value, strlen(value)}, bide_wall_s(), &seconds);
     return valid ? NULL : "an HTTP date such as 'Sun, 06 Nov 1994 08:49:37 GMT'";
-}
-
-static const char *read_evidence(void *settings, const char *value)
-{
-    struct settings *s = settings_outcome(settings);
-    s->has_evidence = true;
-    return explain_evidence_parse(value, &s->evidence) ? NULL
-                                                       : "unknown, not_sent, rejected, answered or body_delivered";
-}
-
-static const char *read_attempt(void *settings, const char *value)
-{
-    int64_t count = 0;
-    bool valid = read_count(value, ATTEMPT_MAX, &count);
-    settings_outcome(settings)->attempt = (uint32_t)count;
-    return valid ? NULL : "a number from 1 to 1000";
-}
-
-static const char *read_inbound(void *settings, const char *value)
-{
-    int64_t count = 0;
-    bool valid = read_count(value, UINT32_MAX, &count);
-    settings_outcome(settings)->inbound = (uint32_t)count;
-    return valid ? NULL : "a number from 1 to 4294967295";
-}
-
-static const char *read_elapsed(void *settings, const char *value)
-{
-    int64_t *ns = &settings_outcome(settings)->elapsed_ns;
-    return conf_duration_parse(value, strlen(value), ns) && *ns == 0 ? NULL : read_time(value, ns);
 }
 
 /* ---- option table ---- */
@@ -201,47 +73,74 @@ static const struct cli_option own_options[] = {
     {.name = "slo",
      .value = "DURATION",
      .help = "check that retries fit into a third of this time",
-     .read = read_slo,
+     .kind = CLI_DURATION,
+     CLI_AT(struct settings, subject.slo_ns),
+     .min = 1,
+     CLI_GIVEN(struct settings, has_report_option),
      .details = "The time that a user may wait in total. Waits and repeated attempts may take at most a third of it in "
                 "the worst case; the rest is for the first attempt and the other services on the path."},
     {.name = "rate",
      .value = "RATE",
      .help = "request rate of a process to the target: 200, 0.5/s, 30/min",
      .read = read_rate,
+     CLI_GIVEN(struct settings, has_report_option),
      .details = "Enables findings that depend on the rate: a budget that never binds, a breaker that never opens."},
     {.name = "shared",
      .help = "the processes of a host share the target; --rate is their total rate",
-     .read = read_shared,
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, subject.shared),
+     CLI_GIVEN(struct settings, has_report_option),
      .details = "As with `bide run --shared`, `bide fetch --shared` and programs that call `bide_shared_open`."},
-    {.name = "layers", .value = "N", .help = "number of layers that retry, each calling the next", .read = read_layers},
+    {.name = "layers",
+     .value = "N",
+     .help = "number of layers that retry, each calling the next",
+     .kind = CLI_COUNT,
+     CLI_AT(struct settings, subject.layers),
+     .min = 1,
+     .max = LAYERS_MAX,
+     CLI_GIVEN(struct settings, has_report_option)},
     {.name = "clients",
      .value = "N",
      .help = "give advice for this number of clients that may fail at once",
-     .read = read_clients},
+     .kind = CLI_COUNT,
+     CLI_AT(struct settings, subject.clients),
+     .min = 1,
+     .max = CLIENTS_MAX,
+     CLI_GIVEN(struct settings, has_report_option)},
     {.name = "min-wait",
      .value = "DURATION",
      .help = "give advice for a minimum wait before a retry",
-     .read = read_min_wait},
+     .kind = CLI_DURATION,
+     CLI_AT(struct settings, subject.min_wait_ns),
+     .min = 1,
+     .max = MIN_WAIT_MAX_NS,
+     CLI_GIVEN(struct settings, has_report_option)},
     {.name = "strict",
      .help = "exit with 1 if there is a warning or an error, or if --format loses a setting",
-     .read = set_strict},
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, strict)},
     {.name = "format",
      .value = "FORMAT",
      .help = "write the policy as ini, json, grpc or envoy instead",
-     .read = read_format,
+     .kind = CLI_WORD,
+     CLI_AT(struct settings, format),
      .choices = formats,
      .details = "Settings that the format cannot express are reported on stderr."},
-    {.name = "list", .help = "list the policies of the file and the presets", .read = set_list},
-    {.name = "json", .help = "one JSON object instead of text", .read = set_json},
+    {.name = "list",
+     .help = "list the policies of the file and the presets",
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, list)},
+    {.name = "json", .help = "one JSON object instead of text", .kind = CLI_FLAG, CLI_AT(struct settings, json)},
 };
 
 static const struct cli_option outcome_options[] = {
     {.name = "method", .value = "METHOD", .help = "method of the request; default GET", .read = read_method},
-    {.name = "key", .help = "the request carries an idempotency key", .read = set_key},
+    {.name = "key", .help = "the request carries an idempotency key", .kind = CLI_FLAG, CLI_AT(struct settings, key)},
     {.name = "retry-after",
      .value = "VALUE",
      .help = "the server's Retry-After: seconds, or a date",
-     .read = read_retry_after,
+     .kind = CLI_STRING,
+     CLI_AT(struct settings, retry_after),
      .details = "Parsed like the header field of a response: a malformed value is ignored, and a number that is too "
                 "large saturates.",
      .may_be_empty = true},
@@ -252,24 +151,35 @@ static const struct cli_option outcome_options[] = {
     {.name = "attempt",
      .value = "N",
      .help = "number of the attempt that ended with the outcome; default 1",
-     .read = read_attempt},
+     .kind = CLI_COUNT,
+     CLI_AT(struct settings, attempt),
+     .min = 1,
+     .max = ATTEMPT_MAX},
     {.name = "elapsed",
      .value = "DURATION",
      .help = "time since the call began; default: the sum of the earlier waits",
-     .read = read_elapsed},
+     .kind = CLI_DURATION,
+     CLI_AT(struct settings, elapsed_ns)},
     {.name = "evidence",
      .value = "WORD",
      .help = "how far the request got, if more is known than the outcome tells",
-     .read = read_evidence,
+     .kind = CLI_CHOICE,
+     CLI_AT(struct settings, evidence),
+     CLI_GIVEN(struct settings, has_evidence),
      .choices = explain_evidence_words,
      .details = "unknown, not_sent, rejected, answered or body_delivered."},
-    {.name = "inbound", .value = "N", .help = "this process serves attempt N of its own caller", .read = read_inbound},
+    {.name = "inbound",
+     .value = "N",
+     .help = "this process serves attempt N of its own caller",
+     .kind = CLI_COUNT,
+     CLI_AT(struct settings, inbound),
+     .min = 1},
 };
 
 static const struct cli_group groups[] = {
-    {NULL, own_options, sizeof own_options / sizeof *own_options, 0},
+    {CLI_GROUP(NULL, own_options)},
     CLI_POLICY_GROUP(struct settings, options),
-    {"Prediction", outcome_options, sizeof outcome_options / sizeof *outcome_options, 0},
+    {CLI_GROUP("Prediction", outcome_options), CLI_GIVEN(struct settings, has_outcome_option)},
 };
 
 static const struct cli_section sections[] = {
@@ -319,24 +229,15 @@ const struct cli_command cli_explain = {
 
 /* ---- output ---- */
 
-static struct explain_screen detect_screen(FILE *out)
+static int finish_output(int status)
 {
-    struct cli_term term = cli_term_detect(out);
-    return (struct explain_screen){out, term.colour, term.utf8, term.width};
-}
-
-static int finish_output(bool written, int status)
-{
-    if (!written)
-        return cli_fail(&cli_explain, "cannot be written as JSON: out of memory, or a name that is not UTF-8");
     return cli_flush(&cli_explain) ? status : CLI_EXIT_BIDE_FAILED;
 }
 
 static int print_report(const struct settings *s, const struct conf_policy *policy)
 {
-    struct explain_screen screen = detect_screen(stdout);
+    struct cli_term term = cli_term_detect(stdout);
     struct explain_report *report = calloc(1, sizeof *report);
-    bool written = true;
     if (report == NULL)
         return cli_fail(&cli_explain, "out of memory");
     report->policy = policy;
@@ -346,12 +247,12 @@ static int print_report(const struct settings *s, const struct conf_policy *poli
     report->seed = s->options.seed;
     explain_report(report);
     if (s->json)
-        written = explain_json_report(stdout, report);
+        explain_json_report(stdout, report);
     else
-        explain_print_report(&screen, report);
+        explain_print_report(&term, report);
     bool found = s->strict && explain_has_warnings(&report->findings);
     free(report);
-    return finish_output(written, found ? EXIT_FOUND : EXIT_SUCCESS);
+    return finish_output(found ? EXIT_FOUND : EXIT_SUCCESS);
 }
 
 /* A user of `bide run` asserts that the command may be repeated. */
@@ -373,11 +274,10 @@ static struct bide_hint hint_of(const struct settings *s)
 static int print_prediction(const struct settings *s, const struct conf_policy *policy,
                             const struct explain_outcome_name *outcome_name)
 {
-    struct explain_screen screen = detect_screen(stdout);
+    struct cli_term term = cli_term_detect(stdout);
     struct explain_verdict verdict = {
         .policy = policy, .outcome_name = *outcome_name, .method = s->method, .hint = s->retry_after};
     struct explain_case *c = &verdict.situation;
-    bool written = true;
     if (s->attempt > policy->pair.policy.attempts_max)
         return cli_fail(&cli_explain, "--attempt %u: must be 1 to %u, the attempts of %s", s->attempt,
                         policy->pair.policy.attempts_max, policy->name);
@@ -393,10 +293,10 @@ static int print_prediction(const struct settings *s, const struct conf_policy *
     verdict.sampled = s->options.has_seed;
     explain_verdict(&verdict);
     if (s->json)
-        written = explain_json_verdict(stdout, &verdict);
+        explain_json_verdict(stdout, &verdict);
     else
-        explain_print_verdict(&screen, &verdict);
-    return finish_output(written, EXIT_SUCCESS);
+        explain_print_verdict(&term, &verdict);
+    return finish_output(EXIT_SUCCESS);
 }
 
 static int print_converted(const struct settings *s, const struct conf_policy *policy)
@@ -411,16 +311,15 @@ static int print_converted(const struct settings *s, const struct conf_policy *p
     fputs(text, stdout);
     free(text);
     cli_report_lines(&cli_explain, losses);
-    return finish_output(true, s->strict && losses[0] != '\0' ? EXIT_FOUND : EXIT_SUCCESS);
+    return finish_output(s->strict && losses[0] != '\0' ? EXIT_FOUND : EXIT_SUCCESS);
 }
 
 static int print_policies(const struct settings *s)
 {
-    struct explain_screen screen = detect_screen(stdout);
+    struct cli_term term = cli_term_detect(stdout);
     char errors[CONF_ERROR_MAX], path[CONF_PATH_MAX];
     const char *file = s->options.config != NULL ? s->options.config : getenv("BIDE_CONFIG");
     struct conf conf = {0};
-    bool written = true;
     if (file == NULL || file[0] == '\0')
         file = conf_default_path(path) ? path : NULL;
     if (file != NULL && !conf_read(&conf, file, errors)) {
@@ -428,11 +327,11 @@ static int print_policies(const struct settings *s)
         return CLI_EXIT_BIDE_FAILED;
     }
     if (s->json)
-        written = explain_json_list(stdout, &conf);
+        explain_json_list(stdout, &conf);
     else
-        explain_print_list(&screen, &conf);
+        explain_print_list(&term, &conf);
     conf_free(&conf);
-    return finish_output(written, EXIT_SUCCESS);
+    return finish_output(EXIT_SUCCESS);
 }
 
 /* ---- operands ---- */

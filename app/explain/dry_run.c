@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/saturate.h"
-#include "decorrelated.h"
+#include "schedule.h"
 
 #define BEGAN_NS    (3600 * BIDE_S) /* an arbitrary instant */
 #define COUNT(of)   (sizeof(of) / sizeof *(of))
@@ -240,10 +240,10 @@ static bool change_longer_deadline(struct explain_case *s, char *text)
 
 static bool change_raise_hint_max(struct explain_case *s, char *text)
 {
-    char value[CONF_VALUE_SIZE];
+    char value[TEXT_VALUE_SIZE];
     bool asked = s->outcome.hint.kind == BIDE_HINT_WAIT && s->outcome.hint.wait_ns <= BIDE_DURATION_MAX;
     s->pair.policy.hint_max_ns = s->outcome.hint.wait_ns;
-    snprintf(text, 64, "hint_max = %s", conf_duration_format(value, s->outcome.hint.wait_ns));
+    snprintf(text, 64, "hint_max = %s", text_duration_format(value, s->outcome.hint.wait_ns));
     return asked;
 }
 

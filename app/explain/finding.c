@@ -52,12 +52,12 @@ static __attribute__((format(printf, 2, 3))) void finding_set_fix(struct explain
 }
 
 struct time_text {
-    char text[CONF_VALUE_SIZE];
+    char text[TEXT_VALUE_SIZE];
 };
 
 static const char *format_time(struct time_text *time_text, int64_t ns)
 {
-    return conf_duration_format_short(time_text->text, ns);
+    return text_duration_format_short(time_text->text, ns);
 }
 
 static bool policy_retries(const struct check_input *v)

@@ -2,11 +2,14 @@
 #include "outcome_name.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netdb.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "conf/rules.h"
+#include "text/unit.h"
 
 /* ---- names ---- */
 
@@ -40,27 +43,6 @@ static const struct name errnos[] = {
 static const struct name resolver[] = {
     NAMED_NUMBER(EAI_AGAIN),  NAMED_NUMBER(EAI_FAIL),   NAMED_NUMBER(EAI_NONAME),
     NAMED_NUMBER(EAI_MEMORY), NAMED_NUMBER(EAI_SYSTEM), {NULL, 0},
-};
-
-static const struct name grpc_codes[] = {
-    {"OK", 0},
-    {"CANCELLED", 1},
-    {"UNKNOWN", 2},
-    {"INVALID_ARGUMENT", 3},
-    {"DEADLINE_EXCEEDED", 4},
-    {"NOT_FOUND", 5},
-    {"ALREADY_EXISTS", 6},
-    {"PERMISSION_DENIED", 7},
-    {"RESOURCE_EXHAUSTED", 8},
-    {"FAILED_PRECONDITION", 9},
-    {"ABORTED", 10},
-    {"OUT_OF_RANGE", 11},
-    {"UNIMPLEMENTED", 12},
-    {"INTERNAL", 13},
-    {"UNAVAILABLE", 14},
-    {"DATA_LOSS", 15},
-    {"UNAUTHENTICATED", 16},
-    {NULL, 0},
 };
 
 static const struct name kinds[] = {
@@ -106,7 +88,8 @@ static bool is_number(const char *word)
 /* Returns -1, which no table contains, for a number that is too long for an int. */
 static int parse_number(const char *word)
 {
-    return strlen(word) > 9 ? -1 : (int)strtol(word, NULL, 10);
+    uint64_t number;
+    return text_number_parse(word, strlen(word), &number) && number <= INT_MAX ? (int)number : -1;
 }
 
 static const struct family {
@@ -114,23 +97,21 @@ static const struct family {
     const char *shown;
     enum explain_source source;
     int least, most;
-    const struct name *names; /* or NULL */
+    bool has_names; /* those of gRPC */
     const char *want;
 } families[] = {
-    {"http", "HTTP", EXPLAIN_HTTP, 100, 599, NULL, "an HTTP status from 100 to 599"},
-    {"grpc", "gRPC", EXPLAIN_GRPC, 0, 16, grpc_codes, "a gRPC status from 0 to 16, or its name, such as UNAVAILABLE"},
-    {"exit", "exit", EXPLAIN_EXIT, 0, 255, NULL, "an exit status from 0 to 255"},
+    {"http", "HTTP", EXPLAIN_HTTP, 100, 599, false, "an HTTP status from 100 to 599"},
+    {"grpc", "gRPC", EXPLAIN_GRPC, 0, CONF_GRPC_COUNT - 1, true,
+     "a gRPC status from 0 to 16, or its name, such as UNAVAILABLE"},
+    {"exit", "exit", EXPLAIN_EXIT, 0, 255, false, "an exit status from 0 to 255"},
 };
 #define FAMILIES (sizeof families / sizeof *families)
 
 static void name_format(struct explain_outcome_name *outcome_name, const struct family *family)
 {
-    const struct name *name = family->names;
-    while (name != NULL && name->name != NULL && name->number != outcome_name->number)
-        name++;
-    if (name != NULL && name->name != NULL)
-        snprintf(outcome_name->name, sizeof outcome_name->name, "%s %s (%d)", family->shown, name->name,
-                 outcome_name->number);
+    if (family->has_names)
+        snprintf(outcome_name->name, sizeof outcome_name->name, "%s %s (%d)", family->shown,
+                 conf_grpc_name(outcome_name->number), outcome_name->number);
     else
         snprintf(outcome_name->name, sizeof outcome_name->name, "%s %d", family->shown, outcome_name->number);
 }
@@ -138,12 +119,13 @@ static void name_format(struct explain_outcome_name *outcome_name, const struct 
 static bool family_parse(struct explain_outcome_name *outcome_name, const struct family *family, const char *word,
                          const char **want)
 {
-    const struct name *name = family->names != NULL && word != NULL ? name_find(family->names, word) : NULL;
+    int32_t code = 0;
+    bool is_name = family->has_names && word != NULL && conf_grpc_code(word, strlen(word), &code);
     *want = family->want;
-    if (name == NULL && (word == NULL || !is_number(word)))
+    if (!is_name && (word == NULL || !is_number(word)))
         return false;
     outcome_name->source = family->source;
-    outcome_name->number = name != NULL ? name->number : parse_number(word);
+    outcome_name->number = is_name ? code : parse_number(word);
     if (outcome_name->number < family->least || outcome_name->number > family->most)
         return false;
     *want = NULL;
@@ -226,13 +208,3 @@ struct bide_outcome explain_outcome_name_classify(const struct explain_outcome_n
 /* ---- evidence ---- */
 
 const char *const explain_evidence_words[] = {"unknown", "not_sent", "rejected", "answered", "body_delivered", NULL};
-
-bool explain_evidence_parse(const char *word, enum bide_evidence *evidence)
-{
-    for (int i = 0; explain_evidence_words[i] != NULL; i++)
-        if (strcmp(word, explain_evidence_words[i]) == 0) {
-            *evidence = (enum bide_evidence)i;
-            return true;
-        }
-    return false;
-}

@@ -22,8 +22,7 @@ size_t explain_outcome_name_parse(struct explain_outcome_name *outcome_name, cha
 struct bide_outcome explain_outcome_name_classify(const struct explain_outcome_name *outcome_name,
                                                   const struct conf_policy *policy);
 
-/* Parses "not_sent" to BIDE_EVIDENCE_NOT_SENT. Returns false for an unknown word. */
-bool explain_evidence_parse(const char *word, enum bide_evidence *evidence);
+/* The labels of enum bide_evidence, in its order. */
 extern const char *const explain_evidence_words[];
 
 #endif

@@ -1,240 +1,340 @@
 /* print_json.c - prints a report as JSON.
  *
- * Times are nanoseconds, in members that end in _ns; null means never or no limit. If an object cannot be allocated,
- * the whole tree is NULL: json_pack propagates that, and print_tree returns false. An element that a "_new" setter of
- * jansson cannot add is left out. */
+ * Times are nanoseconds, in members that end in _ns; null means never or no limit. Nothing is allocated, so the text
+ * is complete unless the stream fails. */
 #include "report.h"
 
-#include <jansson.h>
-#include <stdlib.h>
+#include "text/json_write.h"
+
+#include <math.h>
+
+#define DIGITS 6 /* significant digits of a computed number */
 
 /* ---- values ---- */
 
-static json_t *time_or_null(int64_t ns)
+static void json_time(struct text_json *json, const char *name, int64_t ns)
 {
-    return ns == BIDE_NEVER ? json_null() : json_integer(ns);
+    if (ns == BIDE_NEVER)
+        text_json_null(json, name);
+    else
+        text_json_integer(json, name, ns);
 }
 
-static json_t *window_of(struct bide_range r)
+static void json_range(struct text_json *json, const char *name, struct bide_range range)
 {
-    return json_pack("{s:o, s:o}", "lo_ns", time_or_null(r.lo_ns), "hi_ns", time_or_null(r.hi_ns));
+    text_json_object(json, name);
+    json_time(json, "lo_ns", range.lo_ns);
+    json_time(json, "hi_ns", range.hi_ns);
+    text_json_end(json);
 }
 
 /* Not every JSON reader accepts integers above 2^63. */
-static json_t *count_of(uint64_t n)
+static void json_count(struct text_json *json, const char *name, uint64_t count)
 {
-    return n <= INT64_MAX ? json_integer((json_int_t)n) : json_real((double)n);
+    if (count <= INT64_MAX)
+        text_json_unsigned(json, name, count);
+    else
+        text_json_real(json, name, (double)count, DIGITS);
 }
 
-static json_t *fields_of(const struct conf_pair *pair)
+static void json_fields(struct text_json *json, const struct conf_pair *pair)
 {
-    json_t *fields = json_object();
     const struct conf_field *field;
     char text[256];
+    text_json_object(json, "fields");
     for (size_t i = 0; (field = conf_field(i)) != NULL; i++)
-        json_object_set_new(fields, field->key, json_string(conf_field_format(text, field, pair)));
-    return fields;
-}
-
-/* Prints and frees the tree. Returns false if it could not be built; write errors remain in the stream. */
-static bool print_tree(FILE *out, json_t *tree)
-{
-    char *text = tree != NULL ? json_dumps(tree, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) : NULL;
-    json_decref(tree);
-    if (text != NULL)
-        fprintf(out, "%s\n", text);
-    free(text);
-    return text != NULL;
+        text_json_string(json, field->key, conf_field_format(text, field, pair));
+    text_json_end(json);
 }
 
 /* ---- a policy ---- */
 
-static json_t *policy_of(const struct conf_policy *c)
+static void json_policy(struct text_json *json, const struct conf_policy *policy)
 {
-    json_t *policy = json_pack("{s:s, s:s}", "name", c->name, "preset", bide_preset_label(c->preset));
-    if (c->line > 0) {
-        json_object_set_new(policy, "file", json_string(c->file));
-        json_object_set_new(policy, "line", json_integer(c->line));
+    text_json_object(json, "policy");
+    text_json_string(json, "name", policy->name);
+    text_json_string(json, "preset", bide_preset_label(policy->preset));
+    if (policy->line > 0) {
+        text_json_string(json, "file", policy->file);
+        text_json_unsigned(json, "line", policy->line);
     }
-    json_object_set_new(policy, "fields", fields_of(&c->pair));
-    return policy;
+    json_fields(json, &policy->pair);
+    text_json_end(json);
 }
 
-static json_t *waits_of(const struct explain_schedule *s)
+static void json_waits(struct text_json *json, const struct explain_schedule *schedule)
 {
-    json_t *waits = json_array();
-    for (uint32_t i = 0; i < s->waits; i++) {
-        const struct explain_wait *w = &s->wait[i];
-        json_array_append_new(waits, json_pack("{s:i, s:o, s:I, s:o, s:o}", "attempt", (int)w->attempt, "window",
-                                               window_of(w->window), "mean_ns", (json_int_t)w->mean_ns, "earliest_ns",
-                                               time_or_null(w->earliest_ns), "latest_ns", time_or_null(w->latest_ns)));
+    text_json_array(json, "waits");
+    for (uint32_t i = 0; i < schedule->waits; i++) {
+        const struct explain_wait *wait = &schedule->wait[i];
+        text_json_object(json, NULL);
+        text_json_unsigned(json, "attempt", wait->attempt);
+        json_range(json, "window", wait->window);
+        text_json_integer(json, "mean_ns", wait->mean_ns);
+        json_time(json, "earliest_ns", wait->earliest_ns);
+        json_time(json, "latest_ns", wait->latest_ns);
+        text_json_end(json);
     }
-    return waits;
+    text_json_end(json);
 }
 
-static json_t *slo_of(const struct explain_report *r)
+static void json_slo(struct text_json *json, const struct explain_report *report)
 {
-    if (r->subject.slo_ns == 0)
-        return json_null();
-    struct explain_slo slo = explain_slo(&r->schedule, r->subject.slo_ns);
-    return json_pack("{s:I, s:I, s:o, s:b, s:i}", "slo_ns", (json_int_t)r->subject.slo_ns, "third_ns",
-                     (json_int_t)slo.third_ns, "retries_ns", time_or_null(slo.retries_ns), "fits", slo.fits,
-                     "attempts_that_fit", (int)slo.attempts_that_fit);
+    if (report->subject.slo_ns == 0) {
+        text_json_null(json, "slo");
+        return;
+    }
+    struct explain_slo slo = explain_slo(&report->schedule, report->subject.slo_ns);
+    text_json_object(json, "slo");
+    text_json_integer(json, "slo_ns", report->subject.slo_ns);
+    text_json_integer(json, "third_ns", slo.third_ns);
+    json_time(json, "retries_ns", slo.retries_ns);
+    text_json_bool(json, "fits", slo.fits);
+    text_json_unsigned(json, "attempts_that_fit", slo.attempts_that_fit);
+    text_json_end(json);
 }
 
-static json_t *schedule_of(const struct explain_report *r)
+static void json_schedule(struct text_json *json, const struct explain_report *report)
 {
     static const char *const binds[] = {"attempts", "either", "deadline"};
-    const struct explain_schedule *s = &r->schedule;
-    return json_pack("{s:o, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:s, s:o}", "waits", waits_of(s), "more_waits",
-                     (json_int_t)s->unlisted, "sums_too_small", s->underestimates, "waits_mean_ns",
-                     time_or_null(s->waits_mean_ns), "waits_worst_ns", time_or_null(s->waits_worst_ns), "worst_ns",
-                     time_or_null(s->worst_ns), "worst_without_deadline_ns", time_or_null(s->worst_without_deadline_ns),
-                     "mean_if_slow_ns", time_or_null(s->slow_mean_ns), "attempts_worst_case",
-                     (json_int_t)s->attempts_worst_case, "attempts_best_case", (json_int_t)s->attempts_best_case,
-                     "binds_first", binds[explain_binds(s)], "slo", slo_of(r));
+    const struct explain_schedule *s = &report->schedule;
+    text_json_object(json, "schedule");
+    json_waits(json, s);
+    text_json_unsigned(json, "more_waits", s->unlisted);
+    text_json_bool(json, "sums_too_small", s->underestimates);
+    json_time(json, "waits_mean_ns", s->waits_mean_ns);
+    json_time(json, "waits_worst_ns", s->waits_worst_ns);
+    json_time(json, "worst_ns", s->worst_ns);
+    json_time(json, "worst_without_deadline_ns", s->worst_without_deadline_ns);
+    json_time(json, "mean_if_slow_ns", s->slow_mean_ns);
+    text_json_unsigned(json, "attempts_worst_case", s->attempts_worst_case);
+    text_json_unsigned(json, "attempts_best_case", s->attempts_best_case);
+    text_json_string(json, "binds_first", binds[explain_binds(s)]);
+    json_slo(json, report);
+    text_json_end(json);
 }
 
-static json_t *load_of(const struct explain_amplification *a)
+static void json_sample(struct text_json *json, const struct explain_report *report)
 {
-    json_t *loads = json_array();
-    for (size_t i = 0; i < EXPLAIN_LOADS; i++) {
-        const struct explain_load *l = &a->load[i];
-        json_array_append_new(loads,
-                              json_pack("{s:f, s:f, s:f, s:f, s:f}", "failing", l->fail_permille / 1000.0,
-                                        "attempts_alone", l->plain, "with_budget", l->budgeted, "layers_multiplied",
-                                        l->layers_plain, "layers_with_policy", l->layers_budgeted));
+    if (!report->sampled) {
+        text_json_null(json, "sample");
+        return;
     }
-    bool known = a->retries_per_second >= 0;
-    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "layers", (int)a->layers, "multiplied", count_of(a->multiplied),
-                     "by_layer_rule", count_of(a->by_layer_rule), "burst",
-                     a->burst == EXPLAIN_UNLIMITED ? json_null() : json_integer(a->burst),
-                     "retries_per_second_if_all_fail", known ? json_real(a->retries_per_second) : json_null(), "load",
-                     loads);
+    text_json_object(json, "sample");
+    json_count(json, "seed", report->seed);
+    text_json_array(json, "waits_ns");
+    for (uint32_t i = 0; i < report->samples; i++)
+        text_json_integer(json, NULL, report->sample_ns[i]);
+    text_json_end(json);
+    text_json_end(json);
 }
+
+static void json_load(struct text_json *json, const struct explain_load *load)
+{
+    text_json_object(json, NULL);
+    text_json_real(json, "failing", load->fail_permille / 1000.0, DIGITS);
+    text_json_real(json, "attempts_alone", load->plain, DIGITS);
+    text_json_real(json, "with_budget", load->budgeted, DIGITS);
+    text_json_real(json, "layers_multiplied", load->layers_plain, DIGITS);
+    text_json_real(json, "layers_with_policy", load->layers_budgeted, DIGITS);
+    text_json_end(json);
+}
+
+static void json_amplification(struct text_json *json, const struct explain_amplification *a)
+{
+    text_json_object(json, "amplification");
+    text_json_unsigned(json, "layers", a->layers);
+    json_count(json, "multiplied", a->multiplied);
+    json_count(json, "by_layer_rule", a->by_layer_rule);
+    if (a->burst == EXPLAIN_UNLIMITED)
+        text_json_null(json, "burst");
+    else
+        text_json_integer(json, "burst", a->burst);
+    text_json_real(json, "retries_per_second_if_all_fail", a->retries_per_second >= 0 ? a->retries_per_second : NAN,
+                   DIGITS);
+    text_json_array(json, "load");
+    for (size_t i = 0; i < EXPLAIN_LOADS; i++)
+        json_load(json, &a->load[i]);
+    text_json_end(json);
+    text_json_end(json);
+}
+
+/* ---- verdicts ---- */
 
 static const char *const safeties[] = {
     [BIDE_UNSAFE] = "unsafe", [BIDE_IDEMPOTENT] = "idempotent", [BIDE_SAFE] = "safe", [BIDE_KEYED] = "keyed"};
 
-static json_t *verdict_json(const struct explain_prediction *a)
+static void json_prediction(struct text_json *json, const struct explain_prediction *prediction)
 {
-    json_t *wait = a->verdict.action == BIDE_WAIT ? window_of(a->wait) : json_null();
-    return json_pack("{s:s, s:s, s:s, s:o}", "action", bide_action_label(a->verdict.action), "reason",
-                     bide_reason_label(a->verdict.reason), "text", bide_reason_text(a->verdict.reason), "wait", wait);
+    const struct bide_verdict *verdict = &prediction->verdict;
+    text_json_string(json, "action", bide_action_label(verdict->action));
+    text_json_string(json, "reason", bide_reason_label(verdict->reason));
+    text_json_string(json, "text", bide_reason_text(verdict->reason));
+    if (verdict->action == BIDE_WAIT)
+        json_range(json, "wait", prediction->wait);
+    else
+        text_json_null(json, "wait");
 }
 
-static json_t *class_of(const struct explain_class *c)
+static void json_class(struct text_json *json, const struct explain_class *failure)
 {
-    json_t *cells = json_array();
+    text_json_object(json, NULL);
+    text_json_string(json, "class", failure->name);
+    text_json_string(json, "examples", failure->examples);
+    text_json_array(json, "verdicts");
     for (size_t i = 0; i < EXPLAIN_COLUMNS; i++) {
-        json_t *cell = verdict_json(&c->cell[i]);
-        json_object_set_new(cell, "safety", json_string(safeties[explain_columns[i].safety]));
-        json_object_set_new(cell, "evidence", json_string(bide_evidence_label(explain_columns[i].evidence)));
-        json_array_append_new(cells, cell);
+        text_json_object(json, NULL);
+        json_prediction(json, &failure->cell[i]);
+        text_json_string(json, "safety", safeties[explain_columns[i].safety]);
+        text_json_string(json, "evidence", bide_evidence_label(explain_columns[i].evidence));
+        text_json_end(json);
     }
-    return json_pack("{s:s, s:s, s:o}", "class", c->name, "examples", c->examples, "verdicts", cells);
+    text_json_end(json);
+    text_json_end(json);
 }
 
-static json_t *classes_of(const struct explain_report *r)
+static void json_findings(struct text_json *json, const struct explain_findings *findings)
 {
-    json_t *classes = json_array();
+    text_json_array(json, "findings");
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct explain_finding *finding = &findings->finding[i];
+        text_json_object(json, NULL);
+        text_json_string(json, "id", finding->id);
+        text_json_string(json, "severity", explain_severity_label(finding->severity));
+        text_json_string(json, "text", finding->text);
+        text_json_string(json, "fix", finding->fix);
+        text_json_end(json);
+    }
+    text_json_end(json);
+}
+
+static void json_advice(struct text_json *json, const struct explain_advice *advice)
+{
+    text_json_object(json, "advice");
+    text_json_array(json, "path");
+    for (size_t i = 0; i < advice->branches; i++) {
+        text_json_object(json, NULL);
+        text_json_string(json, "question", advice->branch[i].question);
+        text_json_string(json, "answer", advice->branch[i].answer);
+        text_json_end(json);
+    }
+    text_json_end(json);
+    text_json_array(json, "remarks");
+    for (size_t i = 0; i < advice->remarks; i++)
+        text_json_string(json, NULL, advice->remark[i].text);
+    text_json_end(json);
+    text_json_real(json, "herd_per_second", advice->herd_per_second, DIGITS);
+    json_fields(json, &advice->pair);
+    text_json_end(json);
+}
+
+void explain_json_report(FILE *out, const struct explain_report *report)
+{
+    struct text_json json = text_json_to_stream(out, TEXT_JSON_INDENTED);
+    text_json_object(&json, NULL);
+    json_policy(&json, report->policy);
+    json_schedule(&json, report);
+    json_sample(&json, report);
+    json_amplification(&json, &report->amplification);
+    text_json_array(&json, "failures");
     for (size_t i = 0; i < EXPLAIN_CLASSES; i++)
-        json_array_append_new(classes, class_of(&r->classes[i]));
-    return classes;
-}
-
-static json_t *findings_of(const struct explain_findings *all)
-{
-    json_t *findings = json_array();
-    for (size_t i = 0; i < all->count; i++) {
-        const struct explain_finding *f = &all->finding[i];
-        json_array_append_new(findings, json_pack("{s:s, s:s, s:s, s:s}", "id", f->id, "severity",
-                                                  explain_severity_label(f->severity), "text", f->text, "fix", f->fix));
-    }
-    return findings;
-}
-
-static json_t *advice_of(const struct explain_report *r)
-{
-    if (!r->has_advice)
-        return json_null();
-    const struct explain_advice *a = &r->advice;
-    json_t *path = json_array(), *remarks = json_array();
-    for (size_t i = 0; i < a->branches; i++)
-        json_array_append_new(
-            path, json_pack("{s:s, s:s}", "question", a->branch[i].question, "answer", a->branch[i].answer));
-    for (size_t i = 0; i < a->remarks; i++)
-        json_array_append_new(remarks, json_string(a->remark[i].text));
-    return json_pack("{s:o, s:o, s:f, s:o}", "path", path, "remarks", remarks, "herd_per_second", a->herd_per_second,
-                     "fields", fields_of(&a->pair));
-}
-
-static json_t *sample_of(const struct explain_report *r)
-{
-    if (!r->sampled)
-        return json_null();
-    json_t *waits = json_array();
-    for (uint32_t i = 0; i < r->samples; i++)
-        json_array_append_new(waits, json_integer(r->sample_ns[i]));
-    return json_pack("{s:o, s:o}", "seed", count_of(r->seed), "waits_ns", waits);
-}
-
-bool explain_json_report(FILE *out, const struct explain_report *r)
-{
-    return print_tree(out, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "policy", policy_of(r->policy), "schedule",
-                                     schedule_of(r), "sample", sample_of(r), "amplification",
-                                     load_of(&r->amplification), "failures", classes_of(r), "findings",
-                                     findings_of(&r->findings), "advice", advice_of(r)));
+        json_class(&json, &report->classes[i]);
+    text_json_end(&json);
+    json_findings(&json, &report->findings);
+    if (report->has_advice)
+        json_advice(&json, &report->advice);
+    else
+        text_json_null(&json, "advice");
+    text_json_end(&json);
+    text_json_finish(&json);
 }
 
 /* ---- prediction ---- */
 
-static json_t *gates_of(const struct explain_verdict *v)
+static void json_outcome(struct text_json *json, const struct explain_verdict *verdict)
+{
+    const struct bide_outcome *outcome = &verdict->situation.outcome;
+    text_json_object(json, "outcome");
+    text_json_string(json, "name", verdict->outcome_name.name);
+    text_json_string(json, "kind", bide_kind_label(outcome->kind));
+    text_json_string(json, "evidence", bide_evidence_label(outcome->evidence));
+    json_time(json, "hint_ns", outcome->hint.kind == BIDE_HINT_NONE ? BIDE_NEVER : outcome->hint.wait_ns);
+    text_json_end(json);
+}
+
+static void json_call(struct text_json *json, const struct explain_verdict *verdict)
+{
+    text_json_object(json, "call");
+    text_json_string(json, "safety", safeties[verdict->situation.request.safety]);
+    text_json_unsigned(json, "attempt", verdict->situation.attempt);
+    text_json_integer(json, "elapsed_ns", verdict->prediction.elapsed_ns);
+    text_json_bool(json, "reached", verdict->prediction.reached);
+    text_json_end(json);
+}
+
+static void json_gates(struct text_json *json, const struct explain_verdict *verdict)
 {
     static const char *const result_names[] = {"passes", "refuses", "would_refuse_too", "only_observes"};
-    json_t *gates = json_array();
+    text_json_array(json, "gates");
     for (size_t i = 0; i < EXPLAIN_GATES; i++) {
-        const struct explain_gate *g = &v->gates[i];
-        json_t *reason = g->result == EXPLAIN_PASSES ? json_null() : json_string(bide_reason_label(g->reason));
-        json_array_append_new(gates, json_pack("{s:s, s:s, s:s, s:o}", "gate", g->name, "question", g->question,
-                                               "result", result_names[g->result], "reason", reason));
+        const struct explain_gate *gate = &verdict->gates[i];
+        text_json_object(json, NULL);
+        text_json_string(json, "gate", gate->name);
+        text_json_string(json, "question", gate->question);
+        text_json_string(json, "result", result_names[gate->result]);
+        text_json_string(json, "reason", gate->result == EXPLAIN_PASSES ? NULL : bide_reason_label(gate->reason));
+        text_json_end(json);
     }
-    return gates;
+    text_json_end(json);
 }
 
-static json_t *hint_of(const struct bide_hint *h)
+void explain_json_verdict(FILE *out, const struct explain_verdict *verdict)
 {
-    return h->kind == BIDE_HINT_NONE ? json_null() : time_or_null(h->wait_ns);
-}
-
-bool explain_json_verdict(FILE *out, const struct explain_verdict *v)
-{
-    const struct bide_outcome *o = &v->situation.outcome;
-    json_t *changes = json_array();
-    for (size_t i = 0; i < v->change_count; i++)
-        json_array_append_new(changes, json_string(v->changes[i].text));
-    json_t *outcome = json_pack("{s:s, s:s, s:s, s:o}", "name", v->outcome_name.name, "kind", bide_kind_label(o->kind),
-                                "evidence", bide_evidence_label(o->evidence), "hint_ns", hint_of(&o->hint));
-    json_t *call = json_pack("{s:s, s:I, s:I, s:b}", "safety", safeties[v->situation.request.safety], "attempt",
-                             (json_int_t)v->situation.attempt, "elapsed_ns", (json_int_t)v->prediction.elapsed_ns,
-                             "reached", v->prediction.reached);
-    return print_tree(out, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "policy", v->policy->name, "outcome", outcome,
-                                     "call", call, "verdict", verdict_json(&v->prediction), "gates", gates_of(v),
-                                     "changes", changes));
+    struct text_json json = text_json_to_stream(out, TEXT_JSON_INDENTED);
+    text_json_object(&json, NULL);
+    text_json_string(&json, "policy", verdict->policy->name);
+    json_outcome(&json, verdict);
+    json_call(&json, verdict);
+    text_json_object(&json, "verdict");
+    json_prediction(&json, &verdict->prediction);
+    text_json_end(&json);
+    json_gates(&json, verdict);
+    text_json_array(&json, "changes");
+    for (size_t i = 0; i < verdict->change_count; i++)
+        text_json_string(&json, NULL, verdict->changes[i].text);
+    text_json_end(&json);
+    text_json_end(&json);
+    text_json_finish(&json);
 }
 
 /* ---- lists ---- */
 
-bool explain_json_list(FILE *out, const struct conf *conf)
+static void json_list_policy(struct text_json *json, const struct conf_policy *policy)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < conf->count; i++) {
-        const struct conf_policy *c = &conf->policy[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:i}", "name", c->name, "preset",
-                                              bide_preset_label(c->preset), "file", c->file, "line", (int)c->line));
-    }
+    text_json_object(json, NULL);
+    text_json_string(json, "name", policy->name);
+    text_json_string(json, "preset", bide_preset_label(policy->preset));
+    text_json_string(json, "file", policy->file);
+    text_json_unsigned(json, "line", policy->line);
+    text_json_end(json);
+}
+
+static void json_list_preset(struct text_json *json, enum bide_preset preset)
+{
+    text_json_object(json, NULL);
+    text_json_string(json, "name", bide_preset_label(preset));
+    text_json_string(json, "purpose", bide_preset_purpose(preset));
+    text_json_end(json);
+}
+
+void explain_json_list(FILE *out, const struct conf *conf)
+{
+    struct text_json json = text_json_to_stream(out, TEXT_JSON_INDENTED);
+    text_json_array(&json, NULL);
+    for (size_t i = 0; i < conf->count; i++)
+        json_list_policy(&json, &conf->policy[i]);
     for (enum bide_preset i = 0; i < BIDE_PRESET_COUNT; i++)
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s}", "name", bide_preset_label(i), "purpose", bide_preset_purpose(i)));
-    return print_tree(out, list);
+        json_list_preset(&json, i);
+    text_json_end(&json);
+    text_json_finish(&json);
 }

@@ -15,21 +15,13 @@
 
 /* ---- formatting ---- */
 
-enum colour { PLAIN, DIM, BOLD, RED, GREEN, YELLOW };
-
-static const char *screen_colour(const struct explain_screen *s, enum colour colour)
-{
-    static const char *const sequence[] = {"\033[0m", "\033[2m", "\033[1m", "\033[31m", "\033[32m", "\033[33m"};
-    return s->colour ? sequence[colour] : "";
-}
-
 struct time_text {
-    char text[2 * CONF_VALUE_SIZE];
+    char text[2 * TEXT_VALUE_SIZE];
 };
 
 static const char *format_time(struct time_text *w, int64_t ns)
 {
-    return conf_duration_format_short(w->text, ns);
+    return text_duration_format_short(w->text, ns);
 }
 
 /* Formats "0..200ms", or a single value if both ends are equal. */
@@ -56,76 +48,61 @@ static const char *kind_text(char text[256], const struct conf_pair *pair, const
     return strcmp(word, "none") == 0 ? "no" : word;
 }
 
-static void print_heading(const struct explain_screen *s, const char *text)
+static void print_heading(const struct cli_term *term, const char *text)
 {
-    fprintf(s->out, "\n%s%s%s\n", screen_colour(s, BOLD), text, screen_colour(s, PLAIN));
+    fprintf(term->out, "\n%s%s%s\n", cli_colour(term, CLI_BOLD), text, cli_colour(term, CLI_PLAIN));
 }
 
-/* The indent of continued lines, and the column at which the first line already is. */
-struct margin {
-    unsigned indent, at;
-};
-
-static void print_wrapped_at(const struct explain_screen *s, struct margin margin, const char *text)
+/* Returns a paragraph that begins at this column and is indented to it. */
+static struct cli_paragraph paragraph_at(const struct cli_term *term, unsigned column)
 {
-    unsigned at = margin.at, width = (unsigned)core_max(s->width, margin.indent + 20);
-    while (*text != '\0') {
-        unsigned length = (unsigned)strcspn(text, " ");
-        bool first = at == margin.indent;
-        if (!first && at + 1 + length > width) {
-            fprintf(s->out, "\n%*s", (int)margin.indent, "");
-            at = margin.indent;
-            first = true;
-        }
-        at += (unsigned)fprintf(s->out, "%s%.*s", first ? "" : " ", (int)length, text);
-        text += length + strspn(text + length, " ");
-    }
-    fputc('\n', s->out);
+    unsigned width = (unsigned)core_max(term->width, column + 20);
+    return (struct cli_paragraph){.out = term->out, .utf8 = term->utf8, .at = column, .left = column, .right = width};
 }
 
-static void print_wrapped(const struct explain_screen *s, unsigned column, const char *text)
+static void print_wrapped(const struct cli_term *term, unsigned column, const char *text)
 {
-    print_wrapped_at(s, (struct margin){column, column}, text);
+    struct cli_paragraph paragraph = paragraph_at(term, column);
+    cli_print_paragraph(&paragraph, text, strlen(text));
 }
 
-static void print_labelled(const struct explain_screen *s, const char *label, const char *text)
+static void print_labelled(const struct cli_term *term, const char *label, const char *text)
 {
-    fprintf(s->out, "  %-12s", label);
-    print_wrapped(s, 14, text);
+    fprintf(term->out, "  %-12s", label);
+    print_wrapped(term, 14, text);
 }
 
 /* ---- schedule ---- */
 
-static void print_head(const struct explain_screen *s, const struct explain_report *r)
+static void print_head(const struct cli_term *term, const struct explain_report *r)
 {
     const struct conf_policy *c = r->policy;
     char a[256], b[256];
     struct time_text base, cap, timeout, deadline;
     const struct bide_policy *p = &c->pair.policy;
-    fprintf(s->out, "%s%s%s", screen_colour(s, BOLD), c->name, screen_colour(s, PLAIN));
+    fprintf(term->out, "%s%s%s", cli_colour(term, CLI_BOLD), c->name, cli_colour(term, CLI_PLAIN));
     if (c->line > 0)
-        fprintf(s->out, "  %s:%u, from %s\n", c->file, c->line, bide_preset_label(c->preset));
+        fprintf(term->out, "  %s:%u, from %s\n", c->file, c->line, bide_preset_label(c->preset));
     else
-        fprintf(s->out, "  %s\n", bide_preset_purpose(c->preset));
-    fprintf(s->out, "%u attempt%s, %s backoff, %s jitter, base %s, cap %s\n", p->attempts_max,
+        fprintf(term->out, "  %s\n", bide_preset_purpose(c->preset));
+    fprintf(term->out, "%u attempt%s, %s backoff, %s jitter, base %s, cap %s\n", p->attempts_max,
             p->attempts_max == 1 ? "" : "s", kind_text(a, &c->pair, "backoff"), kind_text(b, &c->pair, "jitter"),
             format_time(&base, p->base_ns), format_time(&cap, p->cap_ns));
-    fprintf(s->out, "attempt timeout %s, deadline %s\n", format_time(&timeout, p->attempt_timeout_ns),
+    fprintf(term->out, "attempt timeout %s, deadline %s\n", format_time(&timeout, p->attempt_timeout_ns),
             format_time(&deadline, p->deadline_ns));
 }
 
 /* Prints the window of a wait as a bar, scaled to the longest wait, with the mean marked. */
-static void print_window(const struct explain_screen *s, const struct explain_wait *w, int64_t longest_ns,
-                         unsigned cells)
+static void print_window(const struct cli_term *term, const struct explain_wait *w, int64_t longest_ns, unsigned cells)
 {
     double scale = longest_ns > 0 ? cells / (double)longest_ns : 0;
     unsigned lo = (unsigned)((double)w->window.lo_ns * scale), hi = (unsigned)((double)w->window.hi_ns * scale + 0.5);
     unsigned mean = (unsigned)((double)w->mean_ns * scale), first = lo < cells ? lo : cells - 1;
     unsigned end = hi > first ? hi : first + 1;
-    fprintf(s->out, "%*s", (int)first, "");
+    fprintf(term->out, "%*s", (int)first, "");
     for (unsigned i = first; i < end; i++) {
         bool marked = i == (mean < end ? mean : end - 1);
-        fputs(s->utf8 ? (marked ? "\u2588" : "\u2591") : (marked ? "#" : "-"), s->out);
+        fputs(term->utf8 ? (marked ? "\u2588" : "\u2591") : (marked ? "#" : "-"), term->out);
     }
 }
 
@@ -145,19 +122,19 @@ static const char *format_latest(struct time_text *text, const struct explain_sc
     return text->text;
 }
 
-static void print_wait(const struct explain_screen *s, const struct explain_schedule *schedule,
+static void print_wait(const struct cli_term *term, const struct explain_schedule *schedule,
                        const struct explain_wait *w, int64_t longest_ns)
 {
     struct time_text window, mean, last;
-    unsigned cells = s->width > 50 + BAR_LEAST ? s->width - 50 : BAR_LEAST;
-    fprintf(s->out, "  %7u  %-16s %8s  %9s  ", w->attempt, format_range(&window, w->window),
+    unsigned cells = term->width > 50 + BAR_LEAST ? term->width - 50 : BAR_LEAST;
+    fprintf(term->out, "  %7u  %-16s %8s  %9s  ", w->attempt, format_range(&window, w->window),
             format_time(&mean, w->mean_ns), format_latest(&last, schedule, w));
-    fputs(screen_colour(s, DIM), s->out);
-    print_window(s, w, longest_ns, cells < BAR_MOST ? cells : BAR_MOST);
-    fprintf(s->out, "%s\n", screen_colour(s, PLAIN));
+    fputs(cli_colour(term, CLI_DIM), term->out);
+    print_window(term, w, longest_ns, cells < BAR_MOST ? cells : BAR_MOST);
+    fprintf(term->out, "%s\n", cli_colour(term, CLI_PLAIN));
 }
 
-static void print_waits(const struct explain_screen *s, const struct explain_report *r)
+static void print_waits(const struct cli_term *term, const struct explain_report *r)
 {
     const struct explain_schedule *schedule = &r->schedule;
     uint32_t rows = schedule->waits <= ROWS_MAX + 1 ? schedule->waits : ROWS_MAX;
@@ -167,20 +144,20 @@ static void print_waits(const struct explain_screen *s, const struct explain_rep
         return;
     for (uint32_t i = 0; i < rows; i++)
         longest_ns = core_max(longest_ns, schedule->wait[i].window.hi_ns);
-    print_heading(s, "schedule, if every attempt fails");
-    fprintf(s->out, "  %7s  %-16s %8s  %9s\n", "attempt", "after a wait of", "mean", "latest at");
-    fprintf(s->out, "  %7d  %-16s %8s  %9s\n", 1, "-", "-", "0");
+    print_heading(term, "schedule, if every attempt fails");
+    fprintf(term->out, "  %7s  %-16s %8s  %9s\n", "attempt", "after a wait of", "mean", "latest at");
+    fprintf(term->out, "  %7d  %-16s %8s  %9s\n", 1, "-", "-", "0");
     for (uint32_t i = 0; i < rows; i++)
-        print_wait(s, schedule, &schedule->wait[i], longest_ns);
+        print_wait(term, schedule, &schedule->wait[i], longest_ns);
     if (rows < schedule->attempts - 1)
-        fprintf(s->out, "  %7s  %-16s and %u more like it\n", "...",
+        fprintf(term->out, "  %7s  %-16s and %u more like it\n", "...",
                 format_range(&window, schedule->wait[schedule->waits - 1].window), schedule->attempts - 1 - rows);
 }
 
-static void print_slo(const struct explain_screen *s, const struct explain_report *r)
+static void print_slo(const struct cli_term *term, const struct explain_report *r)
 {
     struct time_text slo_text, take, third, off;
-    char label[CONF_VALUE_SIZE + 8], text[256];
+    char label[TEXT_VALUE_SIZE + 8], text[256];
     struct explain_slo slo = explain_slo(&r->schedule, r->subject.slo_ns);
     snprintf(label, sizeof label, "SLO %s", format_time(&slo_text, r->subject.slo_ns));
     if (slo.retries_ns == BIDE_NEVER)
@@ -194,10 +171,10 @@ static void print_slo(const struct explain_screen *s, const struct explain_repor
         snprintf(text, sizeof text, "does not fit: retries take up to %s, a third is %s, %s too much",
                  format_time(&take, slo.retries_ns), format_time(&third, slo.third_ns),
                  format_time(&off, slo.retries_ns - slo.third_ns));
-    print_labelled(s, label, text);
+    print_labelled(term, label, text);
 }
 
-static void print_sample(const struct explain_screen *s, const struct explain_report *r)
+static void print_sample(const struct cli_term *term, const struct explain_report *r)
 {
     char label[32], text[EXPLAIN_SAMPLE_MAX * 24] = "";
     struct time_text wait;
@@ -206,22 +183,22 @@ static void print_sample(const struct explain_screen *s, const struct explain_re
     for (uint32_t i = 0; i < r->samples && length < sizeof text; i++)
         length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", i > 0 ? ", " : "",
                                    format_time(&wait, r->sample_ns[i]));
-    print_labelled(s, label, r->samples > 0 ? text : "no wait: nothing is retried");
+    print_labelled(term, label, r->samples > 0 ? text : "no wait: nothing is retried");
 }
 
-static void print_totals(const struct explain_screen *s, const struct explain_report *r)
+static void print_totals(const struct cli_term *term, const struct explain_report *r)
 {
     const struct explain_schedule *schedule = &r->schedule;
     struct time_text mean, worst, slow;
     char text[256];
-    fputc('\n', s->out);
+    fputc('\n', term->out);
     if (schedule->waits_worst_ns == BIDE_NEVER)
         snprintf(text, sizeof text, "more than 292 years");
     else
         snprintf(text, sizeof text, "%s on average, %s at most%s", format_time(&mean, schedule->waits_mean_ns),
                  format_time(&worst, schedule->waits_worst_ns),
                  schedule->underestimates ? ", or more: the last waits still grow" : "");
-    print_labelled(s, "waits", text);
+    print_labelled(term, "waits", text);
     if (schedule->worst_ns == BIDE_NEVER)
         snprintf(text, sizeof text, "%s",
                  schedule->timeout_ns == BIDE_NEVER ? "no limit: attempts have no timeout, and there is no deadline"
@@ -235,21 +212,21 @@ static void print_totals(const struct explain_screen *s, const struct explain_re
     else
         snprintf(text, sizeof text, "at most %s, %s on average, if every attempt times out",
                  format_time(&worst, schedule->worst_ns), format_time(&slow, schedule->slow_mean_ns));
-    print_labelled(s, "whole call", text);
+    print_labelled(term, "whole call", text);
     if (r->subject.slo_ns > 0)
-        print_slo(s, r);
+        print_slo(term, r);
     if (r->sampled)
-        print_sample(s, r);
+        print_sample(term, r);
 }
 
 /* ---- load ---- */
 
-static void print_load_row(const struct explain_screen *s, const char *label, const double *x)
+static void print_load_row(const struct cli_term *term, const char *label, const double *x)
 {
-    fprintf(s->out, "  %-34s", label);
+    fprintf(term->out, "  %-34s", label);
     for (size_t i = 0; i < EXPLAIN_LOADS; i++)
-        x[i] < 1e6 ? fprintf(s->out, " %10.2f", x[i]) : fprintf(s->out, " %10.3g", x[i]);
-    fputc('\n', s->out);
+        x[i] < 1e6 ? fprintf(term->out, " %10.2f", x[i]) : fprintf(term->out, " %10.3g", x[i]);
+    fputc('\n', term->out);
 }
 
 static void format_budget(char *text, size_t size, const struct explain_report *r)
@@ -291,7 +268,7 @@ static void format_breaker(char *text, size_t size, const struct conf_pair *pair
         snprintf(text, size, "none");
 }
 
-static void print_load(const struct explain_screen *s, const struct explain_report *r)
+static void print_load(const struct cli_term *term, const struct explain_report *r)
 {
     const struct explain_amplification *a = &r->amplification;
     double plain[EXPLAIN_LOADS], budgeted[EXPLAIN_LOADS], layers_plain[EXPLAIN_LOADS], layers_budgeted[EXPLAIN_LOADS];
@@ -302,26 +279,26 @@ static void print_load(const struct explain_screen *s, const struct explain_repo
         layers_plain[i] = a->load[i].layers_plain;
         layers_budgeted[i] = a->load[i].layers_budgeted;
     }
-    print_heading(s, "requests at the server per request of a user");
-    fprintf(s->out, "  %-34s %9u%% %9u%% %9u%%\n", "share of attempts that fail", a->load[0].fail_permille / 10,
+    print_heading(term, "requests at the server per request of a user");
+    fprintf(term->out, "  %-34s %9u%% %9u%% %9u%%\n", "share of attempts that fail", a->load[0].fail_permille / 10,
             a->load[1].fail_permille / 10, a->load[2].fail_permille / 10);
-    print_load_row(s, "attempts alone", plain);
-    print_load_row(s, "with the budget, in the long run", budgeted);
+    print_load_row(term, "attempts alone", plain);
+    print_load_row(term, "with the budget, in the long run", budgeted);
     if (a->layers > 1) {
         snprintf(label, sizeof label, "%u layers, each with all attempts", a->layers);
-        print_load_row(s, label, layers_plain);
+        print_load_row(term, label, layers_plain);
         snprintf(label, sizeof label, "%u layers of this policy, at most", a->layers);
-        print_load_row(s, label, layers_budgeted);
+        print_load_row(term, label, layers_budgeted);
     }
     format_budget(text, sizeof text, r);
-    print_labelled(s, "budget", text);
+    print_labelled(term, "budget", text);
     if (a->retries_per_second >= 0) {
         snprintf(text, sizeof text, "%.3g/s in the long run, when all of %g requests/s fail", a->retries_per_second,
                  explain_rate(&r->subject));
-        print_labelled(s, "retries", text);
+        print_labelled(term, "retries", text);
     }
     format_breaker(text, sizeof text, &r->policy->pair);
-    print_labelled(s, "breaker", text);
+    print_labelled(term, "breaker", text);
 }
 
 /* ---- classes ---- */
@@ -360,47 +337,46 @@ static void format_reasons(char *text, size_t size, const struct explain_class *
     }
 }
 
-static void print_classes(const struct explain_screen *s, const struct explain_report *r)
+static void print_classes(const struct cli_term *term, const struct explain_report *r)
 {
     char text[256];
-    print_heading(s, "is a failure retried?");
-    fprintf(s->out, "  %-30s unsafe, if it was\n", "");
-    fprintf(s->out, "  %-18s %-5s %-5s %-6s %-4s %-8s  %s\n", "failure", "safe", "keyed", "unsent", "sent", "answered",
-            "wait; reason if not");
+    print_heading(term, "is a failure retried?");
+    fprintf(term->out, "  %-30s unsafe, if it was\n", "");
+    fprintf(term->out, "  %-18s %-5s %-5s %-6s %-4s %-8s  %s\n", "failure", "safe", "keyed", "unsent", "sent",
+            "answered", "wait; reason if not");
     for (size_t i = 0; i < EXPLAIN_CLASSES; i++) {
         const struct explain_class *c = &r->classes[i];
-        fprintf(s->out, "  %-18s %-5s %-5s %-6s %-4s %-8s  ", c->name, retried_word(&c->cell[0], 3),
+        fprintf(term->out, "  %-18s %-5s %-5s %-6s %-4s %-8s  ", c->name, retried_word(&c->cell[0], 3),
                 retried_word(&c->cell[3], 3), retried_word(&c->cell[6], 1), retried_word(&c->cell[7], 1),
                 retried_word(&c->cell[8], 1));
         format_reasons(text, sizeof text, c);
-        print_wrapped(s, 55, text);
+        print_wrapped(term, 55, text);
     }
 }
 
 /* ---- findings and advice ---- */
 
-static void print_findings(const struct explain_screen *s, const struct explain_findings *all)
+static void print_findings(const struct cli_term *term, const struct explain_findings *all)
 {
-    static const enum colour colours[] = {PLAIN, YELLOW, RED};
+    static const enum cli_colour colours[] = {CLI_PLAIN, CLI_YELLOW, CLI_RED};
     char text[512];
-    print_heading(s, "findings");
+    print_heading(term, "findings");
     for (size_t i = 0; i < all->count; i++) {
         const struct explain_finding *f = &all->finding[i];
-        fprintf(s->out, "  %s%-8s%s ", screen_colour(s, colours[f->severity]), explain_severity_label(f->severity),
-                screen_colour(s, PLAIN));
+        fprintf(term->out, "  %s%-8s%s ", cli_colour(term, colours[f->severity]), explain_severity_label(f->severity),
+                cli_colour(term, CLI_PLAIN));
         snprintf(text, sizeof text, "%s [%s]", f->text, f->id);
-        print_wrapped(s, 11, text);
+        print_wrapped(term, 11, text);
         if (f->fix[0] == '\0')
             continue;
-        fprintf(s->out, "%11s%s ", "", s->utf8 ? "\u2192" : "->");
-        print_wrapped(s, s->utf8 ? 13 : 14, f->fix);
+        fprintf(term->out, "%11s%s ", "", term->utf8 ? "\u2192" : "->");
+        print_wrapped(term, term->utf8 ? 13 : 14, f->fix);
     }
     if (all->count == 0)
-        fputs("  none\n", s->out);
+        fputs("  none\n", term->out);
 }
 
-static size_t print_differences(const struct explain_screen *s, const struct conf_pair *from,
-                                const struct conf_pair *to)
+static size_t print_differences(const struct cli_term *term, const struct conf_pair *from, const struct conf_pair *to)
 {
     size_t count = 0;
     char text[256], old[256];
@@ -408,46 +384,46 @@ static size_t print_differences(const struct explain_screen *s, const struct con
     for (size_t i = 0; (field = conf_field(i)) != NULL; i++) {
         if (conf_field_equal(field, from, to))
             continue;
-        fprintf(s->out, "  %s%s = %s%s  (now %s)\n", screen_colour(s, GREEN), field->key,
-                conf_field_format(text, field, to), screen_colour(s, PLAIN), conf_field_format(old, field, from));
+        fprintf(term->out, "  %s%s = %s%s  (now %s)\n", cli_colour(term, CLI_GREEN), field->key,
+                conf_field_format(text, field, to), cli_colour(term, CLI_PLAIN), conf_field_format(old, field, from));
         count++;
     }
     return count;
 }
 
-static void print_advice(const struct explain_screen *s, const struct explain_report *r)
+static void print_advice(const struct cli_term *term, const struct explain_report *r)
 {
     const struct explain_advice *a = &r->advice;
     char text[128];
-    print_heading(s, "advice");
+    print_heading(term, "advice");
     for (size_t i = 0; i < a->branches; i++) {
-        fprintf(s->out, "  %-31s ", a->branch[i].question);
-        print_wrapped(s, 34, a->branch[i].answer);
+        fprintf(term->out, "  %-31s ", a->branch[i].question);
+        print_wrapped(term, 34, a->branch[i].answer);
     }
     if (a->herd_per_second > 0) {
         snprintf(text, sizeof text, "%.0f/s while the first window lasts", a->herd_per_second);
-        fprintf(s->out, "  %-31s ", "if all clients fail at once");
-        print_wrapped(s, 34, text);
+        fprintf(term->out, "  %-31s ", "if all clients fail at once");
+        print_wrapped(term, 34, text);
     }
-    fputc('\n', s->out);
-    if (print_differences(s, &r->policy->pair, &a->pair) == 0)
-        fputs("  nothing to change\n", s->out);
+    fputc('\n', term->out);
+    if (print_differences(term, &r->policy->pair, &a->pair) == 0)
+        fputs("  nothing to change\n", term->out);
     for (size_t i = 0; i < a->remarks; i++) {
-        fputs("  ", s->out);
-        print_wrapped(s, 2, a->remark[i].text);
+        fputs("  ", term->out);
+        print_wrapped(term, 2, a->remark[i].text);
     }
 }
 
-void explain_print_report(const struct explain_screen *s, const struct explain_report *r)
+void explain_print_report(const struct cli_term *term, const struct explain_report *r)
 {
-    print_head(s, r);
-    print_waits(s, r);
-    print_totals(s, r);
-    print_load(s, r);
-    print_classes(s, r);
-    print_findings(s, &r->findings);
+    print_head(term, r);
+    print_waits(term, r);
+    print_totals(term, r);
+    print_load(term, r);
+    print_classes(term, r);
+    print_findings(term, &r->findings);
     if (r->has_advice)
-        print_advice(s, r);
+        print_advice(term, r);
 }
 
 /* ---- prediction ---- */
@@ -462,17 +438,17 @@ static const char *format_hint(struct time_text *w, int64_t ns)
     return ns > BIDE_DURATION_MAX ? "more than 31 years" : format_time(w, ns);
 }
 
-static void print_situation(const struct explain_screen *s, const struct explain_verdict *v)
+static void print_situation(const struct cli_term *term, const struct explain_verdict *v)
 {
     const struct bide_outcome *o = &v->situation.outcome;
     struct time_text elapsed, hint;
     char text[256];
     struct conf_printable hint_text =
         conf_printable(v->hint != NULL ? v->hint : "", v->hint != NULL ? strlen(v->hint) : 0);
-    fprintf(s->out, "%s%s%s", screen_colour(s, BOLD), v->outcome_name.name, screen_colour(s, PLAIN));
+    fprintf(term->out, "%s%s%s", cli_colour(term, CLI_BOLD), v->outcome_name.name, cli_colour(term, CLI_PLAIN));
     if (v->method != NULL)
-        fprintf(s->out, " to a %s", v->method);
-    fprintf(s->out, " (%s), attempt %u of %u after %s, policy %s\n", safeties[v->situation.request.safety],
+        fprintf(term->out, " to a %s", v->method);
+    fprintf(term->out, " (%s), attempt %u of %u after %s, policy %s\n", safeties[v->situation.request.safety],
             v->situation.attempt, v->situation.pair.policy.attempts_max,
             format_time(&elapsed, v->prediction.elapsed_ns), v->policy->name);
     size_t length = (size_t)snprintf(text, sizeof text, "is %s, evidence %s", bide_kind_label(o->kind),
@@ -482,18 +458,18 @@ static void print_situation(const struct explain_screen *s, const struct explain
     else if (v->hint != NULL)
         snprintf(text + length, sizeof text - length, "; Retry-After: %s requests %s", hint_text.text,
                  format_hint(&hint, o->hint.wait_ns));
-    print_wrapped(s, 0, text);
-    fputc('\n', s->out);
+    print_wrapped(term, 0, text);
+    fputc('\n', term->out);
 }
 
-static void print_prediction(const struct explain_screen *s, const struct explain_verdict *v)
+static void print_prediction(const struct cli_term *term, const struct explain_verdict *v)
 {
     const struct bide_verdict *verdict = &v->prediction.verdict;
     bool retried = prediction_is_retry(&v->prediction), done = verdict->action == BIDE_DONE;
     struct time_text window, drawn;
     char action_text[128], text[256];
     if (!v->prediction.reached)
-        fprintf(s->out, "The call does not get that far: it ends %s.\n",
+        fprintf(term->out, "The call does not get that far: it ends %s.\n",
                 verdict->attempt == 0 ? "before anything is sent" : "earlier");
     if (retried && v->sampled)
         snprintf(action_text, sizeof action_text,
@@ -503,46 +479,50 @@ static void print_prediction(const struct explain_screen *s, const struct explai
         snprintf(action_text, sizeof action_text, "retried after %s:", format_range(&window, v->prediction.wait));
     else
         snprintf(action_text, sizeof action_text, "%s:", done ? "done" : "given up");
-    fprintf(s->out, "%s%s%s", screen_colour(s, retried || done ? GREEN : RED), action_text, screen_colour(s, PLAIN));
+    fprintf(term->out, "%s%s%s", cli_colour(term, retried || done ? CLI_GREEN : CLI_RED), action_text,
+            cli_colour(term, CLI_PLAIN));
     snprintf(text, sizeof text, "%s [%s]", bide_reason_text(verdict->reason), bide_reason_label(verdict->reason));
-    print_wrapped_at(s, (struct margin){0, (unsigned)strlen(action_text)}, text);
+    struct cli_paragraph paragraph = paragraph_at(term, 0);
+    paragraph.at = (unsigned)cli_text_columns(action_text);
+    paragraph.after_word = true;
+    cli_print_paragraph(&paragraph, text, strlen(text));
     if (!done)
-        fputc('\n', s->out);
+        fputc('\n', term->out);
 }
 
-static void print_gate(const struct explain_screen *s, const struct explain_gate *g)
+static void print_gate(const struct cli_term *term, const struct explain_gate *g)
 {
     static const char *const result_texts[] = {"passes", "refuses", "would refuse", "only observes"};
-    static const enum colour colours[] = {PLAIN, RED, DIM, YELLOW};
-    fprintf(s->out, "  %-10s %-39s %s%s%s", g->name, g->question, screen_colour(s, colours[g->result]),
-            result_texts[g->result], screen_colour(s, PLAIN));
+    static const enum cli_colour colours[] = {CLI_PLAIN, CLI_RED, CLI_DIM, CLI_YELLOW};
+    fprintf(term->out, "  %-10s %-39s %s%s%s", g->name, g->question, cli_colour(term, colours[g->result]),
+            result_texts[g->result], cli_colour(term, CLI_PLAIN));
     if (g->result != EXPLAIN_PASSES)
-        fprintf(s->out, ": %s", bide_reason_label(g->reason));
-    fputc('\n', s->out);
+        fprintf(term->out, ": %s", bide_reason_label(g->reason));
+    fputc('\n', term->out);
 }
 
-void explain_print_verdict(const struct explain_screen *s, const struct explain_verdict *v)
+void explain_print_verdict(const struct cli_term *term, const struct explain_verdict *v)
 {
-    print_situation(s, v);
-    print_prediction(s, v);
+    print_situation(term, v);
+    print_prediction(term, v);
     for (size_t i = 0; i < EXPLAIN_GATES && v->prediction.verdict.action != BIDE_DONE; i++)
-        print_gate(s, &v->gates[i]);
+        print_gate(term, &v->gates[i]);
     if (v->change_count > 0)
-        fputc('\n', s->out);
+        fputc('\n', term->out);
     for (size_t i = 0; i < v->change_count; i++)
-        fprintf(s->out, "%s\n", v->changes[i].text);
+        fprintf(term->out, "%s\n", v->changes[i].text);
 }
 
 /* ---- lists ---- */
 
-void explain_print_list(const struct explain_screen *s, const struct conf *conf)
+void explain_print_list(const struct cli_term *term, const struct conf *conf)
 {
     for (size_t i = 0; i < conf->count; i++) {
         const struct conf_policy *c = &conf->policy[i];
-        fprintf(s->out, "%s%-20s%s from %s, %s:%u\n", screen_colour(s, BOLD), c->name, screen_colour(s, PLAIN),
-                bide_preset_label(c->preset), c->file, c->line);
+        fprintf(term->out, "%s%-20s%s from %s, %s:%u\n", cli_colour(term, CLI_BOLD), c->name,
+                cli_colour(term, CLI_PLAIN), bide_preset_label(c->preset), c->file, c->line);
     }
     for (enum bide_preset i = 0; i < BIDE_PRESET_COUNT; i++)
-        fprintf(s->out, "%s%-20s%s %s\n", screen_colour(s, BOLD), bide_preset_label(i), screen_colour(s, PLAIN),
-                bide_preset_purpose(i));
+        fprintf(term->out, "%s%-20s%s %s\n", cli_colour(term, CLI_BOLD), bide_preset_label(i),
+                cli_colour(term, CLI_PLAIN), bide_preset_purpose(i));
 }

@@ -6,6 +6,7 @@
 
 #include "advise.h"
 #include "amplify.h"
+#include "common/term.h"
 #include "dry_run.h"
 #include "finding.h"
 #include "outcome_name.h"
@@ -51,23 +52,15 @@ void explain_verdict(struct explain_verdict *verdict);
 
 /* ---- printing ---- */
 
-/* The capabilities of the terminal. */
-struct explain_screen {
-    FILE *out;
-    bool colour;
-    bool utf8;
-    unsigned width;
-};
+void explain_print_report(const struct cli_term *term, const struct explain_report *report);
+void explain_print_verdict(const struct cli_term *term, const struct explain_verdict *verdict);
 
-void explain_print_report(const struct explain_screen *screen, const struct explain_report *report);
-void explain_print_verdict(const struct explain_screen *screen, const struct explain_verdict *verdict);
-
-/* Each prints one JSON value and a line end. Returns false if out of memory. */
-bool explain_json_report(FILE *out, const struct explain_report *report);
-bool explain_json_verdict(FILE *out, const struct explain_verdict *verdict);
+/* Each prints one JSON value and a line end. */
+void explain_json_report(FILE *out, const struct explain_report *report);
+void explain_json_verdict(FILE *out, const struct explain_verdict *verdict);
 
 /* Prints the policies of a file, if any, each with its preset, then the presets with their purpose. */
-void explain_print_list(const struct explain_screen *screen, const struct conf *conf);
-bool explain_json_list(FILE *out, const struct conf *conf);
+void explain_print_list(const struct cli_term *term, const struct conf *conf);
+void explain_json_list(FILE *out, const struct conf *conf);
 
 #endif

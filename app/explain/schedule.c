@@ -4,9 +4,37 @@
 #include <bide/call.h>
 
 #include "core/saturate.h"
-#include "decorrelated.h"
+
+#define STEPS 64u    /* a decorrelated wait at most triples, so windows and means are constant after this many */
+#define SEEDS 10000u /* draws of each wait, for the mean of decorrelated jitter */
+
+/* ---- windows ---- */
+
+/* Returns the union of the windows after any previous wait in `before`. A window grows monotonically with the previous
+ * wait, so the two ends of its range suffice. */
+static struct bide_range window_after(const struct bide_policy *policy, struct bide_step step, struct bide_range before)
+{
+    step.previous_ns = before.lo_ns;
+    struct bide_range low = bide_backoff_window(policy, step);
+    step.previous_ns = before.hi_ns;
+    struct bide_range high = bide_backoff_window(policy, step);
+    return (struct bide_range){core_min(low.lo_ns, high.lo_ns), core_max(low.hi_ns, high.hi_ns)};
+}
+
+struct bide_range explain_window(const struct bide_policy *policy, struct bide_step step)
+{
+    struct bide_range before = {0, 0};
+    for (uint32_t i = 0; i < step.step && i < STEPS; i++)
+        before = window_after(policy, (struct bide_step){.step = i}, before);
+    return window_after(policy, step, before);
+}
 
 /* ---- waits ---- */
+
+static int64_t range_middle(struct bide_range range)
+{
+    return range.lo_ns + (range.hi_ns - range.lo_ns) / 2;
+}
 
 static bool is_decorrelated(const struct bide_policy *p)
 {
@@ -19,20 +47,30 @@ static void schedule_plain_waits(struct explain_schedule *s, const struct bide_p
     for (uint32_t i = 0; i < s->waits; i++) {
         struct bide_range w = bide_backoff_window(p, (struct bide_step){.step = i});
         s->wait[i].window = w;
-        s->wait[i].mean_ns = w.lo_ns + (w.hi_ns - w.lo_ns) / 2;
+        s->wait[i].mean_ns = range_middle(w);
     }
 }
 
+/* Each window depends on the previous wait, so the mean of a wait is that over many seeds: of the middle of each seed's
+ * window or, in the literal AWS form, which caps the drawn value, of the wait that it draws. */
 static void schedule_decorrelated_waits(struct explain_schedule *s, const struct bide_policy *p)
 {
-    struct explain_distribution distribution[2];
-    explain_distribution_start(&distribution[0]);
+    int64_t drawn_ns[SEEDS] = {0};
+    struct bide_range window = {0, 0};
+    double mean_ns = 0;
     for (uint32_t i = 0; i < s->waits; i++) {
-        if (i < EXPLAIN_STEPS)
-            explain_distribution_step(&distribution[(i + 1) % 2], &distribution[i % 2], p, i);
-        const struct explain_distribution *last = &distribution[(core_min(i, EXPLAIN_STEPS - 1) + 1) % 2];
-        s->wait[i].window = last->range;
-        s->wait[i].mean_ns = (int64_t)(last->mean_ns + 0.5);
+        if (i < STEPS) {
+            window = window_after(p, (struct bide_step){.step = i}, window);
+            mean_ns = 0;
+            for (uint32_t seed = 0; seed < SEEDS; seed++) {
+                struct bide_step step = {.step = i, .previous_ns = drawn_ns[seed]};
+                drawn_ns[seed] = bide_backoff_wait(p, step, seed + 1, i + 1);
+                bool is_cut = p->jitter == BIDE_JITTER_DECORRELATED_AWS;
+                mean_ns += (double)(is_cut ? drawn_ns[seed] : range_middle(bide_backoff_window(p, step))) / SEEDS;
+            }
+        }
+        s->wait[i].window = window;
+        s->wait[i].mean_ns = (int64_t)(mean_ns + 0.5);
     }
 }
 

@@ -37,6 +37,9 @@ struct explain_schedule {
     uint32_t attempts_best_case;           /* ... at the earliest: more can never start */
 };
 
+/* Returns the window of a step; for decorrelated jitter, its union over all possible previous waits. */
+struct bide_range explain_window(const struct bide_policy *policy, struct bide_step step);
+
 void explain_schedule(struct explain_schedule *schedule, const struct bide_policy *policy);
 
 enum explain_binds {

@@ -1441,10 +1441,10 @@ static void journal_has_a_line_per_request_and_no_secret(void **state)
     }
     assert_null(strstr(text, "s3cret"));
     assert_non_null(strstr(text, "\"connection\":1,\"on_connection\":1,\"method\":\"POST\",\"path\":\"/a\","
-                                 "\"key\":\"\\u0022a\\u005cb\\u0022\",\"attempt\":\"2\",\"traceparent\":null,"
+                                 "\"key\":\"\\\"a\\\\b\\\"\",\"attempt\":\"2\",\"traceparent\":null,"
                                  "\"body_bytes\":2,\"body_hash\":\""));
     assert_non_null(strstr(text, "\"status\":503,\"result\":\"answered\"}\n{\"at_ns\":"));
-    assert_non_null(strstr(text, "\"traceparent\":\"\\u00e9\",\"body_bytes\":0"));
+    assert_non_null(strstr(text, "\"traceparent\":\"\xef\xbf\xbd\",\"body_bytes\":0"));
     assert_non_null(strstr(text, "\"status\":0,\"result\":\"reset\"}\n"));
     world_stop(&world);
     assert_int_equal(world.count, 0); /* `keep` was not set */

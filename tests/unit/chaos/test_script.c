@@ -177,8 +177,14 @@ static void durations_need_a_unit(void **state)
         {"", -1},
         {"s", -1},
         {"-1s", -1},
-        {"1.5s", -1},
-        {"1h", -1},
+        {"0.5s", 500 * BIDE_MS},
+        {"1.5h", 90 * BIDE_MINUTE},
+        {"1d", 24 * 60 * BIDE_MINUTE},
+        {"277777.7h", INT64_C(999999720) * BIDE_S},
+        {"277778h", -1},
+        {"0.5ns", -1},
+        {"1.s.", -1},
+        {"never", -1},
         {"1s ", -1},
         {"1000000001s", -1},
         {"99999999999999999999s", -1},
@@ -243,11 +249,13 @@ static void line_directives_are_parsed(void **state)
 {
     struct chaos_script script =
         read_script("/a capacity=10 queue=20 service=20ms fail=30%:reset outage=1s..3s outage=5s..6s:502 200 | 500\n"
-                    "* outage=0..1s:refuse fail=100%");
+                    "* outage=0..1s:refuse fail=100%\n"
+                    "/b fail=0.0001% 200");
     const struct chaos_line *a = &script.line[0], *all = &script.line[1];
     assert_true(a->capacity == 10 && a->queue == 20 && a->service_ns == 20 * BIDE_MS && a->steps == 2);
     assert_true(a->fail_ppm == 300000 && a->fail.cut == CHAOS_CUT_RESET);
     assert_true(all->fail_ppm == 1000000 && all->fail.cut == CHAOS_CUT_NONE && all->fail.status == 503);
+    assert_int_equal(script.line[2].fail_ppm, 1);
     assert_null(chaos_line_outage(a, 999999999));
     assert_int_equal(chaos_line_outage(a, BIDE_S)->step.cut, CHAOS_CUT_RESET);
     assert_non_null(chaos_line_outage(a, 3 * BIDE_S - 1));
@@ -299,6 +307,9 @@ static void errors_name_the_line_and_a_valid_value(void **state)
         {"/a interim=100 interim=100 interim=100 interim=100 interim=100", 1, "at most four per step"},
         {"/a fail=30", 1, "fail=30: expected a share"},
         {"/a fail=101%", 1, "fail=101%: expected"},
+        {"/a fail=100.0001%", 1, "fail=100.0001%: expected a share of at most 100%"},
+        {"/a fail=0.00001%", 1, "fail=0.00001%: expected"},
+        {"/a delay=1.5h..1h", 1, "delay=1.5h..1h: expected"},
         {"/a fail=30%:1", 1, "fail=30%:1: expected"},
         {"/a outage=3s..1s", 1, "outage=3s..1s: expected"},
         {"/a outage=1s", 1, "outage=1s: expected"},

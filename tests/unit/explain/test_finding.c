@@ -43,10 +43,10 @@ static void set_traffic(const char *key, const char *text)
 {
     int64_t value;
     if (strcmp(key, "slo") == 0) {
-        assert_true(conf_duration_parse(text, strlen(text), &subject.slo_ns));
+        assert_true(text_duration_parse(text, strlen(text), &subject.slo_ns));
         return;
     }
-    assert_true(conf_decimal_parse(text, strlen(text), 1000, &value));
+    assert_true(text_decimal_parse(text, strlen(text), 1000, &value));
     if (strcmp(key, "rate") == 0)
         subject.rate_per_minute_milli = value * 60;
     else if (strcmp(key, "shared") == 0)
