@@ -97,6 +97,10 @@ struct chart_bars {
 void chart_bars(FILE *out, const struct chart_bars *chart);
 unsigned chart_bars_height(const struct chart_bars *chart);
 
+/* The style sheet of all charts, light and dark, with the series styles c0 to c7 and "dash". */
+extern const char chart_style[];
+extern const char chart_variables[]; /* the same colours as CSS variables, for pages: see page.h */
+
 /* Returns 1, 2 or 5 times a power of ten (possibly negative): the smallest such step that divides 0...most into at most
  * `parts` parts; 1 if `most` is not positive or not finite. */
 double chart_tick(double most, unsigned parts);
@@ -106,9 +110,6 @@ void chart_number(FILE *out, double value);
 
 /* Writes a number for an axis, exact to four digits: 0.0125, 1.5, 9000, 20k, 25M. */
 void chart_number_short(FILE *out, double value);
-
-/* Returns the length of the UTF-8 character at text; 0 if it is invalid, or not allowed in XML. */
-size_t chart_character(const char *text);
 
 /* Writes text escaped for HTML and XML, also inside attributes. Invalid UTF-8 and characters that are not allowed
  * become '?'. */

@@ -4,7 +4,6 @@
 
 #include "chart.h"
 
-#define CHART_CUT_MAX      160u
 #define CHART_LETTER       7.2 /* approximate width of a letter; fonts differ */
 #define CHART_BOLD         8.2 /* for names */
 #define CHART_HEADING_ROOM 24.0

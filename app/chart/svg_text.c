@@ -1,6 +1,8 @@
 /* svg_text.c - numbers and escaped text for SVG and HTML. */
 #include "svg.h"
 
+#include "text/utf8.h"
+
 #include <inttypes.h>
 #include <stdint.h>
 #include <string.h>
@@ -25,21 +27,13 @@ void chart_number(FILE *out, double value)
     fprintf(out, size % 10 == 0 ? ".%" PRIu64 : ".%02" PRIu64, size % 10 == 0 ? size % 100 / 10 : size % 100);
 }
 
-size_t chart_character(const char *at)
+/* Returns the length of the character, or 0 if it is not well-formed or XML 1.0 section 2.2 does not allow it. */
+static size_t xml_character(const char *text, size_t left)
 {
-    const unsigned char *text = (const unsigned char *)at;
-    size_t length = text[0] < 0x80                      ? 1
-                    : text[0] >= 0xc2 && text[0] < 0xe0 ? 2
-                    : text[0] >= 0xe0 && text[0] < 0xf0 ? 3
-                    : text[0] >= 0xf0 && text[0] < 0xf5 ? 4
-                                                        : 0;
-    for (size_t i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    bool overlong = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
-    bool beyond = (text[0] == 0xed && text[1] >= 0xa0) || (text[0] == 0xf4 && text[1] >= 0x90);
-    bool noncharacter = text[0] == 0xef && text[1] == 0xbf && text[2] >= 0xbe; /* XML 1.0, 2.2 */
-    return overlong || beyond || noncharacter ? 0 : length;
+    size_t length = text_utf8_length(text, left);
+    bool control = (text[0] > 0 && text[0] < ' ' && text[0] != '\n' && text[0] != '\t') || text[0] == 0x7f;
+    bool noncharacter = length == 3 && memcmp(text, "\xef\xbf", 2) == 0 && (unsigned char)text[2] >= 0xbe;
+    return control || noncharacter ? 0 : length;
 }
 
 static const char *entity(char c)
@@ -54,21 +48,24 @@ static const char *entity(char c)
     }
 }
 
-void chart_escape(FILE *out, const char *text)
+static void escape_bytes(FILE *out, const char *text, size_t left)
 {
-    while (*text != '\0') {
-        const unsigned char *at = (const unsigned char *)text;
+    for (size_t length; left > 0; text += length, left -= length) {
         const char *named = entity(*text);
-        size_t length = chart_character(text);
-        bool control = (at[0] < 0x20 && at[0] != '\n' && at[0] != '\t') || at[0] == 0x7f;
+        length = xml_character(text, left);
         if (named != NULL)
             fputs(named, out);
-        else if (control || length == 0)
+        else if (length == 0)
             fputc('?', out);
         else
             fwrite(text, 1, length, out);
-        text += length > 0 ? length : 1;
+        length = length > 0 ? length : 1;
     }
+}
+
+void chart_escape(FILE *out, const char *text)
+{
+    escape_bytes(out, text, strlen(text));
 }
 
 double chart_tick(double most, unsigned parts)
@@ -120,28 +117,15 @@ void chart_number_short(FILE *out, double value)
 
 size_t chart_length(const char *text)
 {
-    size_t length = 0;
-    for (; *text != '\0'; text++)
-        length += ((unsigned char)*text & 0xc0u) != 0x80u;
-    return length;
+    return text_utf8_count(text, strlen(text));
 }
 
 void chart_escape_cut(FILE *out, const char *text, size_t most)
 {
-    char part[CHART_CUT_MAX * 4 + 1];
     if (chart_length(text) <= most || most == 0) {
         chart_escape(out, text);
         return;
     }
-    size_t end = 0, length = 0;
-    most = most < CHART_CUT_MAX ? most : CHART_CUT_MAX;
-    for (; end < sizeof part - 1 && text[end] != '\0'; end++) {
-        length += ((unsigned char)text[end] & 0xc0u) != 0x80u;
-        if (length == most)
-            break;
-    }
-    memcpy(part, text, end);
-    part[end] = '\0';
-    chart_escape(out, part);
+    escape_bytes(out, text, text_utf8_prefix(text, strlen(text), most - 1));
     fputs("…", out);
 }

@@ -4,8 +4,10 @@
  * if that is a terminal. Metrics and page come from the complete records at the end, not from these samples. The page
  * is written to a temporary file that replaces an older page when it is complete: an interrupted demo leaves the old
  * page unchanged, and a file that is neither empty nor a page of bide demo is never replaced. */
+#include "common/atomic_file.h"
 #include "common/commands.h"
 #include "common/policy.h"
+#include "common/signals.h"
 #include "common/term.h"
 
 #include <bide/clock.h>
@@ -19,18 +21,14 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define REPORT_DEFAULT "bide-demo.html"
-#define NO_CURSOR      "\033[?25l"
-#define CURSOR         "\033[?25h"
 #define LIVE_LINES     (DEMO_PANELS_LINES + 4u)
 #define WIDTH_MAX      120u            /* wider panels are not clearer */
 #define LATE_START_NS  (100 * BIDE_MS) /* report starts that were later than this */
@@ -64,20 +62,11 @@ static const char *read_seconds(void *settings, const char *value)
 {
     struct settings *s = settings;
     size_t length = strlen(value);
-    bool right = conf_decimal_parse(value, length, BIDE_S, &s->scenario.length_ns) ||
-                 conf_duration_parse(value, length, &s->scenario.length_ns);
+    bool right = text_decimal_parse(value, length, BIDE_S, &s->scenario.length_ns) ||
+                 text_duration_parse(value, length, &s->scenario.length_ns);
     if (right && s->scenario.length_ns >= DEMO_LENGTH_MIN_NS && s->scenario.length_ns <= DEMO_LENGTH_MAX_NS)
         return NULL;
     return "from 2 to 300 seconds";
-}
-
-static const char *read_rate(void *settings, const char *value)
-{
-    int64_t rate;
-    if (!conf_decimal_parse(value, strlen(value), 1, &rate) || rate < DEMO_RATE_MIN || rate > DEMO_RATE_MAX)
-        return "from 10 to 1000 calls a second";
-    ((struct settings *)settings)->scenario.rate = (uint32_t)rate;
-    return NULL;
 }
 
 static const char *read_outage(void *settings, const char *value)
@@ -85,30 +74,10 @@ static const char *read_outage(void *settings, const char *value)
     struct settings *s = settings;
     const char *dots = strstr(value, "..");
     s->has_outage = true;
-    if (dots == NULL || !conf_duration_parse(value, (size_t)(dots - value), &s->scenario.down_ns) ||
-        !conf_duration_parse(dots + 2, strlen(dots + 2), &s->scenario.up_ns) ||
+    if (dots == NULL || !text_duration_parse(value, (size_t)(dots - value), &s->scenario.down_ns) ||
+        !text_duration_parse(dots + 2, strlen(dots + 2), &s->scenario.up_ns) ||
         s->scenario.down_ns >= s->scenario.up_ns)
         return "begin and end of the outage, such as 5s..9s";
-    return NULL;
-}
-
-static const char *read_report(void *settings, const char *value)
-{
-    ((struct settings *)settings)->report = value;
-    return NULL;
-}
-
-static const char *read_no_report(void *settings, const char *value)
-{
-    (void)value;
-    ((struct settings *)settings)->no_report = true;
-    return NULL;
-}
-
-static const char *read_json(void *settings, const char *value)
-{
-    (void)value;
-    ((struct settings *)settings)->json = true;
     return NULL;
 }
 
@@ -129,7 +98,10 @@ static const struct cli_option options[] = {
     {.name = "rate",
      .value = "N",
      .help = "calls per second: 10 to 1000; default 200",
-     .read = read_rate,
+     .kind = CLI_COUNT,
+     CLI_AT(struct settings, scenario.rate),
+     .min = DEMO_RATE_MIN,
+     .max = DEMO_RATE_MAX,
      .details = "The server's capacity is always a quarter above the rate."},
     {.name = "outage",
      .value = "BEGIN..END",
@@ -138,23 +110,19 @@ static const struct cli_option options[] = {
     {.name = "report",
      .value = "FILE",
      .help = "write the page to this file; default " REPORT_DEFAULT,
-     .read = read_report,
+     .kind = CLI_STRING,
+     CLI_AT(struct settings, report),
      .completion = CLI_COMPLETE_FILE,
      .details = "An older page of `bide demo` is replaced, any other file is not."},
-    {.name = "no-report", .help = "write no page", .read = read_no_report},
+    {.name = "no-report", .help = "write no page", .kind = CLI_FLAG, CLI_AT(struct settings, no_report)},
     {.name = "json",
      .help = "print the metrics as a JSON object instead of the table",
-     .read = read_json,
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, json),
      .details = "Includes the time series of the charts. docs/command-demo.md describes its keys."},
 };
 
 /* ---- the page file ---- */
-
-struct page_file {
-    const char *path;
-    char draft[PATH_MAX];
-    FILE *file; /* NULL: no page */
-};
 
 /* Returns NULL, or the reason why the file at that path must not be replaced. */
 static const char *page_file_objection(const char *path)
@@ -173,64 +141,29 @@ static const char *page_file_objection(const char *path)
     return length == 0 || strcmp(begin, DEMO_REPORT_MARK) == 0 ? NULL : "it exists and is not a page of bide demo";
 }
 
-/* Sets the mode that a newly created file would have. */
-static void page_file_set_mode(int fd)
-{
-    mode_t mask = umask(0);
-    umask(mask);
-    fchmod(fd, 0666 & ~mask);
-}
-
 /* Opens the page before the demo starts, so that a page that cannot be written is reported at once. */
-static bool page_file_open(struct page_file *page, const struct settings *s)
+static bool page_file_open(struct cli_atomic_file *page, const struct settings *s)
 {
-    *page = (struct page_file){.path = s->report};
     if (s->no_report)
         return true;
     const char *reason = page_file_objection(s->report);
-    int length = snprintf(page->draft, sizeof page->draft, "%s.XXXXXX", s->report), fd = -1;
-    if (reason == NULL && (length < 0 || (size_t)length >= sizeof page->draft))
-        reason = "its name is too long";
-    if (reason == NULL && (fd = mkstemp(page->draft)) < 0)
-        reason = strerror(errno);
-    if (reason != NULL) {
+    if (reason == NULL)
+        reason = cli_atomic_file_open(page, s->report);
+    if (reason != NULL)
         cli_fail(&cli_demo, "%s: %s; use --report FILE for another file, --no-report for none", s->report, reason);
-        return false;
-    }
-    page_file_set_mode(fd);
-    page->file = fdopen(fd, "w");
-    if (page->file == NULL) {
-        cli_fail(&cli_demo, "%s: %s", s->report, strerror(errno));
-        close(fd);
-        unlink(page->draft);
-    }
-    return page->file != NULL;
+    return reason == NULL;
 }
 
-static void page_file_discard(struct page_file *page)
-{
-    if (page->file == NULL)
-        return;
-    fclose(page->file);
-    unlink(page->draft);
-    page->file = NULL;
-}
-
-static bool page_file_write(struct page_file *page, const struct demo_result *result)
+static bool page_file_write(struct cli_atomic_file *page, const char *path, const struct demo_result *result)
 {
     if (page->file == NULL)
         return true;
-    bool whole = demo_report(page->file, result) && fflush(page->file) == 0 && !ferror(page->file);
-    int error = errno;
-    if (whole && rename(page->draft, page->path) == 0) {
-        fclose(page->file);
-        page->file = NULL;
-        cli_report(&cli_demo, "the report with charts is in %s", page->path);
-        return true;
-    }
-    page_file_discard(page);
-    cli_fail(&cli_demo, "%s: %s", page->path, strerror(whole ? errno : error));
-    return false;
+    const char *reason = demo_report(page->file, result) ? cli_atomic_file_commit(page) : "out of memory";
+    if (reason == NULL)
+        cli_report(&cli_demo, "the report with charts is in %s", path);
+    else
+        cli_fail(&cli_demo, "%s: %s", path, reason);
+    return reason == NULL;
 }
 
 /* ---- signals ---- */
@@ -249,7 +182,7 @@ static void on_stop(int number)
 {
     int error = errno;
     (void)number;
-    (void)!write(STDERR_FILENO, CURSOR, strlen(CURSOR));
+    (void)!write(STDERR_FILENO, CLI_CURSOR_SHOW, strlen(CLI_CURSOR_SHOW));
     raise(SIGSTOP);
     continued = 1;
     errno = error;
@@ -258,24 +191,14 @@ static void on_stop(int number)
 /* Installs on_stop; called when the cursor is first hidden. */
 static void watch_stop(void)
 {
-    struct sigaction action = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
-    struct sigaction before;
-    if (sigaction(SIGTSTP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-        sigaction(SIGTSTP, &action, NULL);
+    cli_signal_catch(SIGTSTP, on_stop, SA_RESTART);
 }
 
 static bool watch_signals(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, ignore = {.sa_handler = SIG_IGN};
-    struct sigaction before;
-    /* Write errors instead: a killed process would leave an incomplete page behind. */
-    sigaction(SIGPIPE, &ignore, NULL);
     if (bide_cancel_init(&interrupted) != BIDE_OK)
         return false;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* respect nohup */
-            sigaction(numbers[i], &action, NULL);
+    cli_signals_catch(on_signal, SA_RESTART);
     return true;
 }
 
@@ -293,12 +216,17 @@ struct watch {
     size_t phase; /* last reported phase */
 };
 
+static struct cli_term detect_terminal(FILE *out)
+{
+    struct cli_term term = cli_term_detect(out);
+    term.width = term.width < WIDTH_MAX ? term.width : WIDTH_MAX;
+    return term;
+}
+
 /* Returns true if the terminal has enough lines and columns for the panels. */
 static bool terminal_has_room(const struct cli_term *term)
 {
-    struct winsize size;
-    return term->live && term->width >= DEMO_PANELS_WIDTH_MIN && ioctl(fileno(term->out), TIOCGWINSZ, &size) == 0 &&
-           (size.ws_row > LIVE_LINES || size.ws_row == 0);
+    return term->live && term->width >= DEMO_PANELS_WIDTH_MIN && term->rows > LIVE_LINES;
 }
 
 static void watch_sample(struct watch *w)
@@ -313,7 +241,7 @@ static void watch_sample(struct watch *w)
     w->known++;
 }
 
-static void watch_print_counts(const struct watch *w, FILE *out, const struct demo_panel_style *style)
+static void watch_print_counts(const struct watch *w, const struct cli_term *term)
 {
     char line[3][2][128];
     for (size_t i = 0; i < 2; i++) {
@@ -326,7 +254,7 @@ static void watch_print_counts(const struct watch *w, FILE *out, const struct de
                  g->in_progress);
     }
     for (size_t i = 0; i < 3; i++)
-        demo_panels_line(out, style, (const char *const[2]){line[i][0], line[i][1]});
+        demo_panels_line(term, (const char *const[2]){line[i][0], line[i][1]});
 }
 
 static const char *phase_text(const struct demo_scenario *s, int64_t since_ns)
@@ -341,13 +269,12 @@ static const char *phase_text(const struct demo_scenario *s, int64_t since_ns)
 static void watch_draw(struct watch *w, int64_t since_ns)
 {
     const struct demo *demo = w->demo;
-    struct demo_panel_style style = {w->term.width < WIDTH_MAX ? w->term.width : WIDTH_MAX, w->term.utf8,
-                                     w->term.colour, true};
+    struct cli_term term = w->term;
     struct demo_panel panel[2];
     char summary[2][DEMO_SUMMARY_SIZE], *text = NULL;
     size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
-    if (out == NULL)
+    term.out = open_memstream(&text, &length);
+    if (term.out == NULL)
         return;
     for (size_t i = 0; i < 2; i++)
         panel[i] = (struct demo_panel){demo->client[i].name, demo_client_summary(summary[i], &demo->client[i]),
@@ -355,13 +282,14 @@ static void watch_draw(struct watch *w, int64_t since_ns)
     bool again = w->drawing && !continued; /* after Ctrl-Z and fg other output follows the old lines */
     continued = 0;
     if (again)
-        fprintf(out, "\033[%uA\r", LIVE_LINES);
+        cli_move_up(&term, LIVE_LINES);
     else
-        fputs(NO_CURSOR, out);
-    demo_panels(out, &style, demo->scenario, panel);
-    watch_print_counts(w, out, &style);
-    fprintf(out, "%5.1f s  %s\033[K\n", (double)since_ns / (double)BIDE_S, phase_text(demo->scenario, since_ns));
-    fclose(out);
+        fputs(CLI_CURSOR_HIDE, term.out);
+    demo_panels(&term, demo->scenario, panel);
+    watch_print_counts(w, &term);
+    fprintf(term.out, "%5.1f s  %s" CLI_CLEAR_LINE "\n", (double)since_ns / (double)BIDE_S,
+            phase_text(demo->scenario, since_ns));
+    fclose(term.out);
     fwrite(text, 1, length, w->term.out);
     fflush(w->term.out);
     free(text);
@@ -401,7 +329,7 @@ static bool watch_run(struct watch *w)
         watch_update(w);
     }
     if (w->drawing) {
-        fputs(CURSOR "\n", w->term.out);
+        fputs(CLI_CURSOR_SHOW "\n", w->term.out);
         fflush(w->term.out);
     }
     return going;
@@ -435,20 +363,6 @@ static bool scenario_fit_descriptors(struct demo_scenario *s)
     return true;
 }
 
-/* Quotes a word for the shell. */
-static void print_shell_word(FILE *out, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@+%,=";
-    if (word[strspn(word, plain)] == '\0') {
-        fputs(word, out);
-        return;
-    }
-    fputc('\'', out);
-    for (; *word != '\0'; word++)
-        fputs(*word == '\'' ? "'\\''" : (const char[2]){*word}, out);
-    fputc('\'', out);
-}
-
 /* Returns the options that select this policy with all its changes; NULL without memory. */
 static char *repeat_options(const struct conf_policy *policy, const struct cli_policy *given)
 {
@@ -460,16 +374,19 @@ static char *repeat_options(const struct conf_policy *policy, const struct cli_p
         return NULL;
     if (policy->line > 0) {
         fputs("--config ", out);
-        print_shell_word(out, from_stdin ? "-" : policy->file);
+        cli_print_shell_word(out, from_stdin ? "-" : policy->file);
         fputc(' ', out);
     }
     fputs("--policy ", out);
-    print_shell_word(out, policy->name);
+    cli_print_shell_word(out, policy->name);
     for (size_t i = 0; i < given->sets; i++) {
         fprintf(out, " --set %s=", given->set[i].field->key);
-        print_shell_word(out, given->set[i].value);
+        cli_print_shell_word(out, given->set[i].value);
     }
-    fclose(out);
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
     return text;
 }
 
@@ -495,7 +412,9 @@ static bool demo_prepare(struct demo *demo, struct settings *s)
                              .status_rules = conf_rules_for_engine(&demo->policy.status, &demo->status_rules)};
     demo_client_init_naive(&demo->client[0], &demo->client[1].policy);
     demo->repeat = repeat_options(&demo->policy, &s->policy);
-    return true;
+    if (demo->repeat == NULL)
+        cli_fail(&cli_demo, "out of memory");
+    return demo->repeat != NULL;
 }
 
 static bool demo_begin(struct demo *demo, int64_t *start_ns)
@@ -548,10 +467,8 @@ static void demo_end(struct demo *demo)
 
 /* ---- output ---- */
 
-static void print_panels(const struct demo *demo, const struct cli_term *term)
+static void print_panels(const struct demo *demo, struct cli_term term)
 {
-    struct demo_panel_style style = {term->width < WIDTH_MAX ? term->width : WIDTH_MAX, term->utf8, term->colour,
-                                     false};
     struct demo_panel panel[2];
     char summary[2][DEMO_SUMMARY_SIZE];
     static uint32_t requests[2][INTERVALS_MAX];
@@ -562,42 +479,44 @@ static void print_panels(const struct demo *demo, const struct cli_term *term)
         panel[i] = (struct demo_panel){demo->client[i].name, demo_client_summary(summary[i], &demo->client[i]),
                                        requests[i], t->intervals};
     }
-    demo_panels(stdout, &style, demo->scenario, panel);
+    term.live = false; /* printed once */
+    demo_panels(&term, demo->scenario, panel);
     putchar('\n');
 }
 
 static void print_table(const struct demo *demo, bool drawn)
 {
     const struct demo_scenario *s = demo->scenario;
-    struct cli_term term = cli_term_detect(stdout);
+    struct cli_term term = detect_terminal(stdout);
     printf("%" PRIu32 " calls in %.4g s, a server with a capacity of %" PRIu32 "/s, down from %.4g s to %.4g s:\n\n",
            demo_call_count(s), (double)s->length_ns / (double)BIDE_S, demo_capacity_per_s(s),
            (double)s->down_ns / (double)BIDE_S, (double)s->up_ns / (double)BIDE_S);
     if (!drawn || !term.live)
-        print_panels(demo, &term);
+        print_panels(demo, term);
     demo_table(stdout, &demo->result);
     printf("\nseed %" PRIu64 "\n", s->seed);
 }
 
 static void warn_late(const struct demo_result *result)
 {
-    char text[CONF_VALUE_SIZE];
+    char text[TEXT_VALUE_SIZE];
     int64_t late_ns = result->side[0].late_ns;
     late_ns = result->side[1].late_ns > late_ns ? result->side[1].late_ns : late_ns;
     if (late_ns > LATE_START_NS)
         cli_report(&cli_demo, "this machine was busy: calls started up to %s late, which distorts the metrics",
-                   conf_duration_format_short(text, late_ns));
+                   text_duration_format_short(text, late_ns));
 }
 
-static int demo_conclude(struct demo *demo, const struct watch *w, struct page_file *page, bool json)
+static int demo_conclude(struct demo *demo, const struct watch *w, struct cli_atomic_file *page,
+                         const struct settings *s)
 {
     warn_late(&demo->result);
-    if (json)
+    if (s->json)
         demo_json(stdout, &demo->result);
     else
         print_table(demo, w->drawing);
     bool printed = cli_flush(&cli_demo);
-    return page_file_write(page, &demo->result) && printed ? EXIT_SUCCESS : CLI_EXIT_BIDE_FAILED;
+    return page_file_write(page, s->report, &demo->result) && printed ? EXIT_SUCCESS : CLI_EXIT_BIDE_FAILED;
 }
 
 static int command_run(void *settings, char **operands)
@@ -605,7 +524,7 @@ static int command_run(void *settings, char **operands)
     struct settings *s = settings;
     static struct demo demo;
     static struct watch watcher;
-    static struct page_file page;
+    struct cli_atomic_file page = {0};
     int status = CLI_EXIT_BIDE_FAILED;
     if (operands[0] != NULL)
         return cli_fail(&cli_demo, "%s: unexpected argument, only options are allowed", operands[0]);
@@ -613,22 +532,22 @@ static int command_run(void *settings, char **operands)
         return cli_fail(&cli_demo, "cannot start: no descriptor or no memory");
     if (!demo_prepare(&demo, s) || !page_file_open(&page, s))
         return CLI_EXIT_BIDE_FAILED;
-    watcher = (struct watch){.demo = &demo, .term = cli_term_detect(stderr)};
+    watcher = (struct watch){.demo = &demo, .term = detect_terminal(stderr)};
     if (demo_perform(&demo, &watcher))
-        status = demo_conclude(&demo, &watcher, &page, s->json);
+        status = demo_conclude(&demo, &watcher, &page, s);
     else if (caught == 0)
         cli_fail(&cli_demo, "%s", demo.error);
     else
         status = 128 + caught;
     demo_end(&demo);
-    page_file_discard(&page);
+    cli_atomic_file_discard(&page);
     return status;
 }
 
 /* ---- the command ---- */
 
 static const struct cli_group groups[] = {
-    {.option = options, .count = sizeof options / sizeof *options},
+    {CLI_GROUP(NULL, options)},
     CLI_POLICY_GROUP(struct settings, policy),
 };
 

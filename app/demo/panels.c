@@ -2,6 +2,7 @@
 #include "panels.h"
 
 #include "chart/chart.h"
+#include "text/utf8.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -12,14 +13,12 @@
 #define GAP       2u /* between the panels */
 #define PANEL_MAX 120u
 
-static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-static const char *const ascii_blocks[] = {" ", ".", ".", ".", ":", ":", ":", ":", "#"};
-/* Yellow and cyan: distinguishable for colour-blind readers. */
-static const char *const panel_colours[] = {"\033[33m", "\033[36m"};
+/* Distinguishable for colour-blind readers. */
+static const enum cli_colour panel_colours[] = {CLI_YELLOW, CLI_CYAN};
 
 struct plot {
     FILE *out;
-    const struct demo_panel_style *style;
+    const struct cli_term *term;
     const struct demo_scenario *scenario;
     const struct demo_panel *panel;
     unsigned width;   /* of a panel */
@@ -30,29 +29,14 @@ struct plot {
 
 /* ---- lines ---- */
 
-static void set_colour(const struct plot *p, size_t which, bool on)
+static void set_colour(const struct plot *p, enum cli_colour colour)
 {
-    if (p->style->colour)
-        fputs(on ? panel_colours[which] : "\033[0m", p->out);
-}
-
-/* Returns how many bytes of the text fit into that many columns, and the columns they use. Each character counts as one
- * column. */
-static size_t text_fitting(const char *text, unsigned columns, unsigned *used)
-{
-    size_t end = 0;
-    for (*used = 0; text[end] != '\0'; end++) {
-        bool begins = ((unsigned char)text[end] & 0xc0u) != 0x80u;
-        if (begins && *used == columns)
-            break;
-        *used += begins;
-    }
-    return end;
+    fputs(cli_colour(p->term, colour), p->out);
 }
 
 static void line_end(const struct plot *p)
 {
-    fputs(p->style->wipe ? "\033[K\n" : "\n", p->out);
+    fputs(p->term->live ? CLI_CLEAR_LINE "\n" : "\n", p->out);
 }
 
 static void panel_end(const struct plot *p, size_t which)
@@ -66,15 +50,14 @@ static void panel_end(const struct plot *p, size_t which)
 static void print_texts(const struct plot *p, const char *const text[2], bool coloured)
 {
     for (size_t i = 0; i < 2; i++) {
-        unsigned used;
-        size_t length = text_fitting(text[i], p->width, &used);
+        size_t length = text_utf8_prefix(text[i], strlen(text[i]), p->width);
         if (coloured)
-            set_colour(p, i, true);
+            set_colour(p, panel_colours[i]);
         fprintf(p->out, "%.*s", (int)length, text[i]);
         if (coloured)
-            set_colour(p, i, false);
+            set_colour(p, CLI_PLAIN);
         if (i == 0 && text[1][0] != '\0')
-            fprintf(p->out, "%*s", (int)(p->width - used + GAP), "");
+            fprintf(p->out, "%*s", (int)(p->width - text_utf8_count(text[i], length) + GAP), "");
     }
     line_end(p);
 }
@@ -85,8 +68,7 @@ static void print_wrapped_texts(const struct plot *p, const char *const text[2])
     char first[2][PANEL_MAX * 4 + 1];
     const char *rest[2];
     for (size_t i = 0; i < 2; i++) {
-        unsigned used;
-        size_t end = text_fitting(text[i], p->width < PANEL_MAX ? p->width : PANEL_MAX, &used);
+        size_t end = text_utf8_prefix(text[i], strlen(text[i]), p->width < PANEL_MAX ? p->width : PANEL_MAX);
         if (text[i][end] != '\0')
             while (end > 0 && text[i][end - 1] != ',')
                 end--;
@@ -139,16 +121,17 @@ static unsigned row_end(const struct plot *p, size_t which, unsigned row)
 static void print_row(const struct plot *p, unsigned row)
 {
     for (size_t i = 0; i < 2; i++) {
-        char number[MARGIN + 8] = "";
+        char number[MARGIN + 8] = "", cells[4 * PANEL_MAX + 1];
+        double fill[PANEL_MAX];
+        unsigned last = row_end(p, i, row);
         if (row == 0)
             snprintf(number, sizeof number, "%4.0f", p->most);
-        fprintf(p->out, "%4.4s%s", number, p->style->utf8 ? "│" : "|");
-        set_colour(p, i, true);
-        for (unsigned column = 0, last = row_end(p, i, row); column < last; column++) {
-            unsigned level = row_fill(p, column_busiest(p, &p->panel[i], column), row);
-            fputs(p->style->utf8 ? blocks[level] : ascii_blocks[level], p->out);
-        }
-        set_colour(p, i, false);
+        fprintf(p->out, "%4.4s%s", number, p->term->utf8 ? "│" : "|");
+        set_colour(p, panel_colours[i]);
+        for (unsigned column = 0; column < last; column++)
+            fill[column] = row_fill(p, column_busiest(p, &p->panel[i], column), row);
+        fputs(cli_spark(p->term, cells, fill, last, EIGHTHS), p->out);
+        set_colour(p, CLI_PLAIN);
         panel_end(p, i);
     }
 }
@@ -164,12 +147,12 @@ static bool column_is_down(const struct plot *p, unsigned column)
 static void print_axis(const struct plot *p)
 {
     for (size_t i = 0; i < 2; i++) {
-        fprintf(p->out, "   0%s", p->style->utf8 ? "└" : "+");
+        fprintf(p->out, "   0%s", p->term->utf8 ? "└" : "+");
         for (unsigned column = 0; column < p->columns; column++)
             if (column_is_down(p, column))
-                fputs(p->style->utf8 ? "▒" : "x", p->out);
+                fputs(p->term->utf8 ? "▒" : "x", p->out);
             else
-                fputs(p->style->utf8 ? "─" : "-", p->out);
+                fputs(p->term->utf8 ? "─" : "-", p->out);
         panel_end(p, i);
     }
 }
@@ -207,16 +190,15 @@ static double scale_top(const struct demo_panel panel[2], const struct demo_scen
     return top;
 }
 
-static unsigned panel_width(const struct demo_panel_style *style)
+static unsigned panel_width(const struct cli_term *term)
 {
-    unsigned width = ((style->width > DEMO_PANELS_WIDTH_MIN ? style->width : DEMO_PANELS_WIDTH_MIN) - GAP) / 2;
+    unsigned width = ((term->width > DEMO_PANELS_WIDTH_MIN ? term->width : DEMO_PANELS_WIDTH_MIN) - GAP) / 2;
     return width < PANEL_MAX ? width : PANEL_MAX;
 }
 
-void demo_panels(FILE *out, const struct demo_panel_style *style, const struct demo_scenario *scenario,
-                 const struct demo_panel panel[2])
+void demo_panels(const struct cli_term *term, const struct demo_scenario *scenario, const struct demo_panel panel[2])
 {
-    struct plot p = {.out = out, .style = style, .scenario = scenario, .panel = panel, .width = panel_width(style)};
+    struct plot p = {.out = term->out, .term = term, .scenario = scenario, .panel = panel, .width = panel_width(term)};
     p.columns = p.width - MARGIN;
     p.intervals = (size_t)(scenario->length_ns / DEMO_INTERVAL_NS);
     p.most = scale_top(panel, scenario);
@@ -229,8 +211,8 @@ void demo_panels(FILE *out, const struct demo_panel_style *style, const struct d
     print_time_scale(&p);
 }
 
-void demo_panels_line(FILE *out, const struct demo_panel_style *style, const char *const text[2])
+void demo_panels_line(const struct cli_term *term, const char *const text[2])
 {
-    struct plot p = {.out = out, .style = style, .width = panel_width(style)};
+    struct plot p = {.out = term->out, .term = term, .width = panel_width(term)};
     print_texts(&p, text, true);
 }

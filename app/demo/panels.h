@@ -13,18 +13,11 @@
 #ifndef DEMO_PANELS_H
 #define DEMO_PANELS_H
 
-#include <stdio.h>
-
+#include "common/term.h"
 #include "counters.h"
 
 #define DEMO_PANELS_WIDTH_MIN 60u /* columns */
 #define DEMO_PANELS_LINES     13u
-
-struct demo_panel_style {
-    unsigned width;
-    bool utf8, colour;
-    bool wipe; /* lines overwrite older lines: erase their rest */
-};
 
 struct demo_panel {
     const char *name, *summary;
@@ -32,11 +25,10 @@ struct demo_panel {
     size_t count;             /* known so far */
 };
 
-/* Draws DEMO_PANELS_LINES lines. */
-void demo_panels(FILE *out, const struct demo_panel_style *style, const struct demo_scenario *scenario,
-                 const struct demo_panel panel[2]);
+/* Draws DEMO_PANELS_LINES lines. On a live terminal they may overwrite older lines. */
+void demo_panels(const struct cli_term *term, const struct demo_scenario *scenario, const struct demo_panel panel[2]);
 
 /* Prints a text under each panel, cut to its width, in the panel's colour. */
-void demo_panels_line(FILE *out, const struct demo_panel_style *style, const char *const text[2]);
+void demo_panels_line(const struct cli_term *term, const char *const text[2]);
 
 #endif

@@ -1,18 +1,15 @@
 /* report.c - the HTML page: a summary, four metrics for each side, charts, the complete table, and how to read and
- * repeat it.
- *
- * The page loads nothing. Light or dark follows the reader's setting (prefers-color-scheme). The two sides are orange
- * and blue, which colour-blind readers can distinguish, and are always labelled. */
+ * repeat it. The two sides are orange and blue, and always labelled. */
 #include "report.h"
 
-#include "chart/chart.h"
-#include "conf/unit.h"
 #include "summary.h"
+#include "text/unit.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
 
+#define TITLE           "The same outage, twice"
 #define WIDTH           920u
 #define HEIGHT          210u
 #define INTERVALS_PER_S (size_t)(BIDE_S / DEMO_INTERVAL_NS)
@@ -20,56 +17,21 @@
 #define INTERVALS(s)    ((size_t)((s)->length_ns / DEMO_INTERVAL_NS)) /* drawn: until the last call began */
 
 static const char style[] =
-    ":root{color-scheme:light dark;--paper:#fff;--ink:#1c2024;--soft:#5c6670;--rule:#e4e7ea;--band:#f0f1f3;"
-    "--naive:#c25400;--bide:#0068a8}\n"
-    "@media(prefers-color-scheme:dark){:root{--paper:#15181c;--ink:#e8eaed;--soft:#9aa4ae;--rule:#2c3238;"
-    "--band:#20252a;--naive:#f0a04b;--bide:#5cb8f0}}\n"
-    "*{box-sizing:border-box}\n"
-    "body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,-apple-system,'Segoe UI',Roboto,"
-    "'Helvetica Neue',sans-serif}\n"
-    "main{max-width:960px;margin:0 auto;padding:40px 20px 64px}\n"
-    "h1{font-size:30px;line-height:1.2;letter-spacing:-.01em;margin:0 0 12px}\n"
-    "h2{font-size:19px;margin:48px 0 4px}\n"
-    "h3{font-size:15px;margin:20px 0 4px}\n"
-    "p{margin:0 0 12px;max-width:72ch}\n"
-    ".lead{font-size:18px}\n"
-    ".soft{color:var(--soft)}\n"
-    ".note{margin:20px 0 0}\n"
-    ".sides{display:grid;grid-template-columns:1fr 1fr;gap:20px;margin:28px 0 0}\n"
-    "@media(max-width:640px){.sides{grid-template-columns:1fr}}\n"
+    ".sides{display:grid;grid-template-columns:1fr 1fr;gap:20px;margin:28px 0 0} .note{margin:20px 0 0}\n"
     ".side{border:1px solid var(--rule);border-top:4px solid;border-radius:6px;padding:16px 20px}\n"
-    ".side h3{margin:0;font-size:18px}\n"
-    ".side.naive{border-top-color:var(--naive)} .side.bide{border-top-color:var(--bide)}\n"
-    "h3.naive{color:var(--naive)} h3.bide{color:var(--bide)}\n"
+    ".side h3{margin:0;font-size:18px} .side.c0{border-top-color:var(--c0)} .side.c1{border-top-color:var(--c1)}\n"
     ".side dl{display:grid;grid-template-columns:1fr 1fr;gap:12px 20px;margin:14px 0 0}\n"
     ".side dt{color:var(--soft);font-size:13px} .side dd{margin:0;font-size:25px;line-height:1.25;font-weight:600;"
     "font-variant-numeric:tabular-nums}\n"
-    ".side div{display:flex;flex-direction:column-reverse;justify-content:flex-end}\n"
-    "svg{display:block;width:100%;height:auto;margin:14px 0 0;overflow:visible}\n"
-    "svg text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;fill:var(--soft)}\n"
-    "svg .name{font-size:13px;font-weight:600}\n"
-    ".grid{stroke:var(--rule)} .axis{stroke:var(--soft);stroke-opacity:.6} .band{fill:var(--band)}\n"
-    "line.level{stroke:var(--soft);stroke-dasharray:2 4} text.level{fill:var(--soft);font-weight:400}\n"
-    ".line{fill:none;stroke-width:2;stroke-linejoin:round}\n"
-    "path.area{stroke:none;fill-opacity:.85}\n"
-    ".line.naive,.line.late{stroke:var(--naive)} .line.bide{stroke:var(--bide)} .line.late{stroke-width:1.5;"
-    "stroke-dasharray:5 4}\n"
-    ".area.naive,svg text.naive,svg text.late{fill:var(--naive)} .area.bide,svg text.bide{fill:var(--bide)}\n"
-    "svg text.late{font-weight:400}\n"
-    "table{border-collapse:collapse;width:100%;margin:12px 0 0;font-variant-numeric:tabular-nums}\n"
-    "th,td{text-align:right;padding:7px 0 7px 16px;border-bottom:1px solid var(--rule);vertical-align:top;"
-    "white-space:nowrap;width:172px}\n"
-    "th:first-child{text-align:left;font-weight:500;padding-left:0;white-space:normal;width:auto}\n"
-    "th small{display:block;color:var(--soft);font-weight:400;font-size:13px}\n"
-    "thead th.naive{color:var(--naive)} thead th.bide{color:var(--bide)}\n"
-    "@media(max-width:640px){.chart{overflow-x:auto} .chart svg{width:760px} "
-    "th,td{white-space:normal;width:104px;font-size:14px;"
-    "padding-left:8px} th small{display:none} pre{white-space:pre-wrap;overflow-wrap:anywhere}}\n"
-    "code,pre{font:13.5px/1.5 ui-monospace,'SF Mono',Menlo,Consolas,monospace}\n"
-    "pre{background:var(--band);padding:12px 16px;border-radius:6px;overflow-x:auto;margin:8px 0 16px}\n"
-    "footer{margin-top:48px;padding-top:16px;border-top:1px solid var(--rule);color:var(--soft);font-size:14px}\n";
+    ".side dl div{display:flex;flex-direction:column-reverse;justify-content:flex-end}\n"
+    ".area{fill-opacity:.85} .line.dash{stroke-width:1.5} text.dash,text.level{font-weight:400}\n"
+    "table{width:100%;font-size:16px} th,td{vertical-align:top;width:172px} th:first-child{max-width:none;width:auto}\n"
+    "thead th{font-size:16px;font-weight:600} th "
+    "small{display:block;color:var(--soft);font-weight:400;font-size:13px}\n"
+    "@media(max-width:640px){.sides{grid-template-columns:1fr} th,td{white-space:normal;width:104px;font-size:14px;"
+    "padding-left:8px} th small{display:none}}\n";
 
-static const char *const side_classes[] = {"naive", "bide"}; /* CSS classes */
+static const char *const side_classes[] = {"c0", "c1"}; /* CSS classes */
 
 struct page {
     FILE *out;
@@ -81,59 +43,46 @@ struct page {
 
 /* ---- texts ---- */
 
-static void page_write_seconds(const struct page *p, int64_t ns)
-{
-    chart_number(p->out, (double)ns / (double)BIDE_S);
-}
-
 static void page_write_lead(const struct page *p)
 {
     const struct demo_scenario *s = p->scenario;
-    fprintf(p->out, "<h1>The same outage, twice</h1>\n<p class=\"lead\">%" PRIu32 " calls in ", demo_call_count(s));
-    page_write_seconds(p, s->length_ns);
+    char length[TEXT_VALUE_SIZE], down[TEXT_VALUE_SIZE], up[TEXT_VALUE_SIZE];
+    chart_element(p->out, "h1", TITLE);
     fprintf(p->out,
-            " seconds, %" PRIu32 " per second, to a server with a capacity of %" PRIu32 " per second. From second ",
-            s->rate, demo_capacity_per_s(s));
-    page_write_seconds(p, s->down_ns);
-    fputs(" to second ", p->out);
-    page_write_seconds(p, s->up_ns);
-    fputs(" it is down and returns 503. Two groups of callers use two such servers at the same time, with the same "
-          "calls at the same times. They differ only in how they retry.</p>\n",
-          p->out);
+            "<p class=\"lead\">%" PRIu32 " calls in %s seconds, %" PRIu32
+            " per second, to a server with a capacity of %" PRIu32 " per second. From second %s to second %s it is "
+            "down and returns 503. Two groups of callers use two such servers at the same time, with the same calls "
+            "at the same times. They differ only in how they retry.</p>\n",
+            demo_call_count(s), text_decimal_format(length, s->length_ns, BIDE_S), s->rate, demo_capacity_per_s(s),
+            text_decimal_format(down, s->down_ns, BIDE_S), text_decimal_format(up, s->up_ns, BIDE_S));
 }
 
 static void page_write_card_metric(const struct page *p, const char *name, const char *value)
 {
-    fputs("<div><dt>", p->out);
-    chart_escape(p->out, name);
-    fputs("</dt><dd>", p->out);
-    chart_escape(p->out, value);
-    fputs("</dd></div>\n", p->out);
+    fputs("<div>", p->out);
+    chart_element(p->out, "dt", name);
+    chart_element(p->out, "dd", value);
+    fputs("</div>\n", p->out);
 }
 
 static void page_write_card(const struct page *p, size_t which)
 {
     const struct demo_side_result *side = &p->result->side[which];
     const struct demo_counters *t = &side->counters;
-    char text[DEMO_METRIC_SIZE], number[DEMO_METRIC_SIZE], summary[DEMO_SUMMARY_SIZE];
-    fprintf(p->out, "<section class=\"side %s\"><h3 class=\"%s\">", side_classes[which], side_classes[which]);
-    chart_escape(p->out, side->client->name);
-    fputs("</h3><div class=\"soft\">", p->out);
-    chart_escape(p->out, demo_client_summary(summary, side->client));
-    fputs("</div>\n<dl>\n", p->out);
-    demo_fixed(number, demo_share(t->ended[BIDE_REASON_SUCCEEDED], t->calls), 1);
-    snprintf(text, sizeof text, "%.20s %%", number);
+    char text[DEMO_METRIC_SIZE], summary[DEMO_SUMMARY_SIZE];
+    fprintf(p->out, "<section class=\"side %s\">\n", side_classes[which]);
+    chart_element(p->out, which == 0 ? "h3 class=\"c0\"" : "h3 class=\"c1\"", side->client->name);
+    chart_element(p->out, "div class=\"soft\"", demo_client_summary(summary, side->client));
+    fputs("<dl>\n", p->out);
+    snprintf(text, sizeof text, "%.1f %%", demo_share(t->ended[BIDE_REASON_SUCCEEDED], t->calls));
     page_write_card_metric(p, "of all calls succeeded", text);
-    demo_fixed(number, demo_share(t->after_ok, t->after_calls), 1);
-    snprintf(text, sizeof text, "%.20s %%", number);
+    snprintf(text, sizeof text, "%.1f %%", demo_share(t->after_ok, t->after_calls));
     page_write_card_metric(p, "of those after the outage", text);
-    demo_fixed(number, demo_amplification(t), 2);
-    snprintf(text, sizeof text, "%.20s ×", number);
+    snprintf(text, sizeof text, "%.2f ×", demo_amplification(t));
     page_write_card_metric(p, "requests per first attempt", text);
+    snprintf(text, sizeof text, "%.1f s", (double)t->recovery_ns / (double)BIDE_S);
     if (t->recovery_ns == DEMO_NOT_RECOVERED)
         snprintf(text, sizeof text, "not seen");
-    else
-        snprintf(text, sizeof text, "%.20s s", demo_fixed(number, (double)t->recovery_ns / (double)BIDE_S, 1));
     page_write_card_metric(p, "from the end of the outage to recovery", text);
     fputs("</dl></section>\n", p->out);
 }
@@ -142,11 +91,8 @@ static void page_write_card(const struct page *p, size_t which)
 static void page_write_note(const struct page *p)
 {
     char text[DEMO_NOTE_SIZE];
-    if (demo_cost_note(text, p->result, " ") == NULL)
-        return;
-    fputs("<p class=\"note\">", p->out);
-    chart_escape(p->out, text);
-    fputs("</p>\n", p->out);
+    if (demo_cost_note(text, p->result, " ") != NULL)
+        chart_element(p->out, "p class=\"note\"", text);
 }
 
 /* ---- charts ---- */
@@ -180,12 +126,11 @@ static struct chart_lines page_chart(const struct page *p)
                                 .band_count = 1};
 }
 
-/* On a narrow screen the chart scrolls sideways: shrunk letters would not be readable. */
 static void page_write_chart(const struct page *p, const struct chart_lines *chart)
 {
-    fputs("<div class=\"chart\">\n", p->out);
+    chart_figure_begin(p->out);
     chart_lines(p->out, chart);
-    fputs("</div>\n", p->out);
+    chart_figure_end(p->out);
 }
 
 static void page_draw_requests(const struct page *p, size_t which)
@@ -200,7 +145,7 @@ static void page_draw_requests(const struct page *p, size_t which)
                                   .filled = true};
     struct chart_lines chart = page_chart(p);
     page_fill_counts(p, 0, &side->counters, offsetof(struct demo_interval, requests));
-    snprintf(id, sizeof id, "requests-%s", side_classes[which]);
+    snprintf(id, sizeof id, "requests-%zu", which);
     snprintf(about, sizeof about,
              "Requests received by the server of the %.40s per 100 ms. The maximum is %" PRIu32 ", at second %zu.",
              side->client->name, side->counters.peak, side->counters.peak_interval / INTERVALS_PER_S);
@@ -221,9 +166,9 @@ static void page_draw_successes(const struct page *p)
     const struct demo_side_result *side = p->result->side;
     size_t count = INTERVALS(p->scenario);
     struct chart_series series[SERIES_MAX] = {
-        {.name = "naive: all responses", .style = "late", .value = p->value[0], .count = count},
-        {.name = side[0].client->name, .style = "naive", .value = p->value[1], .count = count},
-        {.name = side[1].client->name, .style = "bide", .value = p->value[2], .count = count}};
+        {.name = "naive: all responses", .style = "c0 dash", .value = p->value[0], .count = count},
+        {.name = side[0].client->name, .style = "c0", .value = p->value[1], .count = count},
+        {.name = side[1].client->name, .style = "c1", .value = p->value[2], .count = count}};
     struct chart_lines chart = page_chart(p);
     page_fill_rates(p, 0, &side[0].counters, offsetof(struct demo_interval, served));
     page_fill_rates(p, 1, &side[0].counters, offsetof(struct demo_interval, succeeded));
@@ -244,16 +189,14 @@ static void page_draw_successes(const struct page *p)
 
 static void page_write_charts(const struct page *p)
 {
-    fputs("<h2>Load of the servers</h2>\n<p class=\"soft\">Requests that each server received per 100 ms, counted by "
-          "the server. Both charts have the same scale.</p>\n",
-          p->out);
+    chart_section(p->out, "Load of the servers",
+                  "Requests that each server received per 100 ms, counted by the server. Both charts have the same "
+                  "scale.");
     for (size_t i = 0; i < 2; i++)
         page_draw_requests(p, i);
-    fputs(
-        "<h2>Success of the callers</h2>\n<p class=\"soft\">Calls that succeeded, per second. The dashed line shows "
-        "all 200 responses of the naive side’s server: where it is above the solid line, the server worked for callers "
-        "that had already left.</p>\n",
-        p->out);
+    chart_section(p->out, "Success of the callers",
+                  "Calls that succeeded, per second. The dashed line shows all 200 responses of the naive side’s "
+                  "server: where it is above the solid line, the server worked for callers that had already left.");
     page_draw_successes(p);
 }
 
@@ -263,50 +206,47 @@ static void page_write_table(const struct page *p)
 {
     const struct demo_result *r = p->result;
     char text[DEMO_METRIC_SIZE];
-    fputs("<h2>All metrics</h2>\n<table><thead><tr><th></th>", p->out);
-    for (size_t i = 0; i < 2; i++) {
-        fprintf(p->out, "<th scope=\"col\" class=\"%s\">", side_classes[i]);
-        chart_escape(p->out, r->side[i].client->name);
-        fputs("</th>", p->out);
-    }
+    chart_element(p->out, "h2", "All metrics");
+    chart_table_begin(p->out);
+    fputs("<thead><tr><th></th>\n", p->out);
+    chart_element(p->out, "th scope=\"col\" class=\"c0\"", r->side[0].client->name);
+    chart_element(p->out, "th scope=\"col\" class=\"c1\"", r->side[1].client->name);
     fputs("</tr></thead><tbody>\n", p->out);
     for (size_t i = 0; demo_metric(i) != NULL; i++) {
         fputs("<tr><th scope=\"row\">", p->out);
         chart_escape(p->out, demo_metric(i)->name);
-        fputs("<small>", p->out);
-        chart_escape(p->out, demo_metric(i)->means);
-        fputs("</small></th>", p->out);
-        for (size_t j = 0; j < 2; j++) {
-            fputs("<td>", p->out);
-            chart_escape(p->out, demo_metric(i)->format(text, r, &r->side[j].counters));
-            fputs("</td>", p->out);
-        }
-        fputs("</tr>\n", p->out);
+        chart_element(p->out, "small", demo_metric(i)->means);
+        fputs("</th>", p->out);
+        for (size_t j = 0; j < 2; j++)
+            chart_element(p->out, "td", demo_metric_text(text, i, r, j));
+        chart_row_end(p->out);
     }
-    fputs("</tbody></table>\n", p->out);
+    fputs("</tbody>", p->out);
+    chart_table_end(p->out);
 }
 
 static void page_write_reasons(const struct page *p)
 {
-    fputs("<h3>Why calls gave up</h3>\n<table><tbody>\n", p->out);
+    chart_element(p->out, "h3", "Why calls gave up");
+    chart_table_begin(p->out);
     for (unsigned reason = 0; reason < BIDE_REASON_COUNT; reason++) {
         uint64_t naive = p->result->side[0].counters.ended[reason], bide = p->result->side[1].counters.ended[reason];
         if (reason == BIDE_REASON_SUCCEEDED || naive + bide == 0)
             continue;
-        fputs("<tr><th scope=\"row\">", p->out);
-        chart_escape(p->out, reason == BIDE_REASON_CANCELLED ? "none: still trying at the end of the demo"
-                                                             : bide_reason_text((enum bide_reason)reason));
-        fprintf(p->out, "</th><td>%" PRIu64 "</td><td>%" PRIu64 "</td></tr>\n", naive, bide);
+        chart_row_begin(p->out, reason == BIDE_REASON_CANCELLED ? "none: still trying at the end of the demo"
+                                                                : bide_reason_text((enum bide_reason)reason));
+        fprintf(p->out, "<td>%" PRIu64 "</td><td>%" PRIu64 "</td>", naive, bide);
+        chart_row_end(p->out);
     }
-    fputs("</tbody></table>\n", p->out);
+    chart_table_end(p->out);
 }
 
 static void page_write_explanation(const struct page *p)
 {
-    char text[CONF_VALUE_SIZE], queue[CONF_VALUE_SIZE];
+    char text[TEXT_VALUE_SIZE], queue[TEXT_VALUE_SIZE];
     const struct bide_policy *policy = &p->result->side[1].client->policy;
-    conf_duration_format(text, policy->attempt_timeout_ns);
-    conf_duration_format(queue, DEMO_QUEUE_NS);
+    text_duration_format(text, policy->attempt_timeout_ns);
+    text_duration_format(queue, DEMO_QUEUE_NS);
     fprintf(
         p->out,
         "<h2>How to read this</h2>\n<p>While the server is down no call can succeed, and every retry is wasted. The "
@@ -334,18 +274,17 @@ static void page_write_explanation(const struct page *p)
 static void page_write_repeat(const struct page *p)
 {
     const struct demo_scenario *s = p->scenario;
-    char length[CONF_VALUE_SIZE], down[CONF_VALUE_SIZE], up[CONF_VALUE_SIZE], script[DEMO_SCRIPT_SIZE];
+    char length[TEXT_VALUE_SIZE], down[TEXT_VALUE_SIZE], up[TEXT_VALUE_SIZE], script[DEMO_SCRIPT_SIZE];
     fprintf(p->out,
             "<h2>To repeat it</h2>\n<pre>bide demo --seed %" PRIu64 " --rate %" PRIu32 " --seconds %s --outage %s..%s ",
-            s->seed, s->rate, conf_duration_format(length, s->length_ns), conf_duration_format(down, s->down_ns),
-            conf_duration_format(up, s->up_ns));
+            s->seed, s->rate, text_duration_format(length, s->length_ns), text_duration_format(down, s->down_ns),
+            text_duration_format(up, s->up_ns));
     chart_escape(p->out, p->result->options != NULL ? p->result->options : "");
     fputs(
         "</pre>\n<p>The same seed gives the same calls at the same times. Measured values differ slightly from run to "
-        "run. Each server was <code>bide chaos</code> with this script:</p>\n<pre>",
+        "run. Each server was <code>bide chaos</code> with this script:</p>\n",
         p->out);
-    chart_escape(p->out, demo_script(script, s));
-    fputs("</pre>\n", p->out);
+    chart_element(p->out, "pre", demo_script(script, s));
 }
 
 static void page_write_footer(const struct page *p)
@@ -354,21 +293,15 @@ static void page_write_footer(const struct page *p)
     time_t at = (time_t)p->result->made_s;
     struct tm utc;
     if (at > 0 && gmtime_r(&at, &utc) != NULL)
-        strftime(made, sizeof made, ", %Y-%m-%d %H:%M UTC", &utc);
-    fprintf(p->out, "<footer>Made by <code>bide demo</code>, bide %s%s. This page is self-contained.</footer>\n",
-            bide_version(), made);
+        strftime(made, sizeof made, "%Y-%m-%d %H:%M UTC", &utc);
+    chart_page_end(p->out, "demo", made);
 }
 
 /* ---- the page ---- */
 
 static void page_write(const struct page *p)
 {
-    fprintf(p->out,
-            DEMO_REPORT_MARK
-            "\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" "
-            "content=\"width=device-width,initial-scale=1\"/>\n<title>bide demo: the same outage, twice"
-            "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n",
-            style);
+    chart_page_begin(p->out, &(struct chart_page){"demo", TITLE, style});
     page_write_lead(p);
     fputs("<div class=\"sides\">\n", p->out);
     page_write_card(p, 0);
@@ -381,7 +314,6 @@ static void page_write(const struct page *p)
     page_write_explanation(p);
     page_write_repeat(p);
     page_write_footer(p);
-    fputs("</main>\n</body>\n</html>\n", p->out);
 }
 
 bool demo_report(FILE *out, const struct demo_result *result)

@@ -5,10 +5,10 @@
 
 #include <stdio.h>
 
+#include "chart/page.h"
 #include "counters.h"
 
-/* First line of every page; identifies an older page. */
-#define DEMO_REPORT_MARK "<!doctype html><!-- a report of bide demo -->"
+#define DEMO_REPORT_MARK CHART_PAGE_MARK("demo") /* first line of the page */
 
 struct demo_side_result {
     const struct demo_client *client;

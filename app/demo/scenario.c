@@ -1,8 +1,8 @@
 /* scenario.c - computes the calls, the server and the naive client; no I/O. */
 #include "scenario.h"
 
-#include "conf/unit.h"
 #include "core/random.h"
+#include "text/unit.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ uint64_t demo_call_seed(const struct demo_scenario *s, uint32_t number)
 
 int64_t demo_call_start_ns(const struct demo_scenario *s, uint32_t number)
 {
-    uint64_t within_ns = core_mix(demo_call_seed(s, number)) % BIDE_S;
+    uint64_t within_ns = core_bits_to_range(core_mix(demo_call_seed(s, number)), BIDE_S - 1);
     return (int64_t)((number * (uint64_t)BIDE_S + within_ns) / s->rate);
 }
 
@@ -109,9 +109,9 @@ static const char *const jitter_names[] = {
 
 static void wait_summary(char text[DEMO_SUMMARY_SIZE], const struct bide_policy *p)
 {
-    char base[CONF_VALUE_SIZE], cap[CONF_VALUE_SIZE];
-    conf_duration_format(base, p->base_ns);
-    conf_duration_format(cap, p->cap_ns);
+    char base[TEXT_VALUE_SIZE], cap[TEXT_VALUE_SIZE];
+    text_duration_format(base, p->base_ns);
+    text_duration_format(cap, p->cap_ns);
     if (p->backoff == BIDE_BACKOFF_NONE)
         snprintf(text, DEMO_SUMMARY_SIZE, "at once");
     else if (p->backoff == BIDE_BACKOFF_FIXED || p->base_ns == p->cap_ns)
@@ -123,10 +123,10 @@ static void wait_summary(char text[DEMO_SUMMARY_SIZE], const struct bide_policy 
 const char *demo_client_summary(char text[DEMO_SUMMARY_SIZE], const struct demo_client *client)
 {
     const struct bide_policy *p = &client->policy;
-    char waits[DEMO_SUMMARY_SIZE], limit[CONF_VALUE_SIZE];
+    char waits[DEMO_SUMMARY_SIZE], limit[TEXT_VALUE_SIZE];
     wait_summary(waits, p);
     snprintf(text, DEMO_SUMMARY_SIZE, "%" PRIu32 " attempts, %.100s, %s an attempt, %s, %s", p->attempts_max, waits,
-             p->attempt_timeout_ns == BIDE_NEVER ? "any time" : conf_duration_format(limit, p->attempt_timeout_ns),
+             p->attempt_timeout_ns == BIDE_NEVER ? "any time" : text_duration_format(limit, p->attempt_timeout_ns),
              client->target.budget.kind == BIDE_BUDGET_NONE ? "no budget" : "budget",
              client->target.breaker.kind == BIDE_BREAKER_OFF ? "no breaker" : "breaker");
     return text;

@@ -81,6 +81,7 @@ static struct call_slot *call_slot_new(struct demo_side *side)
     call_slot->options.policy = &side->client->policy;
     call_slot->options.status_rules = side->client->status_rules;
     call_slot->options.inject = BIDE_CURL_INJECT_ATTEMPT;
+    call_slot->options.no_headers = true;
     call_slot->options.write = discard_body;
     call_slot->options.write_data = side;
     return call_slot;

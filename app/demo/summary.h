@@ -9,18 +9,16 @@
 struct demo_metric {
     const char *name;
     const char *means; /* a sentence, for the page */
-    const char *(*format)(char text[DEMO_METRIC_SIZE], const struct demo_result *result,
-                          const struct demo_counters *counters);
 };
 
 const struct demo_metric *demo_metric(size_t i); /* NULL after the last */
+
+/* Formats the i-th metric of a side. Returns text. */
+const char *demo_metric_text(char text[DEMO_METRIC_SIZE], size_t i, const struct demo_result *result, size_t side);
 
 /* Describes the cost of the second side's policy for its own callers in this run, in two lines with `between` between
  * them. Returns text; NULL if there is nothing to report. */
 #define DEMO_NOTE_SIZE 320u
 const char *demo_cost_note(char text[DEMO_NOTE_SIZE], const struct demo_result *result, const char *between);
-
-/* Formats with a fixed number of decimals ("1.03"), the same in every locale. Returns text. */
-const char *demo_fixed(char text[DEMO_METRIC_SIZE], double value, unsigned digits);
 
 #endif

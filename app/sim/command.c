@@ -8,6 +8,7 @@
 #include "command_outputs.h"
 #include "common/atomic_file.h"
 #include "common/commands.h"
+#include "common/signals.h"
 #include "common/term.h"
 
 #include <bide/clock.h>
@@ -46,25 +47,9 @@ struct settings {
 
 /* ---- options ---- */
 
-static struct settings *settings_for_run(void *settings)
-{
-    struct settings *s = settings;
-    s->has_run_option = true;
-    return s;
-}
-
-static const char *read_count(const char *value, int64_t max, uint32_t *count, const char *want)
-{
-    int64_t number;
-    if (!conf_decimal_parse(value, strlen(value), 1, &number) || number < 1 || number > max)
-        return want;
-    *count = (uint32_t)number;
-    return NULL;
-}
-
 static const char *read_set(void *settings, const char *value)
 {
-    struct settings *s = settings_for_run(settings);
+    struct settings *s = settings;
     const char *equals = strchr(value, '=');
     if (equals == NULL || equals == value)
         return "KEY=VALUE, such as clients.rate=300/s or policy.attempts=3; bide sim keys lists the keys";
@@ -76,7 +61,7 @@ static const char *read_set(void *settings, const char *value)
 
 static const char *read_policy(void *settings, const char *value)
 {
-    struct settings *s = settings_for_run(settings);
+    struct settings *s = settings;
     if (s->policies == POLICIES_MAX)
         return "a policy given with at most 31 others";
     for (size_t i = 0; i < s->policies; i++)
@@ -86,64 +71,12 @@ static const char *read_policy(void *settings, const char *value)
     return NULL;
 }
 
-static const char *read_config(void *settings, const char *value)
-{
-    settings_for_run(settings)->config = value;
-    return NULL;
-}
-
-static const char *read_seed(void *settings, const char *value)
-{
-    char *end;
-    errno = 0;
-    unsigned long long seed = strtoull(value, &end, 10);
-    if (strspn(value, "0123456789") != strlen(value) || errno != 0)
-        return "a number from 0 to 18446744073709551615";
-    settings_for_run(settings)->plan.seed = seed;
-    settings_for_run(settings)->has_seed = true;
-    return NULL;
-}
-
-static const char *read_seeds(void *settings, const char *value)
-{
-    return read_count(value, SEEDS_MAX, &settings_for_run(settings)->plan.seeds, "a number from 1 to 100000");
-}
-
-static const char *read_threads(void *settings, const char *value)
-{
-    return read_count(value, THREADS_MAX, &settings_for_run(settings)->plan.threads, "a number from 1 to 256");
-}
-
 static const char *read_expect(void *settings, const char *value)
 {
-    struct settings *s = settings_for_run(settings);
+    struct settings *s = settings;
     return s->expects < EXPECTS_MAX ? sim_expect_read(&s->expect[s->expects++], value)
                                     : "an option given at most 64 times";
 }
-
-static const char *read_json(void *settings, const char *value)
-{
-    (void)value;
-    ((struct settings *)settings)->outputs.json = true;
-    return NULL;
-}
-
-static const char *read_csv(void *settings, const char *value)
-{
-    (void)value;
-    settings_for_run(settings)->outputs.csv = true;
-    return NULL;
-}
-
-#define READ_FILE(name, output)                                                                                        \
-    static const char *read_##name(void *settings, const char *value)                                                  \
-    {                                                                                                                  \
-        settings_for_run(settings)->outputs.file[output] = value;                                                      \
-        return NULL;                                                                                                   \
-    }
-READ_FILE(series, CLI_SIM_SERIES)
-READ_FILE(svg, CLI_SIM_SVG)
-READ_FILE(html, CLI_SIM_HTML)
 
 static void settings_init(void *settings)
 {
@@ -169,22 +102,31 @@ static const struct cli_option world_options[] = {
     {.name = "config",
      .value = "FILE",
      .help = "read policies from this file instead of bide.conf",
-     .read = read_config,
+     .kind = CLI_STRING,
+     CLI_AT(struct settings, config),
      .completion = CLI_COMPLETE_FILE},
     {.name = "seed",
      .value = "N",
      .help = "seed of the random numbers; default the scenario's seed, or 1",
-     .read = read_seed,
+     .kind = CLI_COUNT,
+     CLI_AT(struct settings, plan.seed),
+     CLI_GIVEN(struct settings, has_seed),
      .details = "The same seed gives the same bytes, on every machine and with any number of threads."},
     {.name = "seeds",
      .value = "N",
      .help = "run each row with this many seeds; metrics are then means with a 95 % interval",
-     .read = read_seeds,
+     .kind = CLI_COUNT,
+     CLI_AT(struct settings, plan.seeds),
+     .min = 1,
+     .max = SEEDS_MAX,
      .details = "The first is --seed, the others follow it. Series and pictures over time show the first."},
     {.name = "threads",
      .value = "N",
      .help = "parallel runs; default the number of cores",
-     .read = read_threads,
+     .kind = CLI_COUNT,
+     CLI_AT(struct settings, plan.threads),
+     .min = 1,
+     .max = THREADS_MAX,
      .details = "Fewer if the memory is not enough; a message then reports the number."},
     {.name = "expect",
      .value = "EXPRESSION",
@@ -194,25 +136,42 @@ static const struct cli_option world_options[] = {
 };
 
 static const struct cli_option output_options[] = {
-    {.name = "json", .help = "print one JSON object instead of the table", .read = read_json},
-    {.name = "csv", .help = "print comma-separated values instead: a line per row, all metrics", .read = read_csv},
+    {.name = "json",
+     .help = "print one JSON object instead of the table",
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, outputs.json)},
+    {.name = "csv",
+     .help = "print comma-separated values instead: a line per row, all metrics",
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, outputs.csv),
+     CLI_GIVEN(struct settings, has_run_option)},
     {.name = "series",
      .value = "FILE",
      .help = "write the counts of each time bin, as comma-separated values",
-     .read = read_series,
+     .kind = CLI_STRING,
+     CLI_AT(struct settings, outputs.file[CLI_SIM_SERIES]),
+     CLI_GIVEN(struct settings, has_run_option),
      .completion = CLI_COMPLETE_FILE},
-    {.name = "svg", .value = "FILE", .help = "write the picture", .read = read_svg, .completion = CLI_COMPLETE_FILE},
+    {.name = "svg",
+     .value = "FILE",
+     .help = "write the picture",
+     .kind = CLI_STRING,
+     CLI_AT(struct settings, outputs.file[CLI_SIM_SVG]),
+     CLI_GIVEN(struct settings, has_run_option),
+     .completion = CLI_COMPLETE_FILE},
     {.name = "html",
      .value = "FILE",
      .help = "write a page with charts and all metrics; it needs no other file",
-     .read = read_html,
+     .kind = CLI_STRING,
+     CLI_AT(struct settings, outputs.file[CLI_SIM_HTML]),
+     CLI_GIVEN(struct settings, has_run_option),
      .completion = CLI_COMPLETE_FILE,
      .details = "A FILE is replaced when the new file is complete. `-` is standard output, instead of the table."},
 };
 
 static const struct cli_group groups[] = {
-    {NULL, world_options, sizeof world_options / sizeof *world_options, 0},
-    {"Output", output_options, sizeof output_options / sizeof *output_options, 0},
+    {CLI_GROUP(NULL, world_options), CLI_GIVEN(struct settings, has_run_option)},
+    {CLI_GROUP("Output", output_options)},
 };
 
 static const struct cli_section sections[] = {
@@ -369,22 +328,11 @@ static volatile sig_atomic_t bar_is_shown;
 
 static void on_signal(int number)
 {
-    static const char wipe[] = "\r\033[K";
+    static const char wipe[] = "\r" CLI_CLEAR_LINE;
     if (bar_is_shown)
         (void)!write(STDERR_FILENO, wipe, sizeof wipe - 1);
     cli_atomic_files_unlink();
     _exit(128 + number);
-}
-
-static void install_signal_handlers(void)
-{
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    struct sigaction action = {.sa_handler = on_signal}, ignore = {.sa_handler = SIG_IGN}, before;
-    sigaction(SIGPIPE, &ignore, NULL); /* a failed write is reported instead; the signal would leave a half-written
-                                        * file */
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* keep the setting of nohup */
-            sigaction(numbers[i], &action, NULL);
 }
 
 /* ---- progress ---- */
@@ -397,12 +345,12 @@ struct bar {
 static bool show_progress(void *context, double done)
 {
     const struct bar *bar = context;
-    char cells[4 * BAR_CELLS + 1], left[CONF_VALUE_SIZE] = "", line[256];
+    char cells[4 * BAR_CELLS + 1], left[TEXT_VALUE_SIZE] = "", line[256];
     int64_t since_ns = bide_now() - bar->start_ns;
     if (!bar->term.live || since_ns < BAR_DELAY_NS)
         return true;
     if (done > 0.01)
-        conf_duration_format_short(left, (int64_t)((double)since_ns * (1 - done) / done) / BIDE_S * BIDE_S + BIDE_S);
+        text_duration_format_short(left, (int64_t)((double)since_ns * (1 - done) / done) / BIDE_S * BIDE_S + BIDE_S);
     snprintf(line, sizeof line, "%3.0f %%  %s%s%s  %s%s%s", done * 100, left[0] != '\0' ? "about " : "", left,
              left[0] != '\0' ? " left" : "", cli_colour(&bar->term, CLI_BLUE),
              cli_bar(&bar->term, cells, BAR_CELLS, done, 1), cli_colour(&bar->term, CLI_PLAIN));
@@ -608,7 +556,10 @@ static char *command_line_text(const struct settings *s, const char *name)
         fputs(i < s->policies ? " --policy " : " --set ", out);
         cli_print_shell_word(out, i < s->policies ? s->policy[i] : s->set[i - s->policies]);
     }
-    fclose(out);
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
     return text;
 }
 
@@ -621,12 +572,14 @@ static int run_scenario(const struct settings *s, const char *name, bool asserts
     char *command_line = command_line_text(s, name);
     const char *at = "";
     int status = CLI_EXIT_BIDE_FAILED;
+    if (command_line == NULL)
+        return cli_fail(&cli_sim, "no memory");
     bool agree = cli_sim_outputs_check(&outputs, asserts) && plan_read_queue(&plan);
     struct sim_scenario *scenario = agree ? read_scenario(s, name) : NULL;
     if (scenario == NULL || !expectations_check_rows(s, scenario) ||
         !outputs_check_inputs(&outputs, s, name, scenario) || !plan_fit_memory(&plan, scenario))
         goto out;
-    install_signal_handlers();
+    cli_signals_catch(on_signal, 0);
     if (!cli_sim_outputs_open(&outputs))
         goto out;
     plan.seed = s->has_seed ? s->plan.seed : sim_scenario_seed(scenario);

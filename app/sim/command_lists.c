@@ -38,8 +38,11 @@ int cli_sim_list(bool json)
     char title[SIM_TITLE_MAX];
     if (json)
         return list_print_json(sim_catalogue_json);
-    for (size_t i = 0; sim_catalogue(i) != NULL; i++)
-        list_print_row(sim_catalogue(i)->name, sim_catalogue_title(i, title));
+    for (size_t i = 0; sim_catalogue(i) != NULL; i++) {
+        if (sim_catalogue_title(i, title) == NULL)
+            return cli_fail(&cli_sim, "no memory");
+        list_print_row(sim_catalogue(i)->name, title);
+    }
     return list_flush();
 }
 

@@ -113,8 +113,8 @@ static bool output_write(struct cli_sim_outputs *outputs, size_t i, const struct
 static void print_table(const struct sim_batch *batch)
 {
     struct cli_term term = cli_term_detect(stdout);
-    struct sim_table_style style = {term.width < WIDTH_MAX ? term.width : WIDTH_MAX, term.colour, term.utf8};
-    sim_report_table(stdout, batch, &style);
+    term.width = term.width < WIDTH_MAX ? term.width : WIDTH_MAX;
+    sim_report_table(&term, batch);
 }
 
 bool cli_sim_outputs_write(struct cli_sim_outputs *outputs, const struct sim_batch *batch)

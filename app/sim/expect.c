@@ -9,8 +9,9 @@
 
 #include <bide/base.h>
 
-#include "conf/unit.h"
 #include "number.h"
+#include "text/slice.h"
+#include "text/unit.h"
 
 #define TEXT_MAX   256u
 #define WANT_MAX   256u
@@ -19,22 +20,6 @@
 #define IN_QUOTES  "in quotes: < and > are special to the shell"
 
 /* ---- reading ---- */
-
-static struct bide_text expect_trimmed(const char *at, size_t length)
-{
-    while (length > 0 && (*at == ' ' || *at == '\t')) {
-        at++;
-        length--;
-    }
-    while (length > 0 && (at[length - 1] == ' ' || at[length - 1] == '\t'))
-        length--;
-    return (struct bide_text){at, length};
-}
-
-static bool expect_text_is(struct bide_text text, const char *word)
-{
-    return text.length == strlen(word) && memcmp(text.at, word, text.length) == 0;
-}
 
 /* Longer signs first. */
 static const struct sign {
@@ -87,17 +72,6 @@ static struct bide_text number_joined(char space[NUMBER_MAX], struct bide_text t
     return (struct bide_text){space, digits + text.length - unit};
 }
 
-/* Reads a number with a suffix of a letter that stands for a factor of `times`. */
-static bool number_read_scaled(struct bide_text text, char letter, double times, double *number)
-{
-    int64_t value;
-    if (text.length < 2 || text.at[text.length - 1] != letter ||
-        !conf_decimal_parse(text.at, text.length - 1, MICRO, &value))
-        return false;
-    *number = (double)value / (double)MICRO * times;
-    return true;
-}
-
 /* Reads a number, in the metric's own unit. */
 static bool number_read(struct bide_text text, const struct sim_metric *metric, double *number)
 {
@@ -106,27 +80,27 @@ static bool number_read(struct bide_text text, const struct sim_metric *metric, 
     char space[NUMBER_MAX];
     int64_t value;
     text = number_joined(space, text);
-    if (conf_decimal_parse(text.at, text.length, MICRO, &value)) {
+    if (text_decimal_parse(text.at, text.length, MICRO, &value)) {
         *number = (double)value / (double)MICRO;
         return true;
     }
-    if ((ms || s) && conf_duration_parse(text.at, text.length, &value) && value != BIDE_NEVER) {
+    if ((ms || s) && text_duration_parse(text.at, text.length, &value) && value != BIDE_NEVER) {
         *number = (double)value / (double)(ms ? BIDE_MS : BIDE_S);
         return true;
     }
     if (unit > 0 && text.length > unit && memcmp(text.at + text.length - unit, metric->unit, unit) == 0 &&
-        conf_decimal_parse(text.at, text.length - unit, MICRO, &value)) {
+        text_decimal_parse(text.at, text.length - unit, MICRO, &value)) {
         *number = (double)value / (double)MICRO;
         return true;
     }
     if (unit > 0)
         return false;
-    if (text.length > 1 && text.at[text.length - 1] == '%' &&
-        conf_decimal_parse(text.at, text.length - 1, MICRO, &value)) {
-        *number = (double)value / (double)MICRO / 100;
-        return true;
-    }
-    return number_read_scaled(text, 'k', 1e3, number) || number_read_scaled(text, 'M', 1e6, number);
+    int64_t whole = 100 * MICRO;
+    bool share = text_share_parse(text.at, text.length, whole, &value);
+    if (!share && !text_multiple_parse(text.at, text.length, MICRO, &value))
+        return false;
+    *number = (double)value / (double)(share ? whole : MICRO);
+    return true;
 }
 
 static char want[WANT_MAX];
@@ -160,8 +134,8 @@ static const char *expect_read_metric(struct sim_expect *expect, struct bide_tex
 static const char *expect_read_flag(struct sim_expect *expect, const struct sign *sign, struct bide_text value)
 {
     const char *name = sim_metric(expect->metric)->name;
-    bool yes = expect_text_is(value, "yes") || expect_text_is(value, "true") || expect_text_is(value, "1");
-    bool no = expect_text_is(value, "no") || expect_text_is(value, "false") || expect_text_is(value, "0");
+    bool yes = text_equals(value, "yes") || text_equals(value, "true") || text_equals(value, "1");
+    bool no = text_equals(value, "no") || text_equals(value, "false") || text_equals(value, "0");
     if (sign == NULL)
         return NULL;
     if ((sign->op != SIM_OP_EQUAL && sign->op != SIM_OP_UNEQUAL) || (!yes && !no))
@@ -195,7 +169,7 @@ static const char *expect_read_row(struct sim_expect *expect, const char **text)
     const char *colon = strrchr(*text, ':');
     if (colon == NULL)
         return NULL;
-    struct bide_text row = expect_trimmed(*text, (size_t)(colon - *text));
+    struct bide_text row = text_trim((struct bide_text){*text, (size_t)(colon - *text)}, TEXT_OWS);
     if (row.length == 0)
         return want_format("an expectation with the name of a row before the colon");
     if (row.length >= sizeof expect->row)
@@ -211,16 +185,16 @@ const char *sim_expect_read(struct sim_expect *expect, const char *text)
     const char *problem = expect_read_row(expect, &text);
     if (problem != NULL)
         return problem;
-    struct bide_text all = expect_trimmed(text, strlen(text));
+    struct bide_text all = text_trim(text_from(text), TEXT_OWS);
     bool negated = all.length > 0 && all.at[0] == '!';
-    all = expect_trimmed(all.at + negated, all.length - negated);
+    all = text_trim((struct bide_text){all.at + negated, all.length - negated}, TEXT_OWS);
     size_t length = 0;
     while (length < all.length && sign_at(all.at + length) == NULL)
         length++;
     const struct sign *sign = length < all.length ? sign_at(all.at + length) : NULL;
     size_t behind = sign != NULL ? length + strlen(sign->text) : length;
-    struct bide_text value = expect_trimmed(all.at + behind, all.length - behind);
-    problem = expect_read_metric(expect, expect_trimmed(all.at, length));
+    struct bide_text value = text_trim((struct bide_text){all.at + behind, all.length - behind}, TEXT_OWS);
+    problem = expect_read_metric(expect, text_trim((struct bide_text){all.at, length}, TEXT_OWS));
     if (problem != NULL)
         return problem;
     bool flag = sim_metric(expect->metric)->flag;

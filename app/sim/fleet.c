@@ -25,11 +25,10 @@
 
 #include "state.h"
 
-#define EPOCH_MS      INT64_C(1000000000000) /* the bucket's clock is the wall clock, far from 0 */
-#define OPEN_PERMILLE 500                    /* default: share of open votes that opens the breakers of all members */
-#define RETRY_BASE    (500 * BIDE_MS)        /* backoff after failed exchanges: as in lib/fleet */
-#define RETRY_CAP     (30 * BIDE_S)
-#define RETRY_FLOOR   (50 * BIDE_MS)
+#define EPOCH_MS    INT64_C(1000000000000) /* the bucket's clock is the wall clock, far from 0 */
+#define RETRY_BASE  (500 * BIDE_MS)        /* backoff after failed exchanges: as in lib/fleet */
+#define RETRY_CAP   (30 * BIDE_S)
+#define RETRY_FLOOR (50 * BIDE_MS)
 
 enum fleet_step { FLEET_POLL = 0, FLEET_REQUEST_ARRIVES, FLEET_REPLY_ARRIVES, FLEET_TIMEOUT };
 
@@ -122,10 +121,10 @@ static void member_poll(struct sim_state *state, struct sim_fleet_member *member
         member_schedule_poll(state, member, id);
 }
 
-/* Adds the time since the lease ended, during which the member was disconnected. */
+/* Adds the time since the lease ended, or since the join at 0, during which the member was disconnected. */
 static void member_count_disconnected(struct sim_state *state, const struct sim_fleet_member *member)
 {
-    int64_t until_ns = bide_lease_until(member->lease.target);
+    int64_t until_ns = lease_member_leased_until_ns(&member->lease);
     if (until_ns < state->now_ns)
         state->result->fleet_disconnected_ns += state->now_ns - until_ns;
 }
@@ -197,9 +196,7 @@ static bool member_join(struct sim_state *state, const struct sim_caller *caller
     struct sim_fleet_member *member = &state->fleet.member[i];
     struct lease_terms terms = {.capacity_milli = fleet->capacity_milli,
                                 .per_minute_milli = fleet->refill_per_minute_milli,
-                                .open_permille = OPEN_PERMILLE,
-                                .timeout_ns = fleet->timeout_ns,
-                                .hold_off = true};
+                                .timeout_ns = fleet->timeout_ns};
     *member = (struct sim_fleet_member){.bucket = bucket_index(state, caller, target)};
     if (lease_member_join(&member->lease, &caller->target[target], &terms, i + 1, 0, NULL) != BIDE_OK)
         return false;
@@ -232,6 +229,7 @@ bool sim_fleet_open(struct sim_state *state)
 
 void sim_fleet_finish(struct sim_state *state)
 {
+    state->result->fleet_joins = state->fleet.members;
     for (uint32_t i = 0; i < state->fleet.members; i++)
         member_count_disconnected(state, &state->fleet.member[i]);
 }

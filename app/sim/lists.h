@@ -9,7 +9,7 @@
 
 #define SIM_TITLE_MAX 256u
 
-/* Writes the title of the i-th scenario of the catalogue. Returns `title`. */
+/* Writes the title of the i-th scenario of the catalogue. Returns `title`, or NULL without memory. */
 const char *sim_catalogue_title(size_t i, char title[SIM_TITLE_MAX]);
 
 /* Return false without memory, or if the output could not be written. */

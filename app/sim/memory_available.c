@@ -5,6 +5,8 @@
  * Inactive file pages of a group count as free: the kernel drops them first. A missing file, or "max", is no limit. */
 #include "batch.h"
 
+#include "text/unit.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,10 +36,8 @@ static FILE *file_open(const char *root, const char *directory, const char *name
 /* Reads digits after blanks. */
 static bool parse_number(const char *text, uint64_t *number)
 {
-    char *end;
     text += strspn(text, " \t");
-    *number = strtoull(text, &end, 10);
-    return *text >= '0' && *text <= '9' && end > text;
+    return text_number_take(text, strlen(text), number) > 0;
 }
 
 /* Finds the number after a word at the beginning of a line; with an empty word, the first number of the file. Closes

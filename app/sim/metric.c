@@ -5,6 +5,7 @@
 #include "result.h"
 
 #include "conf/suggest.h"
+#include "text/slice.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -279,7 +280,7 @@ size_t sim_metric_find(const char *name, size_t length)
 {
     const struct sim_metric *metric;
     for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++)
-        if (strlen(metric->name) == length && memcmp(metric->name, name, length) == 0)
+        if (text_equals((struct bide_text){name, length}, metric->name))
             return i;
     return SIZE_MAX;
 }

@@ -2,15 +2,14 @@
  *
  * Charts that are compared have the same scale (scale.h). Rows and curves beyond the number that can be distinguished
  * are omitted, and their number is shown. A series with more bins than a chart has pixels is drawn with several bins as
- * a step of their highest value: peaks matter most. Colours are written out for light and dark, not as CSS variables,
- * because some SVG viewers do not support those. */
+ * a step of their highest value: peaks matter most. */
 #include "picture.h"
 
-#include "conf/unit.h"
 #include "number.h"
 #include "report.h"
 #include "report_common.h"
 #include "scale.h"
+#include "text/unit.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -27,27 +26,6 @@
 #define LOG_RATIO    200.0 /* above this ratio of the swept values the x axis is logarithmic */
 
 /* ---- colours ---- */
-
-#define RULES(paper, ink, soft, rule, band, c0, c1, c2, c3, c4, c5, c6, c7)                                            \
-    ".paper{fill:" paper "} svg text{fill:" soft "} svg .heading,svg .title,svg .cut{fill:" ink "}\n"                  \
-    ".grid{stroke:" rule "} .axis,line.level,.half{stroke:" soft "} .band{fill:" band "}\n"                            \
-    "svg .name.plain{fill:" ink "}\n" COLOUR("c0", c0) COLOUR("c1", c1) COLOUR("c2", c2) COLOUR("c3", c3)              \
-        COLOUR("c4", c4) COLOUR("c5", c5) COLOUR("c6", c6) COLOUR("c7", c7)
-#define COLOUR(name, value)                                                                                            \
-    ".line." name "{stroke:" value "} .area." name ",.bar." name ",.dot." name ",svg text." name "{fill:" value "}\n"
-
-const char sim_picture_style[] =
-    "svg{overflow:visible} svg text{font:12px system-ui,-apple-system,'Segoe "
-    "UI',Roboto,sans-serif;font-variant-numeric:tabular-nums}\n"
-    "svg .name{font-size:13px;font-weight:600} svg .name.plain{font-weight:400}\n"
-    "svg .heading{font-size:14px;font-weight:600} svg .title{font-size:20px;font-weight:600}\n"
-    ".line{fill:none;stroke-width:2;stroke-linejoin:round} .line.dash{stroke-dasharray:6 4}\n"
-    ".area{stroke:none;fill-opacity:.5} .half{stroke-width:1.5} .axis{stroke-opacity:.6}\n"
-    "line.level{stroke-dasharray:2 4}\n" /* */
-    RULES("#ffffff", "#1c2024", "#56606a", "#e4e7ea", "#eceef1", "#c25400", "#0068a8", "#00734f", "#8a3fa0", "#b3263a",
-          "#007580", "#6b6400", "#56606a") "@media(prefers-color-scheme:dark){\n" /* */
-    RULES("#15181c", "#e8eaed", "#a3adb7", "#2c3238", "#262c32", "#f0a04b", "#5cb8f0", "#4fcf9f", "#d49be8", "#ff8a94",
-          "#4fd0d8", "#d6d24a", "#b0b8c0") "}\n";
 
 static const char *const colours[COLOURS] = {"c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"};
 static const char *const dashed[COLOURS] = {"c0 dash", "c1 dash", "c2 dash", "c3 dash",
@@ -95,12 +73,7 @@ struct axis {
 
 static struct axis time_axis(const struct sim_batch *batch)
 {
-    struct axis axis = {.length_ns = 1};
-    for (size_t i = 0; i < batch->rows; i++) {
-        const struct sim_result *r = &batch->row[i].result;
-        int64_t ns = (int64_t)r->points * r->bin_ns;
-        axis.length_ns = ns > axis.length_ns ? ns : axis.length_ns;
-    }
+    struct axis axis = {.length_ns = sim_batch_longest_ns(batch)};
     bool is_short = axis.length_ns < 2 * BIDE_S;
     axis.unit_ns = is_short ? (double)BIDE_MS : (double)BIDE_S;
     axis.unit = is_short ? " ms" : " s";
@@ -212,7 +185,7 @@ static void draw_series(FILE *out, const struct sim_batch *batch, size_t row, co
     bool waste = batch_has_waste(batch), is_cut = false;
     double arrivals[STEPS_MAX + 1], served[STEPS_MAX + 1], succeeded[STEPS_MAX + 1];
     struct chart_band bands[BANDS_MAX];
-    char id[32], y_name[SIM_REPORT_TEXT_MAX], about[256], bin[CONF_VALUE_SIZE], peak[SIM_NUMBER_SIZE];
+    char id[32], y_name[SIM_REPORT_TEXT_MAX], about[256], bin[TEXT_VALUE_SIZE], peak[SIM_NUMBER_SIZE];
     struct chart_series series[] = {
         {.name = "arrivals", .style = "c0", .value = arrivals, .filled = true},
         {.name = "served", .style = "c1", .value = served, .stepped = true},
@@ -221,7 +194,7 @@ static void draw_series(FILE *out, const struct sim_batch *batch, size_t row, co
     series[0].count = series_fill(arrivals, r, step, point_arrivals, false);
     series[1].count = series_fill(served, r, step, point_served, false);
     series[2].count = series_fill(succeeded, r, step, point_succeeded, false);
-    conf_duration_format(bin, r->bin_ns);
+    text_duration_format(bin, r->bin_ns);
     snprintf(id, sizeof id, "series-%zu", row);
     for (size_t i = 0; i < series[0].count; i++)
         is_cut = is_cut || arrivals[i] > scale.max || served[i] > scale.max;
@@ -286,7 +259,7 @@ bool sim_picture_level(FILE *out, const struct sim_batch *batch, enum sim_level 
     struct axis axis = time_axis(batch);
     struct chart_series series[SIM_PANELS_MAX];
     size_t count = 0, first = 0, step = 1, left_out = 0;
-    char y_name[128], bin[CONF_VALUE_SIZE];
+    char y_name[128], bin[TEXT_VALUE_SIZE];
     double *room = calloc((size_t)SIM_PANELS_MAX * (STEPS_MAX + 1), sizeof *room);
     if (room == NULL)
         return false;
@@ -307,7 +280,7 @@ bool sim_picture_level(FILE *out, const struct sim_batch *batch, enum sim_level 
     }
     int64_t bin_ns = batch->row[first].result.bin_ns;
     struct chart_band bands[BANDS_MAX];
-    int used = snprintf(y_name, sizeof y_name, "%s %.20s", levels[level].y_name, conf_duration_format(bin, bin_ns));
+    int used = snprintf(y_name, sizeof y_name, "%s %.20s", levels[level].y_name, text_duration_format(bin, bin_ns));
     if (left_out > 0)
         snprintf(y_name + used, sizeof y_name - (size_t)used, "; %zu more rows are not drawn", left_out);
     chart_lines(out, &(struct chart_lines){.id = levels[level].id,

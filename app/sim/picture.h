@@ -9,9 +9,6 @@
 #define SIM_PICTURE_WIDTH 920u
 #define SIM_PANELS_MAX    8u /* rows with their own chart */
 
-/* Colours and fonts of all charts, light and dark; for a <style> element. */
-extern const char sim_picture_style[];
-
 /* Returns the kind of picture: bars instead of curves if nothing is swept. */
 enum sim_picture sim_picture_kind(const struct sim_batch *batch);
 

@@ -17,10 +17,10 @@ struct cached_policy {
 
 /* ---- policies of the scenario file ---- */
 
-void sim_policies_read(struct sim_policies *policies, struct bide_text text, struct conf_diagnostics *diagnostics)
+void sim_policies_read(struct sim_policies *policies, const struct conf_ini *ini, struct conf_diagnostics *diagnostics)
 {
     unsigned before = diagnostics->count;
-    conf_ini_read(&policies->own, text, diagnostics);
+    conf_policies_read(&policies->own, ini, "policy", diagnostics);
     policies->incomplete = diagnostics->count > before;
 }
 

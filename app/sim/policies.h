@@ -4,7 +4,7 @@
 #ifndef SIM_POLICIES_H
 #define SIM_POLICIES_H
 
-#include "conf/diagnostics.h"
+#include "conf/ini.h"
 
 struct sim_policies {
     struct conf own;              /* the [policy NAME] sections of the file */
@@ -14,7 +14,7 @@ struct sim_policies {
 };
 
 /* Reads the [policy NAME] sections and reports their mistakes. */
-void sim_policies_read(struct sim_policies *policies, struct bide_text text, struct conf_diagnostics *diagnostics);
+void sim_policies_read(struct sim_policies *policies, const struct conf_ini *ini, struct conf_diagnostics *diagnostics);
 void sim_policies_free(struct sim_policies *policies);
 
 /* Finds a policy by name: of the scenario; a preset; of a policy file. Returns NULL after writing the reason to

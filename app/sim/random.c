@@ -27,20 +27,6 @@ static uint64_t bits_next(uint64_t bits)
     return core_mix(bits + CORE_GOLDEN);
 }
 
-/* Lemire's method, as in the engine: scale by multiplication, and reject the products that would bias the result. */
-uint64_t sim_bits_to_range(uint64_t bits, uint64_t max)
-{
-    uint64_t range = max + 1;
-    if (range == 0)
-        return bits;
-    if (bits * range < range) {
-        uint64_t unfair = (UINT64_MAX - max) % range; /* 2^64 mod range */
-        while (bits * range < unfair)
-            bits = bits_next(bits);
-    }
-    return (uint64_t)((unsigned __int128)bits * range >> 64);
-}
-
 /* ---- logarithm and exponential ---- */
 
 /* ln 2 in two parts: the first has 40 bits, so that its product with an exponent is exact. */
@@ -275,7 +261,7 @@ int64_t sim_distribution_sample(const struct sim_distribution *dist, uint64_t bi
     switch (dist->shape) {
     case SIM_FIXED: break;
     case SIM_EXPONENTIAL: return round_to_ns(draw_exponential(dist->a_ns, bits));
-    case SIM_UNIFORM_SHAPE: return dist->a_ns + (int64_t)sim_bits_to_range(bits, (uint64_t)(dist->b_ns - dist->a_ns));
+    case SIM_UNIFORM_SHAPE: return dist->a_ns + (int64_t)core_bits_to_range(bits, (uint64_t)(dist->b_ns - dist->a_ns));
     case SIM_NORMAL: return round_to_ns(draw_normal(dist, bits));
     case SIM_MIXTURE:
         return round_to_ns(

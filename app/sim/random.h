@@ -57,9 +57,6 @@ static inline uint64_t sim_random_bits(struct sim_random_key key)
 
 /* ---- conversions of random bits ---- */
 
-/* Returns a number from 0 to max, both included, without bias. */
-uint64_t sim_bits_to_range(uint64_t bits, uint64_t max);
-
 /* Returns a number between 0 and 1, both excluded: an odd multiple of 2^-53, the precision of a double next to 1. */
 static inline double sim_bits_to_unit(uint64_t bits)
 {
@@ -69,12 +66,12 @@ static inline double sim_bits_to_unit(uint64_t bits)
 /* Returns true with a probability of `ppm` millionths. */
 static inline bool sim_bits_to_chance(uint64_t bits, uint32_t ppm)
 {
-    return sim_bits_to_range(bits, 999999) < ppm;
+    return core_bits_to_range(bits, 999999) < ppm;
 }
 
 static inline uint64_t sim_random_range(struct sim_random_key key, uint64_t max)
 {
-    return sim_bits_to_range(sim_random_bits(key), max);
+    return core_bits_to_range(sim_random_bits(key), max);
 }
 
 static inline double sim_random_unit(struct sim_random_key key)

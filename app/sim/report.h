@@ -17,14 +17,11 @@
 #include <stdio.h>
 
 #include "batch.h"
+#include "common/term.h"
 
 /* Prints a table for a terminal: title, question, loop kind, seed, bin width; a line per row with the scenario's
  * columns and a small bar or series; then give-ups by reason. */
-struct sim_table_style {
-    unsigned columns;
-    bool colour, utf8;
-};
-void sim_report_table(FILE *out, const struct sim_batch *batch, const struct sim_table_style *style);
+void sim_report_table(const struct cli_term *term, const struct sim_batch *batch);
 
 /* Prints one line per row with all metrics; with several seeds also NAME_half for each. An undefined value is empty. */
 void sim_report_csv(FILE *out, const struct sim_batch *batch);

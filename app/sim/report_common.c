@@ -1,7 +1,7 @@
 /* report_common.c - which metrics a report shows, and texts that all formats share. */
 #include "report_common.h"
 
-#include "conf/unit.h"
+#include "text/unit.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -242,17 +242,36 @@ bool sim_batch_has_one_loop(const struct sim_batch *batch)
     return true;
 }
 
+const char *sim_batch_loop_text(char text[SIM_REPORT_TEXT_MAX], const struct sim_batch *batch)
+{
+    if (sim_batch_has_one_loop(batch))
+        return sim_loop_text(text, &sim_scenario_row(batch->scenario, 0)->world);
+    snprintf(text, SIM_REPORT_TEXT_MAX, "open and closed loops");
+    return text;
+}
+
+int64_t sim_batch_longest_ns(const struct sim_batch *batch)
+{
+    int64_t max_ns = 1;
+    for (size_t i = 0; i < batch->rows; i++) {
+        const struct sim_result *r = &batch->row[i].result;
+        int64_t ns = (int64_t)r->points * r->bin_ns;
+        max_ns = ns > max_ns ? ns : max_ns;
+    }
+    return max_ns;
+}
+
 const char *sim_bin_width_text(char text[SIM_REPORT_TEXT_MAX], const struct sim_batch *batch)
 {
     int64_t min_ns = INT64_MAX, max_ns = 0;
-    char min[CONF_VALUE_SIZE], max[CONF_VALUE_SIZE];
+    char min[TEXT_VALUE_SIZE], max[TEXT_VALUE_SIZE];
     for (size_t i = 0; i < batch->rows; i++) {
         int64_t ns = batch->row[i].result.bin_ns;
         min_ns = ns < min_ns ? ns : min_ns;
         max_ns = ns > max_ns ? ns : max_ns;
     }
-    conf_duration_format(min, min_ns);
-    conf_duration_format(max, max_ns);
+    text_duration_format(min, min_ns);
+    text_duration_format(max, max_ns);
     if (min_ns >= max_ns)
         snprintf(text, SIM_REPORT_TEXT_MAX, "%s", max);
     else

@@ -59,6 +59,9 @@ struct sim_label sim_row_nth_value(const struct sim_row *row, unsigned n);
 /* Writes "open loop", "closed loop" or "herd: open loop, users: closed loop". Returns text. */
 const char *sim_loop_text(char text[SIM_REPORT_TEXT_MAX], const struct sim_world *world);
 bool sim_batch_has_one_loop(const struct sim_batch *batch); /* the text is the same for all rows */
+const char *sim_batch_loop_text(char text[SIM_REPORT_TEXT_MAX], const struct sim_batch *batch); /* that of all rows */
+
+int64_t sim_batch_longest_ns(const struct sim_batch *batch); /* length of the longest series; above 0 */
 
 /* Writes the bin width: "1s", or "1s to 10s" if rows differ. Returns text. */
 const char *sim_bin_width_text(char text[SIM_REPORT_TEXT_MAX], const struct sim_batch *batch);

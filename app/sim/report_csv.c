@@ -1,9 +1,9 @@
 /* report_csv.c - CSV for spreadsheets and scripts, as in RFC 4180 but with Unix line ends. */
 #include "report.h"
 
-#include "conf/unit.h"
 #include "number.h"
 #include "report_common.h"
+#include "text/unit.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -63,9 +63,9 @@ void sim_report_csv(FILE *out, const struct sim_batch *batch)
 
 static void csv_put_point(FILE *out, const struct sim_point *p)
 {
-    char budget[CONF_VALUE_SIZE] = "";
+    char budget[TEXT_VALUE_SIZE] = "";
     if (p->budget_milli >= 0)
-        conf_decimal_format(budget, p->budget_milli, 1000);
+        text_decimal_format(budget, p->budget_milli, 1000);
     fprintf(out,
             ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu32 ",%" PRIu32
             ",%s\n",
@@ -78,11 +78,11 @@ void sim_report_csv_series(FILE *out, const struct sim_batch *batch)
     fputs("label,from_s,width_s,calls,attempts,arrivals,retries,served,succeeded,gave_up,queue,open,budget\n", out);
     for (size_t i = 0; i < batch->rows; i++) {
         const struct sim_result *r = &batch->row[i].result;
-        char from[CONF_VALUE_SIZE], width[CONF_VALUE_SIZE];
-        conf_decimal_format(width, r->bin_ns, BIDE_S);
+        char from[TEXT_VALUE_SIZE], width[TEXT_VALUE_SIZE];
+        text_decimal_format(width, r->bin_ns, BIDE_S);
         for (size_t j = 0; j < r->points; j++) {
             csv_put_text(out, sim_scenario_row(batch->scenario, i)->label);
-            fprintf(out, ",%s,%s", conf_decimal_format(from, (int64_t)j * r->bin_ns, BIDE_S), width);
+            fprintf(out, ",%s,%s", text_decimal_format(from, (int64_t)j * r->bin_ns, BIDE_S), width);
             csv_put_point(out, &r->point[j]);
         }
     }

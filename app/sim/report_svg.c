@@ -55,12 +55,11 @@ static unsigned svg_put_lines(FILE *out, const char *text, unsigned y)
 /* Writes the footer: scenario, loop, seeds, bin width. Returns text. */
 static const char *svg_footer_text(char text[FOOTER_SIZE], const struct sim_batch *batch)
 {
-    char loop[SIM_REPORT_TEXT_MAX] = "open and closed loops", seeds[SIM_REPORT_TEXT_MAX], bucket[SIM_REPORT_TEXT_MAX];
+    char loop[SIM_REPORT_TEXT_MAX], seeds[SIM_REPORT_TEXT_MAX], bucket[SIM_REPORT_TEXT_MAX];
     size_t left_out = sim_picture_omitted(batch);
-    if (sim_batch_has_one_loop(batch))
-        sim_loop_text(loop, &sim_scenario_row(batch->scenario, 0)->world);
-    int used = snprintf(text, FOOTER_SIZE, "bide sim %.80s: %s; %s; bins of %s.", sim_scenario_name(batch->scenario),
-                        loop, sim_seeds_text(seeds, batch), sim_bin_width_text(bucket, batch));
+    int used =
+        snprintf(text, FOOTER_SIZE, "bide sim %.80s: %s; %s; bins of %s.", sim_scenario_name(batch->scenario),
+                 sim_batch_loop_text(loop, batch), sim_seeds_text(seeds, batch), sim_bin_width_text(bucket, batch));
     if (left_out > 0)
         snprintf(text + used, FOOTER_SIZE - (size_t)used, " %zu more %s not shown here.", left_out,
                  left_out == 1 ? "is" : "are");
@@ -79,8 +78,8 @@ bool sim_report_svg(FILE *out, const struct sim_batch *batch)
     fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\">\n<title>",
             width, height, width, height);
     chart_escape(out, sim_scenario_title(batch->scenario));
-    fprintf(out, "</title>\n<style>\n%s</style>\n<rect class=\"paper\" width=\"%u\" height=\"%u\"/>\n",
-            sim_picture_style, width, height);
+    fprintf(out, "</title>\n<style>\n%s</style>\n<rect class=\"paper\" width=\"%u\" height=\"%u\"/>\n", chart_style,
+            width, height);
     fprintf(out, "<text class=\"title\" x=\"%u\" y=\"%u\">", MARGIN, MARGIN + LINE);
     chart_escape(out, sim_scenario_title(batch->scenario));
     fputs("</text>\n", out);

@@ -9,11 +9,10 @@
  * arrivals over time. */
 #include "report.h"
 
-#include "chart/chart.h"
-#include "conf/unit.h"
 #include "number.h"
 #include "report_common.h"
 #include "scale.h"
+#include "text/unit.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,14 +24,9 @@
 #define GAP         2u
 #define PICTURE_MIN 10u
 #define PICTURE_MAX 32u
-#define EIGHTHS     8u
 #define HEAD_LINES  5u
 #define CELL_SIZE   (2 * SIM_NUMBER_SIZE + 8)
 #define WORD_SIZE   32u
-
-static const char *const bar_glyphs[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
-static const char *const column_glyphs[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-static const char *const ascii_glyphs[] = {" ", ".", ".", ".", ":", ":", ":", ":", "#"};
 
 struct column {
     size_t metric;
@@ -44,8 +38,8 @@ struct column {
 struct table {
     FILE *out;
     const struct sim_batch *batch;
-    const struct sim_table_style *style;
-    unsigned columns; /* width of the terminal */
+    const struct cli_term *term;
+    unsigned columns; /* to use */
     unsigned name;    /* width of names */
     unsigned value;   /* width of swept values; 0: no sweep */
     unsigned picture; /* width of the picture; 0: none in this block */
@@ -57,49 +51,19 @@ struct table {
 
 /* ---- texts ---- */
 
-static void table_put_escape(const struct table *t, const char *escape)
+static void table_set_colour(const struct table *t, enum cli_colour colour)
 {
-    if (t->style->colour)
-        fputs(escape, t->out);
-}
-
-/* Counts characters as table_put_character prints them: invalid UTF-8 takes one column per byte. */
-static unsigned text_characters(const char *text, size_t bytes)
-{
-    unsigned length = 0;
-    for (const char *end = text + bytes; text < end; length++) {
-        size_t one = chart_character(text);
-        text += one > 0 ? one : 1;
-    }
-    return length;
-}
-
-static unsigned text_length(const char *text)
-{
-    return text_characters(text, strlen(text));
-}
-
-/* Prints the next character: ? for control characters and for characters that the terminal cannot show. */
-static const char *table_put_character(const struct table *t, const char *text)
-{
-    size_t length = chart_character(text);
-    bool control = (unsigned char)*text < 0x20 || *text == 0x7f ||
-                   (length == 2 && (unsigned char)text[1] < 0xa0 && (unsigned char)text[0] == 0xc2);
-    if (control || length == 0 || (length > 1 && !t->style->utf8))
-        fputc('?', t->out);
-    else
-        fwrite(text, 1, length, t->out);
-    return text + (length > 0 ? length : 1);
+    fputs(cli_colour(t->term, colour), t->out);
 }
 
 /* Prints a text in exactly `width` columns: padded, or visibly truncated. */
 static void table_put_label(const struct table *t, const char *text, unsigned width)
 {
-    unsigned length = text_length(text), used = 0;
-    const char *dots = t->style->utf8 ? "…" : "...";
-    unsigned kept = length > width ? width - text_length(dots) : length;
+    unsigned length = (unsigned)cli_text_columns(text), used = 0;
+    const char *dots = t->term->utf8 ? "…" : "...";
+    unsigned kept = length > width ? width - (unsigned)cli_text_columns(dots) : length;
     for (; used < kept && *text != '\0'; used++)
-        text = table_put_character(t, text);
+        text += cli_print_character(t->out, text, strlen(text), t->term->utf8);
     if (length > width) {
         fputs(dots, t->out);
         used = width;
@@ -110,28 +74,9 @@ static void table_put_label(const struct table *t, const char *text, unsigned wi
 /* Prints a paragraph, wrapped and indented from the second line on. `at`: the column in which it begins. */
 static void table_put_paragraph(const struct table *t, const char *text, unsigned at, unsigned indent)
 {
-    bool first = true;
-    while (*text != '\0') {
-        size_t bytes = strcspn(text, " \n\t");
-        unsigned length = text_characters(text, bytes);
-        if (!first && at + 1 + length > t->columns) {
-            fprintf(t->out, "\n%*s", (int)indent, "");
-            at = indent;
-        } else if (!first) {
-            fputc(' ', t->out);
-            at++;
-        }
-        for (const char *c = text; c < text + bytes; at++) {
-            if (at == t->columns) { /* a word longer than a line */
-                fprintf(t->out, "\n%*s", (int)indent, "");
-                at = indent;
-            }
-            c = table_put_character(t, c);
-        }
-        first = false;
-        text += bytes + strspn(text + bytes, " \n\t");
-    }
-    fputc('\n', t->out);
+    const struct cli_paragraph paragraph = {
+        .out = t->out, .utf8 = t->term->utf8, .at = at, .left = indent, .right = t->columns, .breaks_words = true};
+    cli_print_paragraph(&paragraph, text, strlen(text));
 }
 
 /* ---- cells ---- */
@@ -152,7 +97,7 @@ static const char *table_cell_text(char text[CELL_SIZE], const struct table *t, 
     else if (sim_metric(c->metric)->flag)
         sim_flag_text(text, CELL_SIZE, t->batch, f);
     else if (table_has_seeds(t))
-        snprintf(text, CELL_SIZE, "%s %s%s", mean, t->style->utf8 ? "±" : "+-",
+        snprintf(text, CELL_SIZE, "%s %s%s", mean, t->term->utf8 ? "±" : "+-",
                  sim_number_fixed(half, f->half, c->digits));
     else
         snprintf(text, CELL_SIZE, "%s", mean);
@@ -207,7 +152,7 @@ static void table_set_columns(struct table *t, const struct sim_metric_list *lis
         char text[CELL_SIZE];
         *c = (struct column){.metric = list->metric[i], .digits = sim_batch_digits(t->batch, list->metric[i])};
         for (size_t j = 0; j < t->batch->rows; j++) {
-            unsigned length = text_length(table_cell_text(text, t, c, j));
+            unsigned length = (unsigned)cli_text_columns(table_cell_text(text, t, c, j));
             c->width = length > c->width ? length : c->width;
         }
         column_set_heading(t, c);
@@ -247,9 +192,10 @@ static void table_set_label_widths(struct table *t)
         widest = t->column[i].width > widest ? t->column[i].width : widest;
     for (size_t i = 0; i < t->batch->rows; i++) {
         const struct sim_row *row = sim_scenario_row(t->batch->scenario, i);
-        unsigned name = text_length(sim_row_name(row)), value = text_length(sim_row_swept_values(row).text);
+        unsigned name = (unsigned)cli_text_columns(sim_row_name(row)),
+                 value = (unsigned)cli_text_columns(sim_row_swept_values(row).text);
         for (unsigned n = 0; n < SIM_SWEEPS_MAX; n++) {
-            unsigned key = text_length(sim_row_nth_key(row, n).text);
+            unsigned key = (unsigned)cli_text_columns(sim_row_nth_key(row, n).text);
             value = key > value ? key : value;
         }
         t->name = name > t->name ? name : t->name;
@@ -279,64 +225,42 @@ static bool table_has_series(const struct table *t)
     return sim_scenario_picture(t->batch->scenario) == SIM_PICTURE_SERIES;
 }
 
-static int64_t table_longest_ns(const struct table *t)
-{
-    int64_t max_ns = 1;
-    for (size_t i = 0; i < t->batch->rows; i++) {
-        const struct sim_result *r = &t->batch->row[i].result;
-        int64_t ns = (int64_t)r->points * r->bin_ns;
-        max_ns = ns > max_ns ? ns : max_ns;
-    }
-    return max_ns;
-}
-
-/* Returns the height of a value in eighths of `whole`; at least one if the value is above 0. */
-static unsigned table_eighths(const struct table *t, double value, unsigned whole)
-{
-    if (!(value > 0))
-        return 0;
-    unsigned level = (unsigned)(sim_scale_fraction(&t->scale, value) * whole * EIGHTHS + 0.5);
-    return level > 0 ? level : 1;
-}
-
 static void table_draw_bar(const struct table *t, size_t row)
 {
-    unsigned level =
-        table_eighths(t, sim_batch_figure(t->batch, row, sim_batch_plotted_metric(t->batch))->mean, t->picture);
-    for (; level >= EIGHTHS; level -= EIGHTHS)
-        fputs(t->style->utf8 ? bar_glyphs[EIGHTHS] : "#", t->out);
-    if (level > 0)
-        fputs(t->style->utf8 ? bar_glyphs[level] : level >= EIGHTHS / 2 ? "#" : "", t->out);
+    char bar[4 * PICTURE_MAX + 1];
+    double mean = sim_batch_figure(t->batch, row, sim_batch_plotted_metric(t->batch))->mean;
+    fputs(cli_bar(t->term, bar, t->picture, sim_scale_fraction(&t->scale, mean), 1), t->out);
 }
 
 /* Draws arrivals over time; a column shows the largest of its bins. Ends with the last column that is not empty. */
 static void table_draw_series(const struct table *t, size_t row)
 {
     const struct sim_result *r = &t->batch->row[row].result;
-    int64_t all_ns = table_longest_ns(t);
-    unsigned level[PICTURE_MAX], last = 0;
+    int64_t all_ns = sim_batch_longest_ns(t->batch);
+    double height[PICTURE_MAX];
+    char text[4 * PICTURE_MAX + 1];
+    unsigned last = 0;
     for (unsigned i = 0; i < t->picture; i++) {
         size_t from = (size_t)(all_ns / r->bin_ns * i / t->picture),
                to = (size_t)(all_ns / r->bin_ns * (i + 1) / t->picture);
         uint64_t max = 0;
         for (size_t j = from; j < r->points && (j == from || j < to); j++)
             max = r->point[j].arrivals > max ? r->point[j].arrivals : max;
-        level[i] = table_eighths(t, (double)max, 1);
-        last = level[i] > 0 ? i + 1 : last;
+        height[i] = sim_scale_fraction(&t->scale, (double)max);
+        last = max > 0 ? i + 1 : last;
     }
-    for (unsigned i = 0; i < last; i++)
-        fputs(t->style->utf8 ? column_glyphs[level[i]] : ascii_glyphs[level[i]], t->out);
+    fputs(cli_spark(t->term, text, height, last, 1), t->out);
 }
 
 static void table_draw_picture(const struct table *t, size_t row)
 {
     fprintf(t->out, "%*s", (int)GAP, "");
-    table_put_escape(t, "\033[36m");
+    table_set_colour(t, CLI_CYAN);
     if (table_has_series(t))
         table_draw_series(t, row);
     else
         table_draw_bar(t, row);
-    table_put_escape(t, "\033[0m");
+    table_set_colour(t, CLI_PLAIN);
 }
 
 /* ---- blocks ---- */
@@ -354,7 +278,7 @@ static void table_put_headings(const struct table *t, size_t from, size_t count)
 {
     const struct sim_row *first = sim_scenario_row(t->batch->scenario, 0);
     unsigned keys = table_swept_keys(t);
-    table_put_escape(t, "\033[2m");
+    table_set_colour(t, CLI_DIM);
     for (unsigned line = table_heading_lines(t, from, count); line-- > 0;) {
         size_t last = from + count;
         while (last > from && t->column[last - 1].head[line][0] == '\0')
@@ -364,7 +288,7 @@ static void table_put_headings(const struct table *t, size_t from, size_t count)
             fprintf(t->out, "%*s%*s", (int)GAP, "", (int)t->column[i].width, t->column[i].head[line]);
         fputc('\n', t->out);
     }
-    table_put_escape(t, "\033[0m");
+    table_set_colour(t, CLI_PLAIN);
 }
 
 /* In the table of give-ups, only rows with give-ups are printed. */
@@ -387,7 +311,7 @@ static void table_put_block(const struct table *t, size_t from, size_t count)
         for (size_t i = from; i < from + count; i++) {
             char text[CELL_SIZE];
             table_cell_text(text, t, &t->column[i], row);
-            fprintf(t->out, "%*s%s", (int)(GAP + t->column[i].width - text_length(text)), "", text);
+            fprintf(t->out, "%*s%s", (int)(GAP + t->column[i].width - (unsigned)cli_text_columns(text)), "", text);
         }
         if (t->picture > 0)
             table_draw_picture(t, row);
@@ -397,14 +321,14 @@ static void table_put_block(const struct table *t, size_t from, size_t count)
 
 static void table_put_picture_caption(const struct table *t)
 {
-    char text[SIM_REPORT_TEXT_MAX], max[SIM_NUMBER_SIZE], time[CONF_VALUE_SIZE], bucket[SIM_REPORT_TEXT_MAX],
+    char text[SIM_REPORT_TEXT_MAX], max[SIM_NUMBER_SIZE], time[TEXT_VALUE_SIZE], bucket[SIM_REPORT_TEXT_MAX],
         cut[96] = "";
     size_t plot = sim_batch_plotted_metric(t->batch);
     if (t->scale.highest > t->scale.max)
         snprintf(cut, sizeof cut, ", drawn no higher than %s", sim_number(max, t->scale.max));
     if (table_has_series(t))
         snprintf(text, sizeof text, "Right: arrivals over time, 0 to %s; the highest are %s per %.60s%s%s.",
-                 conf_duration_format(time, table_longest_ns(t)), sim_number(max, t->scale.highest),
+                 text_duration_format(time, sim_batch_longest_ns(t->batch)), sim_number(max, t->scale.highest),
                  sim_bin_width_text(bucket, t->batch), cut, t->scale.root ? " (square-root scale)" : "");
     else
         snprintf(text, sizeof text, "Right: %s, 0 to %s.", sim_metric(plot)->name,
@@ -439,19 +363,16 @@ static void table_put_introduction(const struct table *t)
     const char *name = sim_scenario_name(t->batch->scenario), *title = sim_scenario_title(t->batch->scenario);
     bool titled = strcmp(name, title) != 0; /* without a title, it is the name */
     snprintf(text, sizeof text, "%s%s%s", name, titled ? ": " : "", titled ? title : "");
-    table_put_escape(t, "\033[1m");
+    table_set_colour(t, CLI_BOLD);
     table_put_paragraph(t, text, 0, 0);
-    table_put_escape(t, "\033[0m");
+    table_set_colour(t, CLI_PLAIN);
     if (sim_scenario_question(t->batch->scenario)[0] != '\0')
         table_put_paragraph(t, sim_scenario_question(t->batch->scenario), 0, 0);
     fputc('\n', t->out);
-    if (sim_batch_has_one_loop(t->batch))
-        sim_loop_text(loop, &sim_scenario_row(t->batch->scenario, 0)->world);
-    else
-        snprintf(loop, sizeof loop, "open or closed loop, see below");
-    snprintf(text, sizeof text, "Simulated: %s; %s%s; bins of %s.", loop, sim_seeds_text(seeds, t->batch),
+    snprintf(text, sizeof text, "Simulated: %s; %s%s; bins of %s.", sim_batch_loop_text(loop, t->batch),
+             sim_seeds_text(seeds, t->batch),
              !table_has_seeds(t) ? ""
-             : t->style->utf8    ? " (mean ± half of the 95 % interval)"
+             : t->term->utf8     ? " (mean ± half of the 95 % interval)"
                                  : " (mean +- half of the 95 % interval)",
              sim_bin_width_text(bucket, t->batch));
     table_put_paragraph(t, text, 0, 0);
@@ -541,9 +462,9 @@ static struct sim_scale table_scale(const struct table *t)
     return (struct sim_scale){.max = sim_batch_bar_max(t->batch, sim_batch_plotted_metric(t->batch))};
 }
 
-void sim_report_table(FILE *out, const struct sim_batch *batch, const struct sim_table_style *style)
+void sim_report_table(const struct cli_term *term, const struct sim_batch *batch)
 {
-    struct table t = {.out = out, .batch = batch, .style = style, .columns = style->columns, .omitted_prefix = ""};
+    struct table t = {.out = term->out, .batch = batch, .term = term, .columns = term->width, .omitted_prefix = ""};
     t.columns = t.columns < COLUMNS_MIN ? COLUMNS_MIN : t.columns > COLUMNS_MAX ? COLUMNS_MAX : t.columns;
     t.scale = table_scale(&t);
     table_put_introduction(&t);

@@ -60,6 +60,7 @@ struct sim_result {
     /* leased budgets */
     uint64_t fleet_exchanges, fleet_lost; /* exchanges with the bucket; exchanges without a reply in time */
     uint64_t fleet_peak;                  /* most exchanges in a second */
+    uint64_t fleet_joins;                 /* members that began a lease */
     int64_t fleet_leased_milli;           /* granted minus returned */
     int64_t fleet_earned_milli;           /* reported by members as earned */
     int64_t fleet_disconnected_ns;        /* time without a lease, summed over members */

@@ -208,9 +208,8 @@ static void scenario_build(struct sim_builder *b, struct bide_text text)
     b->no_memory = !sim_file_read(&b->file, text, b->diagnostics);
     if (b->no_memory)
         return;
-    if (strspn(b->file.policies, "\n") < b->file.policies_length)
-        sim_policies_read(&b->scenario->policies, (struct bide_text){b->file.policies, b->file.policies_length},
-                          b->diagnostics);
+    if (b->file.policies > 0)
+        sim_policies_read(&b->scenario->policies, &b->file.ini, b->diagnostics);
     b->overrides = &no_overrides;
     sim_build_sections(b);
     if (b->diagnostics->count == 0 && !b->no_memory)

@@ -2,36 +2,24 @@
 #ifndef SIM_SCENARIO_FILE_H
 #define SIM_SCENARIO_FILE_H
 
-#include <bide/hint.h>
+#include "conf/conf_internal.h"
 
-#include "conf/diagnostics.h"
-
-/* key = value */
-struct sim_assignment {
-    unsigned line;
-    char *key, *value; /* trimmed */
-};
-
-/* [kind name] and the assignments below it. */
+/* [kind name] */
 struct sim_section {
-    unsigned line;
-    char *head;        /* the text between the brackets */
-    char *kind, *name; /* name: empty if missing */
-    size_t first, count;
+    const struct conf_ini_section *ini;
+    char kind[16];      /* cut: no kind of section is that long */
+    size_t kind_length; /* in ini->heading */
+    const char *name;   /* empty if missing */
 };
 
 struct sim_file {
-    struct sim_section *section;
+    struct conf_ini ini;
+    struct sim_section *section; /* without policies, and without malformed headings */
     size_t sections;
-    struct sim_assignment *assignment;
-    size_t assignments;
-    /* The [policy NAME] sections as the text of a policy file with the same line numbers: all other lines are empty. */
-    char *policies;
-    size_t policies_length;
+    size_t policies; /* number of [policy NAME] sections */
 };
 
-/* Reports syntax errors. Returns false without memory, after reporting that too. [policy NAME] sections are not in
- * `section`. */
+/* Reports syntax errors. Returns false without memory, after reporting that too. */
 bool sim_file_read(struct sim_file *file, struct bide_text text, struct conf_diagnostics *diagnostics);
 void sim_file_free(struct sim_file *file); /* accepts an empty struct */
 

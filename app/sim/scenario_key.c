@@ -5,12 +5,12 @@
 #include "scenario_key.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "conf/suggest.h"
+#include "text/slice.h"
 
 #include "result.h"
 #include "shape.h"
@@ -189,8 +189,8 @@ size_t sim_field_index(const struct sim_field *field)
 const struct sim_field *sim_field_find(const char *section, const char *key, size_t length)
 {
     for (size_t i = 0; i < FIELDS; i++)
-        if (strcmp(fields[i].key.section, section) == 0 && strlen(fields[i].key.key) == length &&
-            memcmp(fields[i].key.key, key, length) == 0)
+        if (strcmp(fields[i].key.section, section) == 0 &&
+            text_equals((struct bide_text){key, length}, fields[i].key.key))
             return &fields[i];
     return NULL;
 }
@@ -261,18 +261,10 @@ const char *sim_part_name(const struct sim_world *world, enum sim_part part, uin
 
 /* ---- reading ---- */
 
-/* Reads a number with an optional k or M: 25M, 10k, 3. */
-static bool field_read_scaled(const char *text, size_t length, int64_t scale, int64_t *value)
-{
-    bool thousands = length > 0 && text[length - 1] == 'k', millions = length > 0 && text[length - 1] == 'M';
-    int64_t times = thousands ? 1000 : millions ? 1000000 : 1;
-    return conf_decimal_parse(text, times > 1 ? length - 1 : length, scale * times, value);
-}
-
 static const char *field_read_count_64(const char *text, void *into)
 {
     int64_t value;
-    if (!field_read_scaled(text, strlen(text), 1, &value))
+    if (!text_multiple_parse(text, strlen(text), 1, &value))
         return WANT_COUNT " or 25M";
     memcpy(into, &(uint64_t){(uint64_t)value}, sizeof(uint64_t));
     return NULL;
@@ -281,7 +273,7 @@ static const char *field_read_count_64(const char *text, void *into)
 static const char *field_read_count(const char *text, void *into)
 {
     int64_t value;
-    if (!field_read_scaled(text, strlen(text), 1, &value))
+    if (!text_multiple_parse(text, strlen(text), 1, &value))
         return WANT_COUNT;
     if (value >= UINT32_MAX)
         return "4294967294 at most";
@@ -300,36 +292,26 @@ static const char *field_read_count_never(const char *text, void *into)
 /* Reads a rate, in millionths a second. */
 static const char *field_read_rate(const char *text, void *into)
 {
-    static const struct {
-        const char *per;
-        int64_t divided;
-    } units[] = {{"/s", 1}, {"/min", 60}, {"/m", 60}, {"/h", 3600}, {"/d", 86400}};
     static const char max[] = "1000M/s at most", want[] = WANT_RATE ", in whole millionths a second";
-    size_t length = strcspn(text, "/");
-    int64_t value = 0;
-    bool ok = strcmp(text, "0") == 0;
-    for (size_t i = 0; i < sizeof units / sizeof *units && !ok; i++) {
-        if (strcmp(text + length, units[i].per) != 0)
-            continue;
-        if (!field_read_scaled(text, length, 1000000, &value) || value % units[i].divided != 0)
-            return want;
-        value /= units[i].divided;
-        ok = true;
-    }
-    if (ok && value > INT64_C(1000000000000000))
+    struct text_rate rate;
+    int64_t value;
+    if (!text_rate_split(text, strlen(text), &rate) || (rate.period_s == 0 && strcmp(text, "0") != 0) ||
+        !text_multiple_parse(text, rate.digits, 1000000, &value))
+        return want;
+    if (rate.period_s > 0 && value % rate.period_s != 0)
+        return want;
+    value /= rate.period_s > 0 ? rate.period_s : 1;
+    if (value > INT64_C(1000000000000000))
         return max;
-    if (ok)
-        memcpy(into, &(uint64_t){(uint64_t)value}, sizeof(uint64_t));
-    return ok ? NULL : want;
+    memcpy(into, &(uint64_t){(uint64_t)value}, sizeof(uint64_t));
+    return NULL;
 }
 
 /* Reads a share in units of which `whole` make 100 %. */
 static const char *field_read_share(const char *text, int64_t whole, void *into)
 {
-    size_t length = strlen(text);
     int64_t value;
-    bool unit = length > 0 && text[length - 1] == '%';
-    if ((!unit && strcmp(text, "0") != 0) || !conf_decimal_parse(text, length - unit, whole / 100, &value))
+    if (!text_share_parse(text, strlen(text), whole, &value))
         return whole == 1000 ? "a share such as 10%, with one decimal at most" : "a share such as 10% or 0.0001%";
     if (value > whole)
         return "100% at most";
@@ -348,7 +330,7 @@ static const char *field_read_share_usual(const char *text, void *into)
 static const char *field_read_milli(const char *text, void *into)
 {
     int64_t value;
-    if (!conf_decimal_parse(text, strlen(text), 1000, &value) || value > UINT32_MAX)
+    if (!text_decimal_parse(text, strlen(text), 1000, &value) || value > UINT32_MAX)
         return "a number such as 6 or 2.5, with three decimals at most";
     memcpy(into, &(uint32_t){(uint32_t)value}, sizeof(uint32_t));
     return NULL;
@@ -358,7 +340,7 @@ static const char *field_read_duration(const struct sim_field *field, const char
 {
     int64_t ns;
     bool may_be_never = strcmp(field->key.standard, "never") == 0;
-    if (!conf_duration_parse(text, strlen(text), &ns) || (ns == BIDE_NEVER && !may_be_never))
+    if (!text_duration_parse(text, strlen(text), &ns) || (ns == BIDE_NEVER && !may_be_never))
         return field->key.want;
     if (ns > BIDE_DURATION_MAX && ns != BIDE_NEVER)
         return "11574d at most"; /* BIDE_DURATION_MAX */
@@ -366,19 +348,10 @@ static const char *field_read_duration(const struct sim_field *field, const char
     return NULL;
 }
 
-/* Compares without regard to case; - equals _. */
-static bool is_same_word(const char *text, const char *word)
-{
-    for (; *text != '\0' && *word != '\0'; text++, word++)
-        if (tolower((unsigned char)*text) != *word && !(*text == '-' && *word == '_'))
-            return false;
-    return *text == *word;
-}
-
 static int find_word(const char *const *words, const char *text)
 {
     for (int i = 0; words[i] != NULL; i++)
-        if (is_same_word(text, words[i]))
+        if (text_equals_word(text_from(text), words[i]))
             return i;
     return -1;
 }
@@ -523,9 +496,9 @@ static int64_t load_i64(const void *member)
 /* Writes value / scale with a unit, as whole millions (M) where possible. */
 static void field_write_number(char text[SIM_VALUE_MAX], int64_t value, int64_t scale, const char *unit)
 {
-    char digits[CONF_VALUE_SIZE];
+    char digits[TEXT_VALUE_SIZE];
     bool millions = value > 0 && scale <= 1000000 && value % (scale * 1000000) == 0;
-    conf_decimal_format(digits, millions ? value / 1000000 : value, scale);
+    text_decimal_format(digits, millions ? value / 1000000 : value, scale);
     snprintf(text, SIM_VALUE_MAX, "%s%s%s", digits, millions ? "M" : "", unit);
 }
 
@@ -543,13 +516,13 @@ const char *sim_field_text(char text[SIM_VALUE_MAX], const struct sim_field *fie
     const char *word = NULL;
     _Static_assert(SIM_VALUE_MAX >= SIM_SHAPE_MAX && SIM_VALUE_MAX >= SIM_POLICY_MAX, "what is written fits");
     switch (field->form) {
-    case SIM_FORM_TIME: conf_duration_format(text, load_i64(member)); break;
+    case SIM_FORM_TIME: text_duration_format(text, load_i64(member)); break;
     case SIM_FORM_SHAPE: sim_shape_text(text, member); break;
     case SIM_FORM_RATE: field_write_number(text, load_i64(member), 1000000, "/s"); break;
     case SIM_FORM_COUNT_64: field_write_number(text, load_i64(member), 1, ""); break;
     case SIM_FORM_COUNT:
     case SIM_FORM_COUNT_NEVER: field_write_number(text, load_u32(member), 1, ""); break;
-    case SIM_FORM_MILLI: conf_decimal_format(text, load_u32(member), 1000); break;
+    case SIM_FORM_MILLI: text_decimal_format(text, load_u32(member), 1000); break;
     case SIM_FORM_PERMILLE: field_write_number(text, load_u32(member), 10, "%"); break;
     case SIM_FORM_PPM:
     case SIM_FORM_PPM_USUAL: field_write_number(text, load_u32(member), 10000, "%"); break;

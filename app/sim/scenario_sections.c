@@ -8,23 +8,12 @@
 #include <string.h>
 
 #include "conf/suggest.h"
+#include "text/slice.h"
 
 #include "scenario_internal.h"
 
 static const char *const sections[] = {"scenario", "policy", "clients", "network", "fleet",
                                        "service",  "outage", "case",    "sweep",   NULL};
-
-/* Returns the text without leading and trailing blanks. */
-static struct bide_text text_trimmed(const char *at, size_t length)
-{
-    while (length > 0 && (*at == ' ' || *at == '\t')) {
-        at++;
-        length--;
-    }
-    while (length > 0 && (at[length - 1] == ' ' || at[length - 1] == '\t'))
-        length--;
-    return (struct bide_text){at, length};
-}
 
 /* ---- sections ---- */
 
@@ -45,14 +34,15 @@ static bool section_name_is_valid(const char *name, bool is_case)
 
 static void section_report(struct sim_builder *b, const struct sim_section *s, const char *problem)
 {
-    conf_diagnostics_add(b->diagnostics, s->line, "[%s]: %s", conf_printable(s->head, strlen(s->head)).text, problem);
+    conf_diagnostics_add(b->diagnostics, s->ini->line, "[%s]: %s",
+                         conf_printable(s->ini->heading, strlen(s->ini->heading)).text, problem);
 }
 
 static void section_report_unknown(struct sim_builder *b, const struct sim_section *s)
 {
     char problem[160];
     const char *suggestion =
-        conf_diagnostics_have_room(b->diagnostics) ? conf_suggest(s->kind, strlen(s->kind), sections) : NULL;
+        conf_diagnostics_have_room(b->diagnostics) ? conf_suggest(s->ini->heading, s->kind_length, sections) : NULL;
     if (suggestion != NULL)
         snprintf(problem, sizeof problem, "no such section; did you mean %s?", suggestion);
     else
@@ -95,7 +85,7 @@ static bool section_declare_element(struct sim_builder *b, const struct sim_sect
         return false;
     }
     snprintf(name, SIM_NAME_MAX, "%s", s->name);
-    b->line[part][(*count)++] = s->line;
+    b->line[part][(*count)++] = s->ini->line;
     return true;
 }
 
@@ -171,10 +161,10 @@ static void section_read(struct sim_builder *b, const struct sim_section *s, uin
 {
     struct sim_setting_context context = setting_context(b);
     size_t first = b->settings;
-    for (size_t i = s->first; i < s->first + s->count && !b->no_memory; i++) {
-        const struct sim_assignment *assignment = &b->file.assignment[i];
-        struct sim_setting *setting = add_setting(b, (struct sim_origin){assignment->line, s->head, assignment->key},
-                                                  (struct bide_text){assignment->value, strlen(assignment->value)});
+    for (size_t i = s->ini->first; i < s->ini->first + s->ini->count && !b->no_memory; i++) {
+        const struct conf_ini_entry *entry = &b->file.ini.entry[i];
+        struct sim_setting *setting =
+            add_setting(b, (struct sim_origin){entry->line, s->ini->heading, entry->key}, text_from(entry->value));
         if (setting == NULL)
             return;
         if (!sim_setting_find_in_section(setting, &context, s->kind, element) || !setting_check(b, first, setting))
@@ -190,10 +180,10 @@ static void case_read(struct sim_builder *b, const struct sim_section *s)
     struct sim_variation *variation = &b->variation[b->variations++];
     snprintf(variation->name, sizeof variation->name, "%s", s->name);
     variation->span = (struct sim_span){b->settings, b->settings};
-    for (size_t i = s->first; i < s->first + s->count && !b->no_memory; i++) {
-        const struct sim_assignment *assignment = &b->file.assignment[i];
-        struct sim_setting *setting = add_setting(b, (struct sim_origin){assignment->line, s->head, assignment->key},
-                                                  (struct bide_text){assignment->value, strlen(assignment->value)});
+    for (size_t i = s->ini->first; i < s->ini->first + s->ini->count && !b->no_memory; i++) {
+        const struct conf_ini_entry *entry = &b->file.ini.entry[i];
+        struct sim_setting *setting =
+            add_setting(b, (struct sim_origin){entry->line, s->ini->heading, entry->key}, text_from(entry->value));
         if (setting == NULL)
             return;
         if (!sim_setting_find_by_path(setting, &context) || !setting_check(b, variation->span.first, setting))
@@ -220,14 +210,13 @@ static void case_declare(struct sim_builder *b, const struct sim_section *s)
 }
 
 /* Reads a swept key and its values, separated by commas. */
-static void sweep_read_values(struct sim_builder *b, const struct sim_assignment *assignment)
+static void sweep_read_values(struct sim_builder *b, const struct conf_ini_entry *entry)
 {
     struct sim_setting_context context = setting_context(b);
     size_t first = b->settings;
-    for (const char *at = assignment->value;;) {
-        size_t end = strcspn(at, ",");
+    for (struct bide_text rest = text_from(entry->value); rest.at != NULL;) {
         struct sim_setting *setting =
-            add_setting(b, (struct sim_origin){assignment->line, "sweep", assignment->key}, text_trimmed(at, end));
+            add_setting(b, (struct sim_origin){entry->line, "sweep", entry->key}, text_take_item(&rest, ',', TEXT_OWS));
         if (setting == NULL)
             return;
         if (b->settings - first > SIM_ROWS_MAX) {
@@ -236,9 +225,6 @@ static void sweep_read_values(struct sim_builder *b, const struct sim_assignment
         }
         if (!sim_setting_find_by_path(setting, &context) || !sim_setting_check(setting, &context))
             return;
-        if (at[end] == '\0')
-            break;
-        at += end + 1;
     }
     b->sweep[b->sweeps++] = (struct sim_span){first, b->settings};
 }
@@ -255,17 +241,17 @@ static void sweep_check_values_differ(struct sim_builder *b, struct sim_span spa
 
 static void sweep_read(struct sim_builder *b, const struct sim_section *s)
 {
-    b->sweep_line = s->line;
-    if (s->count == 0)
+    b->sweep_line = s->ini->line;
+    if (s->ini->count == 0)
         section_report(b, s, "needs a key with values, such as clients.rate = 100/s, 200/s");
-    for (size_t i = s->first; i < s->first + s->count && !b->no_memory; i++) {
+    for (size_t i = s->ini->first; i < s->ini->first + s->ini->count && !b->no_memory; i++) {
         if (b->sweeps == SIM_SWEEPS_MAX) {
-            conf_diagnostics_add(b->diagnostics, b->file.assignment[i].line, "[sweep] %s: at most two keys are allowed",
-                                 conf_printable(b->file.assignment[i].key, strlen(b->file.assignment[i].key)).text);
+            conf_diagnostics_add(b->diagnostics, b->file.ini.entry[i].line, "[sweep] %s: at most two keys are allowed",
+                                 conf_printable(b->file.ini.entry[i].key, strlen(b->file.ini.entry[i].key)).text);
             return;
         }
         size_t before = b->sweeps;
-        sweep_read_values(b, &b->file.assignment[i]);
+        sweep_read_values(b, &b->file.ini.entry[i]);
         if (b->sweeps == before)
             continue;
         sweep_check_values_differ(b, b->sweep[before]);
@@ -289,7 +275,7 @@ static bool section_declare_single(struct sim_builder *b, const struct sim_secti
     else if (*line != 0)
         section_report_duplicate(b, s, *line);
     else {
-        *line = s->line;
+        *line = s->ini->line;
         return true;
     }
     return false;
@@ -382,8 +368,8 @@ static void override_read_set(struct sim_builder *b, const char *word)
     struct sim_setting_context context = setting_context(b);
     const char *mark = strchr(word, '=');
     char key[SIM_KEY_MAX];
-    struct bide_text name = text_trimmed(word, mark == NULL ? 0 : (size_t)(mark - word));
-    struct bide_text value = mark == NULL ? (struct bide_text){"", 0} : text_trimmed(mark + 1, strlen(mark + 1));
+    struct bide_text name = text_trim((struct bide_text){word, mark == NULL ? 0 : (size_t)(mark - word)}, TEXT_OWS);
+    struct bide_text value = text_trim(text_from(mark == NULL ? NULL : mark + 1), TEXT_OWS);
     bool fits = name.length < sizeof key;
     snprintf(key, sizeof key, "%.*s", fits ? (int)name.length : 0, name.at);
     /* The key is only used during this call: later messages show the whole argument. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "conf/suggest.h"
+#include "text/slice.h"
 
 #include "result.h"
 
@@ -39,7 +40,8 @@ void sim_setting_report(const struct sim_setting *setting, struct conf_diagnosti
 static bool report_unknown_key(const struct sim_setting *setting, struct conf_diagnostics *diagnostics,
                                const char *suggestion)
 {
-    sim_setting_report(setting, diagnostics, "no such key%s%s%s", suggestion != NULL ? "; did you mean " : "",
+    sim_setting_report(setting, diagnostics, "no such key%s%s%s",
+                       suggestion != NULL ? "; did you mean " : " (bide sim keys lists them)",
                        suggestion != NULL ? suggestion : "", suggestion != NULL ? "?" : "");
     return false;
 }
@@ -176,22 +178,17 @@ bool sim_setting_find_by_path(struct sim_setting *setting, const struct sim_sett
 /* Reports the first name in the list that is not a metric. */
 static void report_unknown_metric(const struct sim_setting *setting, struct conf_diagnostics *diagnostics)
 {
-    const char *at = setting->value;
-    for (;;) {
-        at += strspn(at, " \t");
-        size_t end = strcspn(at, setting->field->form == SIM_FORM_METRICS ? "," : ""), length = end;
-        while (length > 0 && (at[length - 1] == ' ' || at[length - 1] == '\t'))
-            length--;
-        if (sim_metric_find(at, length) == SIZE_MAX) {
-            const char *suggestion = sim_metric_suggest(at, length);
-            sim_setting_report(setting, diagnostics, "no metric named \"%s\"%s%s%s", conf_printable(at, length).text,
-                               suggestion != NULL ? "; did you mean " : "", suggestion != NULL ? suggestion : "",
-                               suggestion != NULL ? "?" : "");
-            return;
-        }
-        if (at[end] == '\0')
-            break;
-        at += end + 1;
+    /* A value that is a single metric has no separator: a NUL is not found in it. */
+    char separator = setting->field->form == SIM_FORM_METRICS ? ',' : '\0';
+    for (struct bide_text rest = text_from(setting->value); rest.at != NULL;) {
+        struct bide_text name = text_take_item(&rest, separator, TEXT_OWS);
+        if (sim_metric_find(name.at, name.length) != SIZE_MAX)
+            continue;
+        const char *suggestion = sim_metric_suggest(name.at, name.length);
+        sim_setting_report(setting, diagnostics, "no metric named \"%s\"%s%s%s",
+                           conf_printable(name.at, name.length).text, suggestion != NULL ? "; did you mean " : "",
+                           suggestion != NULL ? suggestion : "", suggestion != NULL ? "?" : "");
+        return;
     }
     sim_setting_report(setting, diagnostics, "must be %s", setting->field->key.want);
 }

@@ -63,13 +63,13 @@ __attribute__((format(printf, 5, 6))) static void fault_add(struct faults *f, en
 }
 
 struct text {
-    char text[CONF_VALUE_SIZE];
+    char text[TEXT_VALUE_SIZE];
 };
 
 static struct text duration_text(int64_t ns)
 {
     struct text text;
-    conf_duration_format(text.text, ns);
+    text_duration_format(text.text, ns);
     return text;
 }
 
@@ -554,17 +554,4 @@ size_t sim_world_faults(const struct sim_world *world, struct sim_fault faults[S
     }
     check_ignored_keys(&f);
     return f.count;
-}
-
-const char *sim_world_problem(const struct sim_world *world, char text[256])
-{
-    struct sim_fault faults[SIM_FAULTS_MAX];
-    char key[SIM_KEY_MAX], value[SIM_VALUE_MAX];
-    if (sim_world_faults(world, faults) == 0)
-        return NULL;
-    const struct sim_field *field = faults[0].field;
-    sim_key_path(key, field, sim_part_name(world, field->part, faults[0].element));
-    sim_field_text(value, field, sim_part_in(world, field->part, faults[0].element), world);
-    snprintf(text, 256, "%.80s = %.60s: %.110s", key, value, faults[0].reason);
-    return text;
 }

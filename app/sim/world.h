@@ -190,9 +190,6 @@ void sim_world_init(struct sim_world *world);
 /* Computes derived fields: the default fail of a slow outage. Call it once after all fields are set. */
 void sim_world_prepare(struct sim_world *world);
 
-/* Returns NULL, or `text` with the first problem of the world as a whole: the key, its value and the valid values. */
-const char *sim_world_problem(const struct sim_world *world, char text[256]);
-
 /* Estimates the memory of a run in bytes: an upper bound for herds and closed clients, else by Little's law. */
 uint64_t sim_world_bytes(const struct sim_world *world);
 

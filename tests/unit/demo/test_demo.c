@@ -529,14 +529,14 @@ static void json_is_valid_and_its_sums_agree(void **state)
     test_result_free(&test_result);
 }
 
-static char *draw_panels(const struct demo_panel_style *style, const struct demo_panel panel[2])
+static char *draw_panels(struct cli_term term, const struct demo_panel panel[2])
 {
     struct demo_scenario s = test_scenario();
     char *text = NULL;
     size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
-    demo_panels(out, style, &s, panel);
-    fclose(out);
+    term.out = open_memstream(&text, &length);
+    demo_panels(&term, &s, panel);
+    fclose(term.out);
     return text;
 }
 
@@ -549,7 +549,7 @@ static void panels_stay_within_every_width(void **state)
                                         {"other\xc3\xa9", "long, longer, longest", came, 50}};
     for (unsigned width = DEMO_PANELS_WIDTH_MIN; width < 300; width++) {
         size_t lines;
-        char *text = draw_panels(&(struct demo_panel_style){width, true, false, false}, panel);
+        char *text = draw_panels((struct cli_term){.width = width, .utf8 = true}, panel);
         assert_true(widest_line(text, &lines) <= width);
         assert_int_equal(lines, DEMO_PANELS_LINES);
         assert_null(strstr(text, " \n"));
@@ -561,10 +561,10 @@ static void panels_without_utf8_are_ascii(void **state)
 {
     uint32_t came[100] = {0, 5, 100, 30};
     const struct demo_panel panel[2] = {{"one", "words", came, 4}, {"other", "words", came, 0}};
-    char *text = draw_panels(&(struct demo_panel_style){80, false, false, false}, panel);
+    char *text = draw_panels((struct cli_term){.width = 80}, panel);
     for (size_t i = 0; text[i] != '\0'; i++)
         assert_true((unsigned char)text[i] < 0x80 && text[i] != '\033');
-    assert_non_null(strchr(text, '#'));
+    assert_non_null(strchr(text, '@'));
     assert_non_null(strstr(text, "xxxx"));
     free(text);
 }

@@ -164,7 +164,7 @@ static void several_seeds(void)
 /* ---- output ---- */
 
 enum form { TABLE, CSV, SERIES, JSON, SVG, HTML };
-static struct sim_table_style style;
+static struct cli_term term;
 
 static char *written(enum form form)
 {
@@ -173,7 +173,10 @@ static char *written(enum form form)
     FILE *out = open_memstream(&text, &length);
     assert_non_null(out);
     switch (form) {
-    case TABLE: sim_report_table(out, &batch, &style); break;
+    case TABLE:
+        term.out = out;
+        sim_report_table(&term, &batch);
+        break;
     case CSV: sim_report_csv(out, &batch); break;
     case SERIES: sim_report_csv_series(out, &batch); break;
     case JSON: sim_report_json(out, &batch); break;
@@ -214,7 +217,7 @@ static size_t width_of(const char *text)
 
 static char *table_of(unsigned columns, bool utf8)
 {
-    style = (struct sim_table_style){.columns = columns, .utf8 = utf8};
+    term = (struct cli_term){.width = columns, .utf8 = utf8};
     return written(TABLE);
 }
 
@@ -442,7 +445,7 @@ static void colours_are_used_only_on_request(void **state)
     char *text = table_of(80, true);
     assert_null(strchr(text, '\033'));
     free(text);
-    style.colour = true;
+    term.colour = true;
     text = written(TABLE);
     assert_non_null(strstr(text, "\033[1m"));
     assert_int_equal(occurrences(text, "\033[") % 2, 0);
@@ -813,7 +816,7 @@ static void empty_run_can_be_reported(void **state)
 static void same_batch_gives_the_same_bytes(void **state)
 {
     sweep();
-    style = (struct sim_table_style){80, true, true};
+    term = (struct cli_term){.width = 80, .colour = true, .utf8 = true};
     for (enum form form = TABLE; form <= HTML; form++) {
         char *first = written(form), *second = written(form);
         assert_string_equal(first, second);

@@ -169,6 +169,29 @@ static void scenario_section_sets_title_and_picture(void **state)
     assert_int_equal(sim_scenario_seed(scenario), 7);
 }
 
+static void value_may_begin_in_the_next_line(void **state)
+{
+    assert_reads("[scenario]\ntitle =\n  A\n  B\n" PLAIN);
+    assert_string_equal(sim_scenario_title(scenario), "A B");
+}
+
+static void text_that_is_not_utf8_is_reported(void **state)
+{
+    assert_reports("[scenario]\ntitle = caf\xe9\n" PLAIN, "f.ini:2: title = caf?: must be UTF-8");
+    assert_reads("[scenario] # \xe9\ntitle = caf\xc3\xa9\n" PLAIN);
+    assert_string_equal(sim_scenario_title(scenario), "caf\xc3\xa9");
+}
+
+static void policy_section_follows_the_rules_of_policy_files(void **state)
+{
+    assert_reads("[policy  one]\nattempts: 2\nretry_status = 503,\n  429\n" PLAIN);
+    assert_reports("[policy one]\nbase = 1s\n  2s\n[policy a b]\nattemps: 3\n[policy\nx\n" PLAIN,
+                   "f.ini:3: 2s: must be key = value\n"
+                   "f.ini:4: [policy a b]: must be a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~\n"
+                   "f.ini:5: [?] attemps = 3: no such key; did you mean attempts?\n"
+                   "f.ini:6: [policy: must be [section] and nothing after it");
+}
+
 static void sections_may_refer_to_later_sections(void **state)
 {
     assert_reads("[outage]\nservice = db\nuntil = 1s\n[clients]\nrate = 1/s\nservice = web\npolicy = late\n"
@@ -374,7 +397,7 @@ static void invalid_overrides_are_reported_as_options(void **state)
         {"clients.policy=servic", "no policy named servic: not a preset"},
         {"scenario.plot=goodputt", "no metric named \"goodputt\"; did you mean goodput?"},
         {"policy.extends=one", "extends is only valid in the policy's own section"},
-        {"hullabaloo=1", "no such key"},
+        {"hullabaloo=1", "no such key (bide sim keys lists them)"},
     };
     char expected[256];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -402,7 +425,7 @@ static void every_mistake_is_reported_with_its_line(void **state)
         "stray = 1\n[scenario]\ndurration = 10s\nduration = 10\n[polcy a]\n[policy one]\nattemps = 3\n[policy]\n"
         "x = 1\n[clients]\nrat = 280/s\nrate = 280\nrate = 10/s\nrate = 11/s\npolicy = on\n[clients]\nrate = 1/s\n"
         "[service db]\nfail = 200%\n[clients\n",
-        "f.ini:1: stray = 1: must be inside a [section]\n"
+        "f.ini:1: stray = 1: must follow a [section]\n"
         "f.ini:3: [scenario] durration = 10s: no such key; did you mean duration?\n"
         "f.ini:4: [scenario] duration = 10: must be a duration such as 10s\n"
         "f.ini:5: [polcy a]: no such section; did you mean policy?\n"
@@ -413,7 +436,7 @@ static void every_mistake_is_reported_with_its_line(void **state)
         "f.ini:14: [clients] rate = 11/s: duplicate key, first in line 13\n"
         "f.ini:16: [clients]: duplicate section, first in line 10\n"
         "f.ini:19: [service db] fail = 200%: must be 100% at most\n"
-        "f.ini:20: [clients: must be [section] with nothing after it");
+        "f.ini:20: [clients: must be [section] and nothing after it");
 }
 
 static void unknown_policy_is_reported_where_it_is_used(void **state)
@@ -588,12 +611,13 @@ static void oversized_or_binary_file_is_rejected(void **state)
     memcpy(text, "[clients]\nrate = 1/s", 20);
     for (size_t i = 20; i + 3 < size; i += 3)
         memcpy(text + i, "\n x", 3);
-    assert_false(read_bytes(text, size - 1)); /* a value of 350,000 lines is rejected early */
-    assert_non_null(strstr(errors, "rate: must be 65536 bytes at most"));
+    assert_false(read_bytes(text, size - 1)); /* a value of 350,000 lines */
+    assert_non_null(strstr(errors, "f.ini:2: [clients] rate = 1/s x x x"));
+    assert_non_null(strstr(errors, "...: must be a rate such as 280/s"));
     free(text);
     static const char binary[] = PLAIN "[scenario]\ntitle = a\0b\n";
     assert_false(read_bytes(binary, sizeof binary - 1));
-    assert_string_equal(errors, "f.ini:5: must be text: contains a NUL byte");
+    assert_string_equal(errors, "f.ini:5: contains a NUL byte: must be text");
 }
 
 /* ---- the docs ---- */
@@ -635,6 +659,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(file_without_cases_is_a_row_named_by_its_policy),
         TEST(scenario_section_sets_title_and_picture),
+        TEST(value_may_begin_in_the_next_line),
+        TEST(text_that_is_not_utf8_is_reported),
+        TEST(policy_section_follows_the_rules_of_policy_files),
         TEST(sections_may_refer_to_later_sections),
         TEST(default_service_is_the_first),
         TEST(cases_and_sweeps_make_rows_in_order),

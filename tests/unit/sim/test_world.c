@@ -283,10 +283,24 @@ static void numbers_for_charts_are_in_plain_units(void **state)
 
 /* ---- the world as a whole ---- */
 
+/* Returns NULL, or `text` with the first problem of the world: the key, its value and the valid values. */
+static const char *world_problem(char text[256])
+{
+    struct sim_fault faults[SIM_FAULTS_MAX];
+    char key[SIM_KEY_MAX], value[SIM_VALUE_MAX];
+    if (sim_world_faults(&world, faults) == 0)
+        return NULL;
+    const struct sim_field *field = faults[0].field;
+    sim_key_path(key, field, sim_part_name(&world, field->part, faults[0].element));
+    sim_field_text(value, field, sim_part_in(&world, field->part, faults[0].element), &world);
+    snprintf(text, 256, "%.80s = %.60s: %.110s", key, value, faults[0].reason);
+    return text;
+}
+
 static void assert_problem(const char *expected)
 {
     char text[256];
-    const char *problem = sim_world_problem(&world, text);
+    const char *problem = world_problem(text);
     if (problem == NULL)
         fail_msg("nothing is wrong; expected %s", expected);
     assert_string_equal(problem, expected);
@@ -295,7 +309,7 @@ static void assert_problem(const char *expected)
 static void assert_valid(void)
 {
     char text[256];
-    const char *problem = sim_world_problem(&world, text);
+    const char *problem = world_problem(text);
     if (problem != NULL)
         fail_msg("%s", problem);
 }
