@@ -2,8 +2,8 @@
  * split.
  *
  * The input is the byte stream of a server, fed whole, byte by byte, and repeatedly until there is no room. Invariants:
- * the same replies in the same order; values within their array; error texts printable and without the secret; never
- * more bytes kept than the limit of a reply and a chunk. */
+ * the same replies in the same order; values within their array; error texts printable and, except MOVED, without the
+ * secret; never more bytes kept than the limit of a reply and a chunk. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static void check_reply(const struct fleet_redis_reply *reply)
     CHECK(memchr(reply->error, '\0', sizeof reply->error) != NULL);
     CHECK(reply->kind == FLEET_REPLY_ERROR || reply->error[0] == '\0');
     CHECK(reply->kind != FLEET_REPLY_ERROR || reply->values == 0);
-    CHECK(strstr(reply->error, SECRET) == NULL);
+    CHECK(strstr(reply->error, SECRET) == NULL || strncmp(reply->error, "MOVED ", 6) == 0); /* parsed, so not masked */
     for (const char *c = reply->error; *c != '\0'; c++)
         CHECK(*c >= ' ' && *c <= '~');
 }

@@ -62,11 +62,8 @@ static void append_world(struct text *text, const struct sim_scenario *scenario)
     static const struct {
         enum sim_part part;
         const char *section;
-    } parts[] = {{SIM_PART_WORLD, "scenario"},
-                 {SIM_PART_NETWORK, "network"},
-                 {SIM_PART_CLIENTS, "clients"},
-                 {SIM_PART_SERVICE, "service"},
-                 {SIM_PART_OUTAGE, "outage"}};
+    } parts[] = {{SIM_PART_WORLD, "scenario"},  {SIM_PART_NETWORK, "network"}, {SIM_PART_FLEET, "fleet"},
+                 {SIM_PART_CLIENTS, "clients"}, {SIM_PART_SERVICE, "service"}, {SIM_PART_OUTAGE, "outage"}};
     const struct sim_world *world = &sim_scenario_row(scenario, 0)->world;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         for (uint32_t j = 0; j < sim_part_count(world, parts[i].part); j++)
