@@ -31,12 +31,13 @@ if(BIDE_COVERAGE)
     add_link_options(--coverage)
 endif()
 
-# Hardening of the installed objects. Sanitizers have their own checks and conflict with some of these flags.
+# Hardening of the installed objects. Sanitizers have their own checks and conflict with some of these flags. -fno-plt
+# is not a matter of safety: the libraries bind at load time (-z now), so a stub per call would serve no purpose.
 set(hardening)
 set(hardening_link)
 if(NOT BIDE_SANITIZE AND NOT BIDE_COVERAGE)
     include(CheckCCompilerFlag)
-    foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection)
+    foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection -fno-plt)
         string(MAKE_C_IDENTIFIER has${flag} has)
         check_c_compiler_flag(${flag} ${has})
         if(${has})

@@ -84,8 +84,13 @@ static int check_option(const struct cli_command *command, const struct cli_opti
         wrong |= report_mistake(command, option->name, "its letter belongs to another option");
     if (option->help == NULL || option->help[0] == '\0' || option->help[strlen(option->help) - 1] == '.')
         wrong |= report_mistake(command, option->name, "its help text must be a phrase without a full stop");
-    if (option->read == NULL && group != &cli_builtin_group)
-        wrong |= report_mistake(command, option->name, "has no read function");
+    if (option->kind == CLI_READ && option->read == NULL && option->read_row == NULL && group != &cli_builtin_group)
+        wrong |= report_mistake(command, option->name, "has neither a kind nor a read function");
+    if ((option->kind == CLI_FLAG || option->kind == CLI_CONSTANT) != (option->value == NULL) &&
+        option->kind != CLI_READ)
+        wrong |= report_mistake(command, option->name, "takes a value, but its kind does not, or the reverse");
+    if ((option->kind == CLI_WORD || option->kind == CLI_CHOICE) && option->choices == NULL)
+        wrong |= report_mistake(command, option->name, "has no choices");
     if (option->value == NULL && (option->choices != NULL || option->completion != CLI_COMPLETE_NOTHING))
         wrong |= report_mistake(command, option->name, "completes a value, but takes none");
     return wrong;

@@ -16,6 +16,7 @@
 #include "conf/conf.h"
 #include "curl/classify_curl.h"
 #include "sim/scenario_key.h"
+#include "text/unit.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -105,13 +106,8 @@ static struct text format_duration(int64_t ns)
 /* Formats thousandths as a decimal number without trailing zeros. */
 static struct text format_thousandths(int64_t milli)
 {
-    struct text w = text("%" PRId64 ".%03" PRId64, milli / 1000, milli % 1000);
-    size_t n = strlen(w.text);
-    while (w.text[n - 1] == '0')
-        w.text[--n] = '\0';
-    if (w.text[n - 1] == '.')
-        w.text[n - 1] = '\0';
-    return w;
+    char number[TEXT_VALUE_SIZE];
+    return text("%s", text_decimal_format(number, milli, 1000));
 }
 
 static struct text format_ppm(uint32_t ppm)
@@ -977,7 +973,8 @@ static void print_gates(void)
 
 static struct text flags_of(uint32_t flags)
 {
-    static const char *const print_names[] = {"timed_out", "unavailable", "once", "fresh", "body_spent", "key_409"};
+    static const char *const print_names[] = {"timed_out",  "unavailable", "once", "fresh",
+                                              "body_spent", "key_409",     "local"};
     struct text w = text("%s", "");
     for (size_t i = 0; i < LENGTH(print_names); i++)
         if (flags & 1u << i)

@@ -18,6 +18,7 @@ void live_call_open(struct live_call *call, const char *script, uint32_t attempt
     live_target_without_gates(&call->target);
     bide_curl_options_init(&call->options);
     call->options.policy = &call->policy;
+    call->options.no_headers = true; /* the handle is new */
     call->options.write = live_sink_write;
     call->options.write_data = &call->sink;
     curl_easy_setopt(call->easy, CURLOPT_NOSIGNAL, 1L);

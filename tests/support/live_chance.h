@@ -1,11 +1,9 @@
-/* live_chance.h - for live tests: random numbers from a printed seed. BIDE_TEST_SEED=N repeats a run. */
+/* live_chance.h - for live tests: random numbers from a printed seed (seed.h), once with the seed of the day: these
+ * tests take seconds, and the order of processes and threads is different in each run. */
 #ifndef LIVE_CHANCE_H
 #define LIVE_CHANCE_H
 
-#include <bide/entropy.h>
-
-#include <inttypes.h>
-#include <stdlib.h>
+#include "seed.h"
 
 struct random {
     uint64_t state; /* SplitMix64 */
@@ -17,14 +15,6 @@ static inline unsigned draw(struct random *r, unsigned below)
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
     return (unsigned)((x ^ x >> 31) % below);
-}
-
-static inline uint64_t printed_seed(void)
-{
-    const char *given = getenv("BIDE_TEST_SEED");
-    uint64_t seed = given != NULL ? strtoull(given, NULL, 0) : bide_seed();
-    print_message("BIDE_TEST_SEED=%" PRIu64 "\n", seed);
-    return seed;
 }
 
 #endif

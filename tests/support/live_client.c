@@ -15,6 +15,7 @@ void live_client_init(struct live_client *client, uint32_t attempts)
     live_target_without_gates(&client->target);
     bide_curl_options_init(&client->options);
     client->options.policy = &client->policy;
+    client->options.no_headers = true; /* the handle is new */
     client->options.write = live_sink_write;
     client->options.write_data = &client->sink;
     assert_non_null(client->easy);

@@ -13,7 +13,7 @@
 #define PREFACE_HEAD 18u
 #define FRAME_MAX    16384u /* section 4.2: the limit without SETTINGS_MAX_FRAME_SIZE */
 #define STREAMS_MAX  256u
-#define ACTIONS_MAX  16u
+#define ACTIONS_MAX  LIVE_H2_SEEN_MAX
 
 enum { DATA = 0, HEADERS = 1, RST_STREAM = 3, SETTINGS = 4, PING = 6, GOAWAY = 7 };                /* section 6 */
 enum { ACK = 0x1, END_STREAM = 0x1, END_HEADERS = 0x4 };                                           /* flags */
@@ -51,12 +51,16 @@ static uint32_t get32(const unsigned char *at)
 }
 
 /* Section 4.1. */
+/* Writes the frame at once: the rest of a frame that a client has read in part looks like garbage to it. */
 static bool send_frame(int fd, unsigned type, unsigned flags, uint32_t stream, const void *payload, size_t length)
 {
-    unsigned char head[9] = {0, (unsigned char)(length >> 8), (unsigned char)length, (unsigned char)type,
-                             (unsigned char)flags};
-    put32(head + 5, stream);
-    return live_tcp_write(fd, head, sizeof head) && live_tcp_write(fd, payload, length);
+    unsigned char frame[9 + 256] = {0, (unsigned char)(length >> 8), (unsigned char)length, (unsigned char)type,
+                                    (unsigned char)flags};
+    if (length > sizeof frame - 9)
+        abort();
+    put32(frame + 5, stream);
+    memcpy(frame + 9, payload, length);
+    return live_tcp_write(fd, frame, 9 + length);
 }
 
 static bool read_frame(int fd, struct frame *frame)
@@ -134,6 +138,7 @@ static bool perform_action(int fd, uint32_t stream, enum live_h2_action action)
                              "busy\n");
     case LIVE_H2_REFUSE: return reset_stream(fd, stream, REFUSED_STREAM);
     case LIVE_H2_GOAWAY: return go_away(fd, stream > 2 ? stream - 2 : 0);
+    case LIVE_H2_GOAWAY_AND_CLOSE: return go_away(fd, stream) && false;
     case LIVE_H2_CANCEL: return reset_stream(fd, stream, CANCEL);
     case LIVE_H2_INTERNAL_ERROR: return reset_stream(fd, stream, INTERNAL_ERROR);
     case LIVE_H2_HTTP_1_1_REQUIRED: return reset_stream(fd, stream, HTTP_1_1_REQUIRED);

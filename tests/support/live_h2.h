@@ -20,6 +20,7 @@ enum live_h2_action {
     LIVE_H2_503,               /* 503 "busy\n" */
     LIVE_H2_REFUSE,            /* RST_STREAM with REFUSED_STREAM: not processed */
     LIVE_H2_GOAWAY,            /* GOAWAY whose last stream is below the request's: not processed */
+    LIVE_H2_GOAWAY_AND_CLOSE,  /* GOAWAY whose last stream is the request's, which may have run; then closes */
     LIVE_H2_CANCEL,            /* RST_STREAM with CANCEL */
     LIVE_H2_INTERNAL_ERROR,    /* RST_STREAM with INTERNAL_ERROR */
     LIVE_H2_HTTP_1_1_REQUIRED, /* RST_STREAM with HTTP_1_1_REQUIRED */

@@ -26,6 +26,7 @@ void live_multi_call_init(struct live_multi_call *call, const char *url, const s
     if (!call->easy || curl_easy_setopt(call->easy, CURLOPT_URL, url) != CURLE_OK)
         die("cannot make a handle");
     bide_curl_options_init(&call->options);
+    call->options.no_headers = true; /* the handle is new */
     call->options.policy = policy;
     call->options.write = live_sink_write;
     call->options.write_data = &call->sink;

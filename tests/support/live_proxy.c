@@ -58,6 +58,9 @@ static void serve(void *context, int fd, unsigned number)
     case LIVE_PROXY_403: send_status(fd, "403 Forbidden", ""); break;
     case LIVE_PROXY_502: send_status(fd, "502 Bad Gateway", ""); break;
     case LIVE_PROXY_503: send_status(fd, "503 Service Unavailable", ""); break;
+    case LIVE_PROXY_503_WAIT: send_status(fd, "503 Service Unavailable", "Retry-After: 1\r\n"); break;
+    case LIVE_PROXY_429_WAIT: send_status(fd, "429 Too Many Requests", "retry-after-ms: 300\r\n"); break;
+    case LIVE_PROXY_503_STOP: send_status(fd, "503 Service Unavailable", "Bide-Retry: ?0\r\n"); break;
     case LIVE_PROXY_CLOSE: break;
     case LIVE_PROXY_SILENCE: live_tcp_read(fd, head, 1); break; /* until the client closes */
     }

@@ -17,9 +17,12 @@ enum live_proxy_action {
     LIVE_PROXY_403,        /* forbids the tunnel */
     LIVE_PROXY_502,
     LIVE_PROXY_503,
-    LIVE_PROXY_CLOSE,   /* reads the CONNECT and closes */
-    LIVE_PROXY_SILENCE, /* reads the CONNECT and does not respond */
-    LIVE_PROXY_CUT,     /* makes the tunnel, and cuts it when the server sends the first byte */
+    LIVE_PROXY_503_WAIT, /* with Retry-After: 1 */
+    LIVE_PROXY_429_WAIT, /* with retry-after-ms: 300 */
+    LIVE_PROXY_503_STOP, /* with Bide-Retry: ?0 */
+    LIVE_PROXY_CLOSE,    /* reads the CONNECT and closes */
+    LIVE_PROXY_SILENCE,  /* reads the CONNECT and does not respond */
+    LIVE_PROXY_CUT,      /* makes the tunnel, and cuts it when the server sends the first byte */
 };
 
 struct live_proxy;

@@ -2,6 +2,8 @@
 #include "live_tcp.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -51,6 +53,7 @@ static void *accept_all(void *context)
     for (int fd; (fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0;) {
         if (server->count == LIVE_TCP_MAX)
             die("too many connections");
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)); /* several small writes per response */
         struct connection *c = &server->connection[server->count];
         *c = (struct connection){.server = server, .number = ++server->count, .fd = fd};
         if (pthread_create(&c->thread, NULL, serve_one, c) != 0)
