@@ -32,7 +32,7 @@ teardown() { bide_teardown; }
         bide help $name
     done > all
     bide help >> all
-    run awk '{ gsub(/[\200-\277]/, "") } length > 80 { print }' all
+    run "$BATS_TEST_DIRNAME/../../tools/too-wide" 80 all
     [ -z "$output" ]
 }
 
@@ -118,11 +118,12 @@ teardown() { bide_teardown; }
 }
 
 @test "a write error of help is reported" {
-    for words in 'help' 'help reasons' 'run --help' '--version'; do
+    for words in 'help' 'help reasons' 'help run' 'run --help' '--version'; do
         # shellcheck disable=SC2086
         run sh -c 'bide "$@" > /dev/full' sh $words
         [ "$status" -eq 125 ]
         [[ $output == *"standard output: No space left on device"* ]]
+        [ ${#lines[@]} -eq 1 ]
     done
 }
 

@@ -185,6 +185,32 @@ json() { bide budget show payments --json | jq -r "$1"; }
 
 # ---- list and show ----
 
+@test "a directory that cannot be read is an error, not an empty list" {
+    make_target
+    local dir=$WORK/sealed without=()
+    mkdir -m 300 "$dir"
+    # root may read every directory, unless it has given up that capability
+    [ "$(id -u)" -ne 0 ] || without=(setpriv --bounding-set=-dac_override,-dac_read_search --inh-caps=-all)
+    apart "${without[@]}" bide budget list --dir "$dir"
+    [ "$status" -eq 1 ]
+    [ -z "$output" ]
+    [[ $stderr == "bide budget: $dir: "*"Permission denied"* ]]
+    chmod 700 "$dir"
+}
+
+@test "a relative BIDE_SHARED_DIR is refused with its value, and nothing is created" {
+    export BIDE_SHARED_DIR=run/bide
+    apart bide budget list
+    [ "$status" -eq 1 ]
+    [[ $stderr == "bide budget: BIDE_SHARED_DIR=run/bide: it is not a usable path of a directory; must begin with /"* ]]
+    apart bide run --target payments --must-share -- true
+    [ "$status" -eq 125 ]
+    apart bide run --target payments --shared -- true
+    [ "$status" -eq 0 ]
+    [[ $stderr == *"is not shared: BIDE_SHARED_DIR=run/bide: "* ]]
+    [ ! -e run ]
+}
+
 @test "list without targets explains how to create one" {
     apart bide budget list
     [ "$status" -eq 0 ]
@@ -300,7 +326,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     apart bide budget set payments breaker=open attempts=3
     [[ $stderr == *"part of each call's policy"* ]]
     apart bide budget set payments budget.capcity=3
-    [[ $stderr == *"there is no key budget.capcity; did you mean budget.capacity?"* ]]
+    [[ $stderr == *"budget.capcity=3: no such key; did you mean budget.capacity?"* ]]
     [ "$(json '.breaker.state, .budget.left, .budget.capacity' | tr '\n' ' ')" = "closed 10 10 " ]
     run -0 bide budget set payments budget.capacity=20 budget=full
     [ "$output" = "payments: budget.capacity = 20 (was 10); budget 20 of 20 (was 10 of 10); breaker closed" ]

@@ -301,7 +301,7 @@ fits() {
 
 @test "invalid values are rejected with the valid form" {
     apart -125 bide explain --slo 2
-    [[ $stderr == *--slo*"such as 200ms or 2s"* ]]
+    [[ $stderr == *--slo*"such as 200ms, 10s or 5m"* ]]
     apart -125 bide explain --rate 5/h
     [[ $stderr == *--rate*30/min* ]]
     apart -125 bide explain --layers 0
@@ -311,7 +311,7 @@ fits() {
     [[ $stderr == *"from 1 to 1000000000000" ]]
     apart -125 bide explain --rate 9000000000000000
     apart -125 bide explain --min-wait 6000d
-    [[ $stderr == *"at most about 15 years" ]]
+    [[ $stderr == *"a duration of at most 5000d, such as"* ]]
     apart -125 bide explain --format yaml
     [[ $stderr == *"ini, json, grpc or envoy"* ]]
     apart -125 bide explain 503 --attempt 5

@@ -57,18 +57,22 @@ fill() {
     set_level "$1"
 }
 
-# The value is a row of numbers: the first counts exchanges, the second is the level. See lib/fleet/protocol/bucket.h.
+# The value is a row of numbers: the first counts exchanges, the second is the level, the fifth counts initial tokens.
+# See lib/fleet/protocol/bucket.h.
 set_level() {
     local numbers
     read -ra numbers < <(redis GET "$KEY")
     numbers[1]=$(($1 * 1000))
+    numbers[4]=10000 # the capacity: no more initial tokens
     redis SET "$KEY" "${numbers[*]} " > /dev/null
 }
 
 # ---- commands ----
 
-# bide run with the fleet, descriptor 3 closed, as in a shell.
-in_fleet() { bide run --target db --fleet "$FLEET" "${FAST[@]}" "$@" 3>&- < /dev/null; }
+# bide run with the fleet, descriptor 3 closed, as in a shell. Without a floor, so that all retries are the fleet's.
+in_fleet() {
+    bide run --target db --fleet "$FLEET" "${FAST[@]}" --set budget.refill_per_minute=0 "$@" 3>&- < /dev/null
+}
 
 # Writes two commands to $WORK/here: exchanged, which succeeds as soon as the bucket exists in Redis, and slow, which
 # always fails, but leaves time for a lease.
@@ -120,6 +124,12 @@ ENDLESS=(--attempts 1000 --set budget.capacity=1000 --set budget.refill_per_minu
     eventually bucket_is .budget.left 2
 }
 
+@test "the first failure in a new fleet is retried" {
+    redis_start
+    eventually is_retried
+    eventually bucket_is .spent 1
+}
+
 @test "two commands share one bucket, and tokens are neither lost nor created" {
     redis_start
     fill 4
@@ -138,8 +148,9 @@ ENDLESS=(--attempts 1000 --set budget.capacity=1000 --set budget.refill_per_minu
 
 @test "tokens earned by a success go to the fleet" {
     redis_start
-    in_fleet --set budget.earn_success=2 -- ./exchanged
-    eventually bucket_is .successes 1
+    fill 0
+    in_fleet --set budget.earn_success=2 -- true
+    eventually bucket_is .successes 2
     eventually bucket_is .budget.left 2
 }
 
@@ -185,7 +196,7 @@ ENDLESS=(--attempts 1000 --set budget.capacity=1000 --set budget.refill_per_minu
     failing 1000
     local i pids=()
     for ((i = 0; i < 20; i++)); do
-        in_fleet --shared --set budget.refill_per_minute=0 --set breaker.kind=off --attempts 5 -q -- ./failing &
+        in_fleet --shared --set breaker.kind=off --attempts 5 -q -- ./failing &
         pids+=($!)
     done
     for i in "${pids[@]}"; do
@@ -233,12 +244,28 @@ has_leased() { bide budget show db --json | jq -e ".budget.left >= $1" > /dev/nu
     grep -q "^bide: $NO_REDIS/0: Connection refused; retries go on at 100000 a minute for db$" "$WORK/err"
 }
 
-@test "disconnected, the policy's refill applies: service pays no retry in the first minute" {
+@test "disconnected, the policy's refill applies: service pays a retry at once, the next when the floor has earned it" {
     failing 1000
     apart bide run --target db --fleet "$NO_REDIS" --attempts 5 "${FAST[@]}" -- ./failing 3>&-
     [ "$status" -eq 1 ]
-    [ "$(ran)" -eq 1 ]
+    [ "$(ran)" -eq 2 ]
     [[ $stderr == *"the retry budget of the target is empty"* ]]
+}
+
+@test "disconnected, the commands of a host that share a target have that retry once" {
+    failing 1000
+    for _ in 1 2 3; do
+        apart bide run --target db --shared --fleet "$NO_REDIS" --attempts 5 "${FAST[@]}" -- ./failing 3>&-
+        [ "$status" -eq 1 ]
+    done
+    [ "$(ran)" -eq 4 ]
+}
+
+@test "disconnected, a command without a floor has no retry" {
+    failing 1000
+    apart bide run --target db --fleet "$NO_REDIS" --attempts 5 --set budget.refill_per_minute=0 "${FAST[@]}" \
+        -- ./failing 3>&-
+    [ "$(ran)" -eq 1 ]
 }
 
 @test "-q does not report an unreachable Redis, --log has it as an event" {
@@ -359,9 +386,9 @@ END
 
 @test "\$BIDE_FLEET of the command is still a valid URL" {
     local pair
-    for pair in 'redis://me:hunter2@h:1/2?open=1 redis://h:1/2?open=1' \
-        'redis://:hunter2@h?user=me&open=1 redis://h?open=1' \
-        'redis://:hunter2@h?open=1&user=me redis://h?open=1' 'unix:///a:b@c?db=1 unix:///a:b@c?db=1'; do
+    for pair in 'redis://me:hunter2@h:1/2?capacity=1 redis://h:1/2?capacity=1' \
+        'redis://:hunter2@h?user=me&capacity=1 redis://h?capacity=1' \
+        'redis://:hunter2@h?capacity=1&user=me redis://h?capacity=1' 'unix:///a:b@c?db=1 unix:///a:b@c?db=1'; do
         BIDE_FLEET="${pair% *}" run -0 --separate-stderr bide run --target db -- printenv BIDE_FLEET
         [ "$output" = "${pair#* }" ]
     done
@@ -437,9 +464,9 @@ END
     [ "${lines[1]}" = "  budget     7 of 10 retries left; refill 0 per minute, plus earned tokens" ]
     [[ $output == *"1 first attempt, 1 success, 0 spent on retries"* ]]
     run -0 bide budget show --json --fleet "$FLEET" db
-    [ "$(jq -c '[.target, .budget, .first_attempts, .successes, .spent, .breaker, .hold_off_ms]' <<< "$output")" = \
-        '["db",{"left":7,"capacity":10,"per_minute":0},1,1,0,"closed",0]' ]
-    jq -e '.exchanges >= 1 and .age_ms >= 0 and .members >= 0 and .wanting >= 0 and .breakers_open == 0' <<< "$output"
+    [ "$(jq -c '[.target, .budget, .first_attempts, .successes, .spent]' <<< "$output")" = \
+        '["db",{"left":7,"capacity":10,"per_minute":0},1,1,0]' ]
+    jq -e '.exchanges >= 1 and .age_ms >= 0 and .members >= 0 and .wanting >= 0' <<< "$output"
     BIDE_FLEET=$FLEET run -0 bide budget show db --fleet -
     [[ $output == *"7 of 10 retries left"* ]]
     bucket_is .budget.left 7 # show does not change the bucket

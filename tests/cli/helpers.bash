@@ -8,11 +8,12 @@
 bats_require_minimum_version 1.5.0
 : "${BIDE_BUILD:?is the directory of the programs}"
 
-# Creates $WORK with an empty home: no bide.conf of this machine, no variables of the user.
+# Creates $WORK with an empty home: no bide.conf of this machine, no variables of the user. SHELL is set because tmux
+# otherwise runs the login shell, which of the user nobody is nologin.
 bide_setup() {
     WORK=$(mktemp -d)
     export HOME=$WORK/home XDG_CONFIG_HOME=$WORK/config XDG_STATE_HOME=$WORK/state XDG_CACHE_HOME=$WORK/cache
-    export XDG_RUNTIME_DIR=$WORK/runtime TMPDIR=$WORK/tmp LC_ALL=C.UTF-8 TERM=dumb
+    export XDG_RUNTIME_DIR=$WORK/runtime TMPDIR=$WORK/tmp LC_ALL=C.UTF-8 TERM=dumb SHELL=/bin/sh
     mkdir -p "$HOME" "$XDG_CONFIG_HOME/bide" "$XDG_STATE_HOME" "$XDG_CACHE_HOME" "$TMPDIR" "$WORK/here"
     mkdir -p -m 700 "$XDG_RUNTIME_DIR"
     local name

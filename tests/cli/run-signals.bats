@@ -45,6 +45,23 @@ is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
     grep -q 'gave up after 1 attempt in .*: SIGTERM; last: exit 1' said
 }
 
+@test "a signal that was ignored at the start (nohup) has no effect" {
+    mkfifo go
+    for name in HUP INT QUIT TERM; do
+        rm -f ready
+        env --ignore-signal=$name bide run --grace 1m --base 1ms --cap 1ms -- \
+            sh -c 'test "$BIDE_ATTEMPT" -eq 2 && exit 0; : > ready; read x < go; exit 1' 3>&- < /dev/null > out 2> said &
+        PID=$!
+        CHILDREN+=("$PID")
+        eventually test -e ready
+        kill -$name "$PID"
+        echo > go
+        status_of
+        [ "$status" -eq 0 ]
+        grep -q 'attempt 2 of .* succeeded' said
+    done
+}
+
 @test "signals are passed on to the command, which is not retried: 128+n" {
     for name in TERM INT HUP QUIT; do
         rm -f ready
@@ -87,7 +104,7 @@ is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
     exec 7<&-
     [ "$status" -eq 143 ]
     grep -q 'gave up after 1 attempt in .*: SIGTERM; last: exit 0' said
-    grep -q '"event":"give_up".*"reason":"cancelled","status":143' events
+    grep -q '"event":"give_up".*"reason":"cancelled","status":0,"exit":143' events
 }
 
 @test "a slow pattern search does not delay a signal" {

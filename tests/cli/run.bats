@@ -382,7 +382,7 @@ waits() {
         exit 7'
     [ "$status" -eq 7 ]
     [ ! -e wrong ]
-    [[ $(sed -n 1p told) =~ ^'1/2 db <> 3 '([0-9a-f]{32})$ ]]
+    [[ $(sed -n 1p told) =~ ^'1/2 db <> 3 '([0-9a-f-]{36})$ ]]
     [[ $(sed -n 2p told) == "2/2 db <7> 3 ${BASH_REMATCH[1]}" ]]
 }
 
@@ -410,7 +410,7 @@ waits() {
     for value in '' 0 x -1 99999999999999999999; do
         run env BIDE_ATTEMPT=$value bide run -- true
         [ "$status" -eq 0 ]
-        [[ $output == *'BIDE_ATTEMPT: must be a whole number; the value is ignored'* ]]
+        [[ $output == "bide: BIDE_ATTEMPT=$value: must be a whole number from 1 to 4294967295; it is ignored"* ]]
     done
 }
 
@@ -433,14 +433,14 @@ waits() {
     [ "$(sed 's/^{"event":"\([a-z_]*\)".*}$/\1/' <<< "$stderr" | tr '\n' ' ')" = "attempt outcome wait attempt outcome give_up " ]
     [[ ${stderr_lines[0]} =~ '"time":"'[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z'"' ]]
     [[ ${stderr_lines[0]} == *'"target":"a\"b","attempt":1,"attempts":2'* ]]
-    [[ ${stderr_lines[1]} == *'"status":3,"kind":"transient","because":"exit 3"'* ]]
+    [[ ${stderr_lines[1]} == *'"status":3,"kind":"transient","text":"exit 3"'* ]]
     [[ ${stderr_lines[2]} =~ '"wait_ms":'[0-9]+',"reason":"backoff"' ]]
-    [[ ${stderr_lines[5]} == *'"reason":"attempts_spent","status":3'* ]]
+    [[ ${stderr_lines[5]} == *'"reason":"attempts_spent","status":3,"exit":3,"text":"exit 3","elapsed_ms":'* ]]
 }
 
 @test "events are JSON whatever the names are" {
-    run quick --json --target $'caf\xc3\xa9 \xff\xed\xa0\x80 \x01' -- true
-    [[ ${lines[0]} == *$'"target":"caf\xc3\xa9 \\ufffd\\ufffd\\ufffd\\ufffd \\u0001"'* ]]
+    run quick --json --target $'caf\xc3\xa9 \xff\xed\xa0\x80' -- true
+    [[ ${lines[0]} == *$'"target":"caf\xc3\xa9 \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"'* ]]
 }
 
 @test "--log appends the events to a file, and the text stays on stderr" {
@@ -467,6 +467,11 @@ waits() {
     run quick --log /dev/full -- echo fine
     [ "$status" -eq 0 ]
     [[ $output == *fine*'--log /dev/full: events are missing'* ]]
+}
+
+@test "events that cannot be written to stderr turn success into 125" {
+    run -125 bash -c 'bide run --json -- true 2> /dev/full'
+    run -3 bash -c 'bide run --json --attempts 1 -- sh -c "exit 3" 2> /dev/full'
 }
 
 @test "a message of bide starts a new line after an incomplete line of the command" {

@@ -102,7 +102,9 @@ teardown() { bide_teardown; }
 @test "lists fit the width of the terminal" {
     for word in list keys metrics; do
         bide sim "$word" > lines
-        run ! awk 'length > 80 { print; found = 1 } END { exit !found }' lines
+        run "$BATS_TEST_DIRNAME/../../tools/too-wide" 80 lines
+        [ "$status" -eq 0 ]
+        [ -z "$output" ]
     done
 }
 
