@@ -438,15 +438,10 @@ static void measure_waiting(const char *url)
 
 /* ---- */
 
-static const struct bench_part parts[] = {{"bare", perform_bare},
-                                          {"watched", perform_watched},
-                                          {"bide", perform_bide},
-                                          {"many_bare", count_bare_many},
-                                          {"many_bide", count_bide_many},
-                                          {"drop_in", perform_drop_in},
-                                          {"adopted", perform_adopted},
-                                          {"bare_headers", perform_bare_headers},
-                                          {"bide_headers", perform_bide_headers}};
+static const struct bench_part parts[] = {
+    {"bare", perform_bare},         {"watched", perform_watched},           {"bide", perform_bide},
+    {"many_bare", count_bare_many}, {"many_bide", count_bide_many},         {"drop_in", perform_drop_in},
+    {"adopted", perform_adopted},   {"bare_headers", perform_bare_headers}, {"bide_headers", perform_bide_headers}};
 
 static void count_instructions(void)
 {

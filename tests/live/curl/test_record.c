@@ -3,6 +3,7 @@
 #include <bide/curl_record.h>
 
 #include "live_call.h"
+#include "live_multi.h"
 #include "live_tcp.h"
 
 #include <bide/breaker.h>
@@ -649,6 +650,151 @@ static void a_pointer_to_setopt_records_too(void **state)
     program_close(&p);
 }
 
+/* ---- adopted handles ---- */
+
+static void program_adopt(struct program *p, const char *script)
+{
+    program_open(p, script);
+    assert_int_equal(bide_curl_adopt(p->easy), CURLE_OK);
+}
+
+/* The handle without bide. Expects its body, one more line of head and one more call of the prereq function. */
+static void expect_plain_perform(struct program *p, const char *body)
+{
+    unsigned prereqs = p->prereqs;
+    live_sink_rewind(&p->body);
+    live_sink_rewind(&p->head);
+    assert_int_equal(curl_easy_perform(p->easy), CURLE_OK);
+    live_expect_text(&p->body, body);
+    assert_true(p->head.length > 0);
+    assert_int_equal(p->prereqs, prereqs + 1);
+}
+
+static void an_adopted_handle_keeps_its_callbacks_over_many_calls(void **state)
+{
+    struct program p;
+    program_adopt(&p, "/a 200 body=\"one\" | 503 body=\"sorry\" | 200 body=\"two\" header=\"X-Try: third\" | 404");
+    assert_int_equal(program_perform(&p), CURLE_OK);
+    live_expect_text(&p.body, "one");
+    assert_int_equal(program_perform(&p), CURLE_OK);
+    assert_int_equal(p.result.attempts, 2);
+    live_expect_text(&p.body, "two");
+    assert_non_null(strstr(p.head.at, "X-Try: third"));
+    assert_int_equal(program_perform(&p), CURLE_OK);
+    assert_int_equal(p.result.status, 404);
+    assert_int_equal(p.prereqs, 4);
+    program_close(&p);
+}
+
+static void an_adopted_handle_still_works_without_bide(void **state)
+{
+    struct program p;
+    program_adopt(&p, "/a 200 body=\"fine\"");
+    expect_plain_perform(&p, "fine");
+    assert_int_equal(program_perform(&p), CURLE_OK);
+    expect_plain_perform(&p, "fine");
+    p.forbid = true;
+    assert_int_equal(curl_easy_perform(p.easy), CURLE_ABORTED_BY_CALLBACK);
+    program_close(&p);
+}
+
+static void an_option_set_between_calls_applies_to_an_adopted_handle(void **state)
+{
+    struct program p;
+    struct live_sink other = {0};
+    program_adopt(&p, "/a 200 body=\"fine\"");
+    assert_int_equal(program_perform(&p), CURLE_OK);
+    curl_easy_setopt(p.easy, CURLOPT_WRITEDATA, &other);
+    assert_int_equal(program_perform(&p), CURLE_OK);
+    assert_int_equal(p.body.length, 0);
+    live_expect_text(&other, "fine");
+    curl_easy_setopt(p.easy, CURLOPT_PREREQFUNCTION, NULL);
+    unsigned prereqs = p.prereqs;
+    assert_int_equal(program_perform(&p), CURLE_OK);
+    assert_int_equal(curl_easy_perform(p.easy), CURLE_OK);
+    assert_int_equal(p.prereqs, prereqs);
+    live_expect_text(&other, "finefinefine");
+    live_sink_free(&other);
+    program_close(&p);
+}
+
+/* Its timeout is the owner's again, not the one that bide had set for the last attempt. */
+static void a_released_handle_has_its_own_options(void **state)
+{
+    struct program p;
+    struct bide_curl_options o;
+    bide_curl_options_init(&o);
+    o.call_timeout_ns = 100 * BIDE_S;
+    program_adopt(&p, "/a 200 body=\"fine\" | 200 body=\"fine\" | 200 delay=never");
+    curl_easy_setopt(p.easy, CURLOPT_TIMEOUT_MS, 300L);
+    assert_int_equal(program_perform_with(&p, &o), CURLE_OK);
+    bide_curl_release(p.easy);
+    bide_curl_release(p.easy);
+    expect_plain_perform(&p, "fine");
+    assert_int_equal(curl_easy_perform(p.easy), CURLE_OPERATION_TIMEDOUT);
+    program_close(&p);
+}
+
+static void a_copy_of_an_adopted_handle_outlives_it(void **state)
+{
+    struct program p;
+    program_adopt(&p, "/a 200 body=\"fine\"");
+    assert_int_equal(program_perform(&p), CURLE_OK);
+    CURL *copy = curl_easy_duphandle(p.easy);
+    assert_int_equal(program_perform(&p), CURLE_OK); /* the original is adopted still */
+    curl_easy_cleanup(p.easy);
+    p.easy = copy;
+    expect_plain_perform(&p, "fine");
+    assert_int_equal(program_perform(&p), CURLE_OK);
+    live_expect_text(&p.body, "fine");
+    program_close(&p);
+}
+
+static void a_reset_adopted_handle_has_no_callbacks_and_makes_calls(void **state)
+{
+    struct program p;
+    program_adopt(&p, "/a 200 body=\"fine\"");
+    assert_int_equal(program_perform(&p), CURLE_OK);
+    curl_easy_reset(p.easy);
+    curl_easy_setopt(p.easy, CURLOPT_WRITEFUNCTION, live_sink_write);
+    curl_easy_setopt(p.easy, CURLOPT_WRITEDATA, &p.body);
+    curl_easy_setopt(p.easy, CURLOPT_URL, live_server_url(&p.server, "/a"));
+    assert_int_equal(program_perform(&p), CURLE_OK);
+    live_expect_text(&p.body, "fine");
+    assert_int_equal(p.prereqs, 1);
+    assert_int_equal(p.head.length, 0);
+    program_close(&p);
+}
+
+static void an_adopted_handle_can_be_used_in_a_multi(void **state)
+{
+    struct program p;
+    struct bide_multi *multi = live_multi_new();
+    program_adopt(&p, "/a 200 body=\"fine\"");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(program_perform(&p), CURLE_OK);
+        live_sink_rewind(&p.body);
+        struct bide_multi_job job = {.easy = p.easy, .result = &p.result};
+        assert_int_equal(bide_multi_start(multi, &job, NULL, NULL), BIDE_OK);
+        assert_true(live_multi_run(multi));
+        assert_int_equal(p.result.verdict.action, BIDE_DONE);
+        live_expect_text(&p.body, "fine");
+    }
+    expect_plain_perform(&p, "fine");
+    bide_multi_free(multi);
+    program_close(&p);
+}
+
+static void only_a_recorded_handle_can_be_adopted(void **state)
+{
+    CURL *easy = own_init();
+    assert_int_equal(bide_curl_adopt(NULL), CURLE_BAD_FUNCTION_ARGUMENT);
+    assert_int_equal(bide_curl_adopt(easy), CURLE_BAD_FUNCTION_ARGUMENT);
+    bide_curl_release(easy);
+    bide_curl_release(NULL);
+    own_cleanup(easy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -681,6 +827,14 @@ int main(void)
         cmocka_unit_test(a_handle_reset_elsewhere_is_not_recorded_any_more),
         cmocka_unit_test(a_new_handle_at_the_address_of_a_freed_one_is_not_recorded),
         cmocka_unit_test(a_pointer_to_setopt_records_too),
+        cmocka_unit_test(an_adopted_handle_keeps_its_callbacks_over_many_calls),
+        cmocka_unit_test(an_adopted_handle_still_works_without_bide),
+        cmocka_unit_test(an_option_set_between_calls_applies_to_an_adopted_handle),
+        cmocka_unit_test(a_released_handle_has_its_own_options),
+        cmocka_unit_test(a_copy_of_an_adopted_handle_outlives_it),
+        cmocka_unit_test(a_reset_adopted_handle_has_no_callbacks_and_makes_calls),
+        cmocka_unit_test(an_adopted_handle_can_be_used_in_a_multi),
+        cmocka_unit_test(only_a_recorded_handle_can_be_adopted),
     };
     return cmocka_run_group_tests(tests, find_own_functions, NULL);
 }
