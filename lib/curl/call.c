@@ -128,14 +128,28 @@ static void call_set_verdict_unless_cancelled(struct http_call *call, struct bid
         http_call_set_verdict(call, v, NULL, now_ns);
 }
 
+/* Recorded options that no call has completed are the same as at the last call, but for the body, which a record always
+ * translates into a valid one. */
+static enum bide_err call_check_options(const struct http_call *call, struct bide_problem *problem)
+{
+    struct http_record *record = call->record;
+    bool unchanged = record && call->options == &record->options;
+    if (unchanged && record->checked)
+        return BIDE_OK;
+    enum bide_err err = http_options_check(call->options, problem);
+    if (unchanged)
+        record->checked = err == BIDE_OK;
+    return err;
+}
+
 /* Checks the options and begins the engine's call. */
 static enum bide_err call_begin(struct http_call *call, CURL *easy, struct bide_target *target,
                                 struct bide_problem *problem)
 {
     const struct bide_curl_options *o = call->options;
     int64_t now_ns = call->begin_ns;
-    enum bide_err err = http_options_check(o, problem);
-    if (err == BIDE_OK)
+    enum bide_err err = call_check_options(call, problem);
+    if (err == BIDE_OK && o->inject != 0)
         err = call_make_key_and_trace(call);
     if (err != BIDE_OK)
         return err;
@@ -146,7 +160,7 @@ static enum bide_err call_begin(struct http_call *call, CURL *easy, struct bide_
     call->safety_given = o->safety != BIDE_CURL_BY_METHOD || o->inject & BIDE_CURL_INJECT_KEY;
     call->safety_known = call->safety_given;
     struct bide_request request = options_request(o, now_ns);
-    struct bide_target *used_target = target ? target : http_target_for_url(o->targets, easy, now_ns);
+    struct bide_target *used_target = target ? target : http_target_for_url(o->targets, easy, call->record, now_ns);
     call_set_verdict_unless_cancelled(
         call, bide_call_begin(&call->engine, options_policy(o), used_target, &request, now_ns), now_ns);
     return BIDE_OK;

@@ -5,6 +5,7 @@
  * names and addresses and rejects everything else. User, password, path and query are never copied. */
 #include "origin.h"
 #include "http/value.h"
+#include "record.h"
 
 #include <bide/clock.h>
 
@@ -138,9 +139,36 @@ __attribute__((destructor)) static void process_targets_free_at_unload(void)
         bide_targets_free(process_targets);
 }
 
+/* Returns the length of a URL up to its path; 0 if it has no scheme, or a user or password, which is not kept. */
+static size_t url_length_to_path(const char *url)
+{
+    const char *authority = strstr(url, "://");
+    if (!authority)
+        return 0;
+    size_t length = (size_t)(authority - url) + 3 + strcspn(authority + 3, "/?#");
+    return memchr(url, '@', length) ? 0 : length;
+}
+
+static bool record_has_origin_of(const struct record_origin *kept, const char *url)
+{
+    return kept->length > 0 && strncmp(url, kept->url, kept->length) == 0 && strchr("/?#", url[kept->length]);
+}
+
+static void record_keep_origin(struct record_origin *kept, const char *url, const char *origin)
+{
+    size_t length = url_length_to_path(url), size = strlen(origin) + 1;
+    kept->length = 0;
+    if (length == 0 || length > sizeof kept->url || size > sizeof kept->text)
+        return;
+    memcpy(kept->url, url, length);
+    memcpy(kept->text, origin, size);
+    kept->length = length;
+}
+
 /* All URLs that bide_curl_origin rejects share a target. For a name that is too long the table returns its overflow
  * target. */
-struct bide_target *http_target_for_url(struct bide_targets *table, CURL *easy, int64_t now_ns)
+struct bide_target *http_target_for_url(struct bide_targets *table, CURL *easy, struct http_record *record,
+                                        int64_t now_ns)
 {
     char origin[HTTP_ORIGIN_SIZE];
     const char *url = NULL;
@@ -149,7 +177,11 @@ struct bide_target *http_target_for_url(struct bide_targets *table, CURL *easy, 
         table = process_targets;
     }
     curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url);
+    if (table && url && record && record_has_origin_of(&record->origin, url))
+        return bide_targets_get(table, record->origin.text, now_ns);
     if (!table || !url || !bide_curl_origin(origin, sizeof origin, url))
         return table ? bide_targets_get(table, "unknown origin", now_ns) : NULL;
+    if (record)
+        record_keep_origin(&record->origin, url, origin);
     return bide_targets_get(table, origin, now_ns);
 }

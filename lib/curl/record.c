@@ -23,10 +23,15 @@
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct http_handle_set table; /* of struct http_record; empty, and without memory, when no handle is recorded */
+static size_t table_count; /* of table, for readers without the lock: a program that records nothing takes no lock */
 static uint64_t marks_made;
 
+/* A handle is recorded before its owner can pass it to another thread, and passing it orders memory: a thread that has
+ * a recorded handle loads a count above 0. */
 static struct http_record *table_find(CURL *easy)
 {
+    if (__atomic_load_n(&table_count, __ATOMIC_RELAXED) == 0)
+        return NULL;
     pthread_mutex_lock(&table_lock);
     struct http_record *record = http_handle_set_find(&table, easy);
     pthread_mutex_unlock(&table_lock);
@@ -42,6 +47,7 @@ static struct http_record *table_remove(CURL *easy)
         http_handle_set_remove(&table, easy);
     if (record && table.count == 0)
         http_handle_set_free(&table);
+    __atomic_store_n(&table_count, table.count, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&table_lock);
     return record;
 }
@@ -64,6 +70,7 @@ static bool table_add(struct http_record *record)
     bool room = http_handle_set_reserve(&table);
     if (room)
         http_handle_set_add(&table, record->easy, record);
+    __atomic_store_n(&table_count, table.count, __ATOMIC_RELAXED);
     snprintf(record->mark, sizeof record->mark, "bide %" PRIu64, ++marks_made);
     pthread_mutex_unlock(&table_lock);
     return room;
@@ -472,6 +479,7 @@ static void record_translate(struct http_record *record)
         .error_buffer = set->error_buffer,
     };
     record->changed = false;
+    record->checked = false;
 }
 
 /* The progress function stays on the handle, unless the call can be cancelled: bide then needs the place. */

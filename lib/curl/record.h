@@ -7,7 +7,7 @@
  * An adopted handle keeps bide's callbacks between calls. Their context is the attempt in the record, which has no call
  * then: the callbacks pass everything on to the owner's functions.
  *
- * Owners: record.c writes all fields; call.c sets sent_nothing. */
+ * Owners: record.c writes all fields; call.c sets sent_nothing and checked; origin.c writes origin. */
 #ifndef HTTP_RECORD_H
 #define HTTP_RECORD_H
 
@@ -65,7 +65,15 @@ struct http_recorded {
     bool verbose;
 };
 
-#define RECORD_MARK_SIZE 32
+#define RECORD_MARK_SIZE   32
+#define RECORD_ORIGIN_SIZE 96
+
+/* The origin of the last URL, kept if it is short: parsing a URL costs more than the engine's part of a call. */
+struct record_origin {
+    size_t length;                /* of the URL up to its path, which is at `url`; 0: nothing is kept */
+    char url[RECORD_ORIGIN_SIZE]; /* as the owner wrote it; never with a user or password */
+    char text[RECORD_ORIGIN_SIZE];
+};
 
 struct http_record {
     CURL *easy;
@@ -73,10 +81,12 @@ struct http_record {
     struct bide_curl_options options; /* of a call with NULL options: `set`, translated */
     struct bide_curl_options merged;  /* of the running call, if it has options: completed by `set` */
     off_t body_start;                 /* offset of a FILE body when the call began */
-    struct http_attempt *adopted;     /* the attempts of all calls on an adopted handle; NULL: not adopted */
-    bool changed;                     /* options must be translated anew */
-    bool sent_nothing;                /* by the last call: libcurl's response code is that of an earlier one */
-    char mark[RECORD_MARK_SIZE];      /* proves that the handle is still the recorded one; "": not available */
+    struct record_origin origin;
+    struct http_attempt *adopted; /* the attempts of all calls on an adopted handle; NULL: not adopted */
+    bool changed;                 /* options must be translated anew */
+    bool checked;                 /* options are valid: found by the check of an earlier call */
+    bool sent_nothing;            /* by the last call: libcurl's response code is that of an earlier one */
+    char mark[RECORD_MARK_SIZE];  /* proves that the handle is still the recorded one; "": not available */
 };
 
 /* Returns the record of a handle; NULL: not recorded, or reset or freed elsewhere since. */

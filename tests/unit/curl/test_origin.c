@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "curl/origin.h"
+#include "curl/record.h"
 
 #include <bide/clock.h>
 
@@ -153,14 +154,19 @@ static struct bide_targets *make_table(void)
     return table;
 }
 
-static struct bide_target *target_of(struct bide_targets *table, const char *url)
+static struct bide_target *target_of_recorded(struct bide_targets *table, struct http_record *record, const char *url)
 {
     CURL *easy = curl_easy_init();
     if (url)
         curl_easy_setopt(easy, CURLOPT_URL, url);
-    struct bide_target *target = http_target_for_url(table, easy, bide_now());
+    struct bide_target *target = http_target_for_url(table, easy, record, bide_now());
     curl_easy_cleanup(easy);
     return target;
+}
+
+static struct bide_target *target_of(struct bide_targets *table, const char *url)
+{
+    return target_of_recorded(table, NULL, url);
 }
 
 static void one_origin_has_one_target(void **state)
@@ -173,6 +179,38 @@ static void one_origin_has_one_target(void **state)
     assert_ptr_not_equal(target, target_of(table, "https://example.net/a"));
     assert_ptr_not_equal(target, target_of(table, "http://example.net:81/a"));
     assert_ptr_not_equal(target, target_of(table, "http://www.example.net/a"));
+    bide_targets_free(table);
+}
+
+/* Each URL after each other URL: the origin that a record keeps never stands for another one. */
+static void a_record_finds_the_same_target_as_the_url_alone(void **state)
+{
+    static const char *const urls[] = {
+        "http://example.net/a", "http://example.net/b?c",    "http://example.net",   "http://example.net#d",
+        "http://example.net:8", "http://example.net:80/",    "http://example.net8/", "https://example.net/",
+        "http://u:p@a/",        "http://u:p@a:81/",          "example.net/",         "example.net/?x=http://a",
+        "gopher://example.net", "http://example.net?://b/c", "http://:80",           "HTTP://EXAMPLE.NET/"};
+    for (size_t i = 0; i < COUNT(urls); i++)
+        for (size_t k = 0; k < COUNT(urls); k++) {
+            struct bide_targets *table = make_table();
+            struct http_record record = {0};
+            assert_ptr_equal(target_of_recorded(table, &record, urls[i]), target_of(table, urls[i]));
+            assert_ptr_equal(target_of_recorded(table, &record, urls[k]), target_of(table, urls[k]));
+            assert_null(memchr(record.origin.url, '@', sizeof record.origin.url));
+            bide_targets_free(table);
+        }
+}
+
+static void a_record_keeps_the_origin_of_its_last_url(void **state)
+{
+    struct bide_targets *table = make_table();
+    struct http_record record = {0};
+    target_of_recorded(table, &record, "http://Example.net/a");
+    assert_string_equal(record.origin.text, "http://example.net:80");
+    assert_int_equal(record.origin.length, strlen("http://Example.net"));
+    strcpy(record.origin.text, "kept");
+    struct bide_target *target = target_of_recorded(table, &record, "http://Example.net/b");
+    assert_ptr_equal(target, bide_targets_find(table, "kept"));
     bide_targets_free(table);
 }
 
@@ -208,6 +246,8 @@ int main(void)
         cmocka_unit_test(an_origin_that_does_not_fit_is_not_truncated),
         cmocka_unit_test(the_longest_host_fits),
         cmocka_unit_test(one_origin_has_one_target),
+        cmocka_unit_test(a_record_finds_the_same_target_as_the_url_alone),
+        cmocka_unit_test(a_record_keeps_the_origin_of_its_last_url),
         cmocka_unit_test(unsupported_urls_share_a_target),
         cmocka_unit_test(without_a_table_the_process_wide_table_is_used),
     };
