@@ -2,7 +2,7 @@
  * http://127.0.0.1:8080, against a server that fails at first. */
 /* chaos: /flaky 503 | 503 | 200 body="hello\n" */
 /* chaos: /orders 503 | 429 header="retry-after-ms: 20" | 201 body="created\n" */
-#include <bide/curl.h>
+#include <bide/curl_record.h>
 
 #include <stdio.h>
 
@@ -14,13 +14,13 @@ static void log_verdict(void *context, const struct bide_event *event)
            bide_reason_text(v->reason));
 }
 
-/* The one-line change. The handle is set up as before; a GET is safe to repeat, so it is retried. */
+/* The include above and one changed call. The handle is set up as before; a GET is safe to repeat, so it is retried. */
 static CURLcode get(CURL *easy, const char *base)
 {
     char url[256];
     snprintf(url, sizeof url, "%s/flaky", base);
     curl_easy_setopt(easy, CURLOPT_URL, url);
-    return bide_curl_perform(easy, NULL, BIDE_CURL_PLAIN_HANDLE, NULL); /* was: curl_easy_perform(easy) */
+    return bide_curl_perform(easy, NULL, NULL, NULL); /* was: curl_easy_perform(easy) */
 }
 
 /* A POST is not repeated unless it has an idempotency key. With a sink in the options, the connection survives a
@@ -35,7 +35,6 @@ static CURLcode post(CURL *easy, const char *base, struct bide_curl_result *resu
     curl_easy_setopt(easy, CURLOPT_POST, 1L);
     bide_curl_options_init(&options);
     options.inject = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT;
-    options.no_headers = true; /* CURLOPT_HTTPHEADER is not set on this handle */
     options.body = (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = "one tea", .length = 7};
     options.write_data = stdout;
     options.event = log_verdict;
