@@ -114,10 +114,13 @@ static void attempt_set_suppress(struct http_attempt *attempt, bool suppress)
     attempt->suppress_set = suppress;
 }
 
-/* Sets FRESH_CONNECT and FORBID_REUSE on the handle. What the owner recorded holds for each attempt. */
+/* Sets FRESH_CONNECT and FORBID_REUSE on the handle. What the owner recorded holds for each attempt, and is on the
+ * handle from the beginning: usually there is nothing to do. */
 static void attempt_set_connection(struct http_attempt *attempt, bool fresh, bool forbid_reuse)
 {
     const struct http_record *record = attempt->call->record;
+    if (!fresh && !forbid_reuse && !attempt->fresh_connect_set && !attempt->forbid_reuse_set)
+        return;
     fresh = fresh || (record && record->set.fresh_connect);
     forbid_reuse = forbid_reuse || (record && record->set.forbid_reuse);
     if (fresh != attempt->fresh_connect_set)

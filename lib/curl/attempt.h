@@ -39,19 +39,6 @@ enum http_route {
     HTTP_ROUTE_DISCARD,       /* nowhere: only read so that the connection stays usable */
 };
 
-/* Why bide ended a transfer. libcurl then reports a callback's error; http_stop_code gives the real reason's code. */
-enum http_stop {
-    HTTP_STOP_NONE = 0,      /* libcurl ended it */
-    HTTP_STOP_CUT,           /* the rest of the response is not needed, or there is no memory for its body */
-    HTTP_STOP_RECONNECT,     /* nothing was sent: the attempt continues on a new connection */
-    HTTP_STOP_REPLAY,        /* libcurl was about to send the request a second time */
-    HTTP_STOP_LEGS,          /* libcurl was about to send one leg too many */
-    HTTP_STOP_HEAD_TOO_LONG, /* the response head exceeded a limit */
-    HTTP_STOP_NO_MEMORY,     /* no memory to buffer the response head */
-    HTTP_STOP_SINK_FAILED,   /* the caller's sink or header function returned an error */
-    HTTP_STOP_OTHER_ORIGIN,  /* a redirect led to another origin, which the options forbid */
-};
-
 /* The response to a leg. Zeroed when the leg begins. */
 struct http_response {
     size_t head_bytes;         /* of all lines, those of interim (1xx) responses included */

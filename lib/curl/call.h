@@ -55,6 +55,19 @@ struct http_resume {
     char validator[]; /* an entity tag or a date, for If-Range */
 };
 
+/* Why bide ended a transfer. libcurl then reports a callback's error; http_stop_code gives the real reason's code. */
+enum http_stop {
+    HTTP_STOP_NONE = 0,      /* libcurl ended it */
+    HTTP_STOP_CUT,           /* the rest of the response is not needed, or there is no memory for its body */
+    HTTP_STOP_RECONNECT,     /* nothing was sent: the attempt continues on a new connection */
+    HTTP_STOP_REPLAY,        /* libcurl was about to send the request a second time */
+    HTTP_STOP_LEGS,          /* libcurl was about to send one leg too many */
+    HTTP_STOP_HEAD_TOO_LONG, /* the response head exceeded a limit */
+    HTTP_STOP_NO_MEMORY,     /* no memory to buffer the response head */
+    HTTP_STOP_SINK_FAILED,   /* the caller's sink or header function returned an error */
+    HTTP_STOP_OTHER_ORIGIN,  /* a redirect led to another origin, which the options forbid */
+};
+
 struct http_call {
     struct bide_call engine;
     struct bide_verdict verdict;               /* the newest verdict: the driver's next action */
@@ -74,7 +87,7 @@ struct http_call {
     uint32_t attempts;        /* made so far */
     long stall_s;             /* seconds without progress that fail an attempt (LOW_SPEED_TIME); 0: bide has no limit */
     CURLcode code;            /* of the last attempt */
-    int last_stop;            /* enum http_stop of the last attempt */
+    enum http_stop last_stop; /* of the last attempt */
     int status;               /* of the last attempt; 0: no response */
     char key[BIDE_KEY_TEXT_SIZE];
     bool has_sink;               /* the options set write or write_data */

@@ -23,19 +23,37 @@
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct http_handle_set table; /* of struct http_record; empty, and without memory, when no handle is recorded */
-static size_t table_count; /* of table, for readers without the lock: a program that records nothing takes no lock */
+static uint64_t table_changes;       /* additions and removals so far */
 static uint64_t marks_made;
 
-/* A handle is recorded before its owner can pass it to another thread, and passing it orders memory: a thread that has
- * a recorded handle loads a count above 0. */
+/* The last handle that this thread looked up, and its record or NULL. Usually it is the next one, too. */
+static _Thread_local struct {
+    CURL *easy;
+    struct http_record *record;
+    uint64_t changes; /* of the table at that time: if it changed since, the entry is void */
+} last_found;
+
+/* Another thread may add or remove other records meanwhile: the change voids this entry, which is still right. That
+ * thread cannot add or remove the record of this handle: a handle is used by one thread at a time, and passing it to
+ * another thread orders memory, so that the new owner sees the changes that the old owner made. */
 static struct http_record *table_find(CURL *easy)
 {
-    if (__atomic_load_n(&table_count, __ATOMIC_RELAXED) == 0)
-        return NULL;
+    uint64_t changes = __atomic_load_n(&table_changes, __ATOMIC_RELAXED);
+    if (last_found.easy == easy && last_found.changes == changes)
+        return last_found.record;
     pthread_mutex_lock(&table_lock);
     struct http_record *record = http_handle_set_find(&table, easy);
     pthread_mutex_unlock(&table_lock);
+    last_found.easy = easy;
+    last_found.record = record;
+    last_found.changes = changes;
     return record;
+}
+
+/* To be called with the lock held. */
+static void table_note_change(void)
+{
+    __atomic_store_n(&table_changes, table_changes + 1, __ATOMIC_RELAXED);
 }
 
 /* Removes the record of the handle. Returns it; NULL: there is none. */
@@ -47,7 +65,7 @@ static struct http_record *table_remove(CURL *easy)
         http_handle_set_remove(&table, easy);
     if (record && table.count == 0)
         http_handle_set_free(&table);
-    __atomic_store_n(&table_count, table.count, __ATOMIC_RELAXED);
+    table_note_change();
     pthread_mutex_unlock(&table_lock);
     return record;
 }
@@ -70,7 +88,7 @@ static bool table_add(struct http_record *record)
     bool room = http_handle_set_reserve(&table);
     if (room)
         http_handle_set_add(&table, record->easy, record);
-    __atomic_store_n(&table_count, table.count, __ATOMIC_RELAXED);
+    table_note_change();
     snprintf(record->mark, sizeof record->mark, "bide %" PRIu64, ++marks_made);
     pthread_mutex_unlock(&table_lock);
     return room;
@@ -316,22 +334,22 @@ static CURLcode option_set(CURL *easy, struct http_recorded *set, CURLoption opt
         long n = va_arg(arguments, long);
         code = curl_easy_setopt(easy, option, n);
         if (code == CURLE_OK)
-            record_set_number(into, option, n);
+            record_set_number(into, (int)option, n);
     } else if (option >= CURLOPTTYPE_FUNCTIONPOINT && option < CURLOPTTYPE_OFF_T) {
         record_function *f = va_arg(arguments, record_function *);
         code = curl_easy_setopt(easy, option, f);
         if (code == CURLE_OK)
-            record_set_function(into, option, f);
+            record_set_function(into, (int)option, f);
     } else if (option >= CURLOPTTYPE_OFF_T && option < CURLOPTTYPE_BLOB) {
         curl_off_t n = va_arg(arguments, curl_off_t);
         code = curl_easy_setopt(easy, option, n);
         if (code == CURLE_OK)
-            record_set_offset(into, option, n);
+            record_set_offset(into, (int)option, n);
     } else {
         void *at = va_arg(arguments, void *);
         code = curl_easy_setopt(easy, option, at);
         if (code == CURLE_OK)
-            record_set_pointer(into, option, at);
+            record_set_pointer(into, (int)option, at);
     }
     return code;
 }
