@@ -148,15 +148,16 @@ CURLcode http_body_install(struct http_attempt *attempt)
 void http_body_uninstall(struct http_attempt *attempt)
 {
     const struct bide_curl_body *b = &attempt->call->options->body;
-    if (b->kind == BIDE_CURL_BODY_MEMORY && !b->put)
-        (void)body_install_post_fields(attempt->easy, NULL, 0);
-    if (!body_has_reader(b))
-        return;
+    struct http_record *record = attempt->is_copy ? NULL : attempt->call->record;
     bool is_stream = b->kind == BIDE_CURL_BODY_STREAM;
-    if (attempt->call->record && is_stream) {
-        http_record_restore_reader(attempt->call->record, attempt->easy);
+    if (!body_has_reader(b))
+        (void)body_install_post_fields(attempt->easy, NULL, 0);
+    if (record && is_stream)
+        http_record_restore_reader(record, attempt->easy);
+    else if (record)
+        http_record_note_empty_body(record, !body_has_reader(b));
+    if (!body_has_reader(b) || (record && is_stream))
         return;
-    }
     curl_easy_setopt(attempt->easy, CURLOPT_READFUNCTION, is_stream ? b->read : NULL);
     curl_easy_setopt(attempt->easy, CURLOPT_READDATA, is_stream ? b->read_data : stdin);
     curl_easy_setopt(attempt->easy, CURLOPT_SEEKFUNCTION, is_stream ? b->seek : NULL);

@@ -570,6 +570,23 @@ void http_record_restore_reader(const struct http_record *record, CURL *easy)
     curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, set->file_size);
 }
 
+/* What body.c leaves on the handle: POSTFIELDS NULL, or READDATA stdin; and sizes of 0. */
+void http_record_note_empty_body(struct http_record *record, bool was_post)
+{
+    struct http_recorded *set = &record->set;
+    set->post_size = 0;
+    if (was_post) {
+        set->method = RECORD_POST;
+        set->uploads = set->has_fields = set->copied_fields = false;
+        return;
+    }
+    set->read = NULL;
+    set->read_data = stdin;
+    set->seek = NULL;
+    set->seek_data = NULL;
+    set->file_size = 0;
+}
+
 /* Without an XFERINFOFUNCTION libcurl calls the older function only if that was set last. */
 void http_record_restore_progress(const struct http_record *record, CURL *easy)
 {

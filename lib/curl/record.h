@@ -103,6 +103,9 @@ void http_record_restore_reader(const struct http_record *record, CURL *easy);
 void http_record_restore_progress(const struct http_record *record, CURL *easy);
 void http_record_restore_stall(const struct http_record *record, CURL *easy);
 
+/* The call had a body of its own, memory or a file, and left an empty one on the handle: records that. */
+void http_record_note_empty_body(struct http_record *record, bool was_post);
+
 /* Writes "bide: <text>" and a line feed to the owner's verbose output, if that is on. */
 void http_record_trace(const struct http_record *record, const char *text);
 

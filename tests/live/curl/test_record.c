@@ -400,6 +400,40 @@ static void recorded_post_fields_are_not_repeated_without_a_key(void **state)
     program_close(&p);
 }
 
+/* A handle with a read function and a call with a body of its own, then a call without: the record knows that the
+ * handle's body is empty now. */
+static void expect_empty_body_after(struct bide_curl_body body)
+{
+    struct program p;
+    struct upload u = {0};
+    struct bide_curl_options o;
+    bide_curl_options_init(&o);
+    o.safety = BIDE_CURL_IDEMPOTENT;
+    o.body = body;
+    program_open(&p, "/a 200 | 503 | 200");
+    curl_easy_setopt(p.easy, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(p.easy, CURLOPT_READFUNCTION, upload_read);
+    curl_easy_setopt(p.easy, CURLOPT_READDATA, &u);
+    curl_easy_setopt(p.easy, CURLOPT_SEEKFUNCTION, upload_seek);
+    curl_easy_setopt(p.easy, CURLOPT_SEEKDATA, &u);
+    assert_int_equal(program_perform_with(&p, &o), CURLE_OK);
+    o.body = (struct bide_curl_body){0};
+    assert_int_equal(program_perform_with(&p, &o), CURLE_OK);
+    live_server_stop(&p.server);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(live_server_request(&p.server, "/a", i)->body_bytes, i == 0 ? 5 : 0);
+    assert_int_equal(u.at, 0);
+    program_close(&p);
+}
+
+static void a_body_of_the_options_leaves_an_empty_one_on_the_handle(void **state)
+{
+    struct bide_curl_body body = {.kind = BIDE_CURL_BODY_MEMORY, .at = "other", .length = 5};
+    expect_empty_body_after(body);
+    body.put = true;
+    expect_empty_body_after(body);
+}
+
 static void a_recorded_list_stays_if_bide_needs_none(void **state)
 {
     struct program p;
@@ -815,6 +849,7 @@ int main(void)
         cmocka_unit_test(a_recorded_file_is_sent_again_from_where_it_stood),
         cmocka_unit_test(recorded_post_fields_are_sent_again_if_the_request_is_keyed),
         cmocka_unit_test(recorded_post_fields_are_not_repeated_without_a_key),
+        cmocka_unit_test(a_body_of_the_options_leaves_an_empty_one_on_the_handle),
         cmocka_unit_test(a_recorded_list_stays_if_bide_needs_none),
         cmocka_unit_test(a_progress_function_in_doubles_is_called_beside_cancel),
         cmocka_unit_test(a_refused_call_is_told_apart_from_every_other_failure),
