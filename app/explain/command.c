@@ -49,8 +49,9 @@ static const char *read_rate(void *settings, const char *value)
     return valid ? NULL : "requests per second or minute: 200, 0.5/s or 30/min";
 }
 
-static const char *const formats[] = {"ini", "json", "grpc", "envoy",
-                                      NULL}; /* ---- option parsers for an outcome ---- */
+static const char *const formats[] = {"ini", "json", "grpc", "envoy", NULL};
+
+/* ---- option parsers for an outcome ---- */
 
 static const char *read_method(void *settings, const char *value)
 {

@@ -276,13 +276,22 @@ static void text_final(struct reporter *r, const struct run_event *event)
             reason_text(event, name), result_text(text, event->result));
 }
 
+/* Prints "bide: OPTION NAME: WHAT". The name comes from the command line and may have control characters. */
+static void text_problem(struct reporter *r, const char *option, const char *name, const char *what)
+{
+    FILE *out = stderr_at_line_start(r);
+    fprintf(out, "bide: %s", option);
+    cli_print_sanitized(out, name);
+    fprintf(out, ": %s\n", what);
+}
+
 /* A closed pipe (SIGPIPE) needs no message; a failed exec is reported as a shell does. */
 static void text_give_up(struct reporter *r, const struct run_event *event)
 {
     char text[TEXT_SIZE];
     const struct run_result *e = event->result;
     if (e != NULL && e->exec_error != 0)
-        fprintf(stderr_at_line_start(r), "bide: %s: %s\n", r->command, result_text(text, e));
+        text_problem(r, "", r->command, result_text(text, e));
     else if (!r->settings->quiet && !(e != NULL && e->stdout_closed))
         text_final(r, event);
 }
@@ -452,19 +461,22 @@ static bool log_open(struct reporter *r)
     return r->log != NULL;
 }
 
-/* Reports that events are missing in the log. Missing events on stderr can only be reported by the exit status, unless
- * its reader went away. Returns the exit status. */
+/* Reports that events are missing in the log: by a message and, like events missing on stderr, by the exit status, unless
+ * the reader of stderr went away. Returns the exit status. */
 static int log_close(struct reporter *r, int status)
 {
     if (r->log != NULL && r->log != stderr && fclose(r->log) != 0 && r->log_error == 0)
         r->log_error = errno;
     if (r->log_error == 0)
         return status;
-    if (r->log == stderr)
-        return status == 0 && r->log_error != EPIPE ? RUN_EXIT_INTERNAL : status;
-    fprintf(stderr_at_line_start(r), "bide: --log %s: events are missing: %s\n", r->settings->log_name,
-            strerror(r->log_error));
-    return status;
+    if (r->log == stderr && r->log_error == EPIPE)
+        return status;
+    if (r->log != stderr) {
+        char what[TEXT_SIZE];
+        snprintf(what, sizeof what, "events are missing: %s", strerror(r->log_error));
+        text_problem(r, "--log ", r->settings->log_name, what);
+    }
+    return status == 0 ? RUN_EXIT_INTERNAL : status;
 }
 
 static int call_run(struct settings *s, const struct conf_policy *policy, struct bide_target *target, char **operands)

@@ -245,6 +245,7 @@ void bide_target_hold_off(struct bide_target *target, int64_t until_ns, int64_t 
     int64_t most_ns = core_sum(now_ns, hold_off_max_ns(target)), wanted_ns = core_min(until_ns, most_ns);
     if (wanted_ns <= now_ns)
         return; /* already over, or hold_off_max_ns is 0 */
+    core_assert(now_ns >= 0 && wanted_ns <= most_ns);
     core_store(&target->hold_off_asked_ns, (uint64_t)now_ns);
     core_raise(&target->hold_off_ns, wanted_ns); /* loads it now: a success may have ended the hold-off meanwhile */
 }

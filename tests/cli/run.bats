@@ -463,10 +463,16 @@ waits() {
     run ! grep -v '^{"event":' events
 }
 
-@test "a log that cannot be written is reported and does not stop the command" {
+@test "a log that cannot be written is reported, turns success into 125 and does not stop the command" {
     run quick --log /dev/full -- echo fine
-    [ "$status" -eq 0 ]
+    [ "$status" -eq 125 ]
     [[ $output == *fine*'--log /dev/full: events are missing'* ]]
+}
+
+@test "a command's name cannot control the terminal" {
+    run -127 bide run -- "$(printf 'no\xc0\x80such\x1b[31m')"
+    [[ $output != *$'\x1b'* && $output != *$'\xc0'* ]]
+    [[ $output == *'bide: no'* ]]
 }
 
 @test "events that cannot be written to stderr turn success into 125" {

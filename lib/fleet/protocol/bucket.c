@@ -5,6 +5,8 @@
  * any difference. */
 #include "bucket.h"
 
+#include "core/saturate.h"
+
 #include <assert.h>
 #include <stddef.h>
 
@@ -20,19 +22,9 @@ struct exchange {
     int64_t wanting; /* members that want tokens, at least 1 */
 };
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static void total_add(int64_t *total, int64_t number)
 {
-    *total = smaller(*total + number, LEASE_COUNT_MAX);
+    *total = core_min(*total + number, LEASE_COUNT_MAX);
 }
 
 /* ---- time: refill and windows ---- */
@@ -46,7 +38,7 @@ static void bucket_refill(struct lease_bucket *bucket, int64_t per_minute_milli,
     }
     if (elapsed_ms <= 0)
         return;
-    int64_t sum = smaller(elapsed_ms, LEASE_REFILL_MAX_MS) * per_minute_milli + bucket->refill_rest;
+    int64_t sum = core_min(elapsed_ms, LEASE_REFILL_MAX_MS) * per_minute_milli + bucket->refill_rest;
     assert(sum >= 0 && sum <= LEASE_COUNT_MAX); /* exact in Lua */
     bucket->refilled_ms = now_ms;
     bucket->level_milli += sum / MINUTE_MS;
@@ -62,8 +54,8 @@ static void window_restart(struct lease_bucket *bucket, int64_t now_ms)
 
 static int64_t window_length_ms(const struct lease_bucket *bucket)
 {
-    return 2 * smaller(larger(LEASE_INTERVAL_IDLE_MS, bucket->this_window.all + bucket->last_window.all),
-                       LEASE_INTERVAL_MAX_MS);
+    return 2 * core_min(core_max(LEASE_INTERVAL_IDLE_MS, bucket->this_window.all + bucket->last_window.all),
+                        LEASE_INTERVAL_MAX_MS);
 }
 
 /* Moves the counts to the window that contains now. A clock that went back only makes the current window longer. */
@@ -93,7 +85,7 @@ static void bucket_drain_if_rolled_back(struct lease_bucket *bucket, const struc
 {
     if (request->seen_serial <= bucket->serial)
         return;
-    bucket->serial = smaller(request->seen_serial + LEASE_SERIAL_LEAP, LEASE_COUNT_MAX);
+    bucket->serial = core_min(request->seen_serial + LEASE_SERIAL_LEAP, LEASE_COUNT_MAX);
     bucket->level_milli = bucket->refill_rest = 0;
     bucket->initial_milli = request->capacity_milli;
     window_restart(bucket, now_ms);
@@ -102,7 +94,7 @@ static void bucket_drain_if_rolled_back(struct lease_bucket *bucket, const struc
 static void bucket_deposit(struct lease_bucket *bucket, const struct lease_request *request)
 {
     int64_t sum = bucket->level_milli + request->returned_milli + request->earned_milli;
-    bucket->level_milli = smaller(sum, request->capacity_milli);
+    bucket->level_milli = core_min(sum, request->capacity_milli);
 }
 
 /* Adds the initial tokens of a new member. */
@@ -111,10 +103,10 @@ static void bucket_add_initial(struct lease_bucket *bucket, const struct exchang
     int64_t capacity_milli = exchange->request->capacity_milli;
     if (!exchange->is_new || exchange->request->leaving)
         return;
-    int64_t added_milli = larger(smaller(exchange->unit, capacity_milli - bucket->initial_milli), 0);
+    int64_t added_milli = core_max(core_min(exchange->unit, capacity_milli - bucket->initial_milli), 0);
     bucket->initial_milli += added_milli;
     assert(added_milli <= exchange->unit && bucket->initial_milli <= LEASE_MILLI_MAX);
-    bucket->level_milli = smaller(bucket->level_milli + added_milli, capacity_milli);
+    bucket->level_milli = core_min(bucket->level_milli + added_milli, capacity_milli);
 }
 
 static int64_t bucket_grant(struct lease_bucket *bucket, const struct exchange *exchange)
@@ -122,7 +114,7 @@ static int64_t bucket_grant(struct lease_bucket *bucket, const struct exchange *
     if (exchange->wanted == 0 || bucket->level_milli < exchange->unit)
         return 0;
     int64_t quota = bucket->level_milli / exchange->wanting;
-    int64_t granted = smaller(exchange->wanted, larger(quota - quota % exchange->unit, exchange->unit));
+    int64_t granted = core_min(exchange->wanted, core_max(quota - quota % exchange->unit, exchange->unit));
     bucket->level_milli -= granted;
     assert(granted <= exchange->wanted && bucket->level_milli >= 0);
     return granted;
@@ -138,12 +130,12 @@ static struct lease_counts window_totals(const struct lease_bucket *bucket)
 
 static void count_add(int64_t *count, bool is_counted)
 {
-    *count = smaller(*count + is_counted, LEASE_MEMBERS_MAX);
+    *count = core_min(*count + is_counted, LEASE_MEMBERS_MAX);
 }
 
 static void count_remove(int64_t *count, bool was_counted)
 {
-    *count = larger(*count - was_counted, 0);
+    *count = core_max(*count - was_counted, 0);
 }
 
 /* Moves the member's count from the window in which it was counted last to this window. */
@@ -170,19 +162,19 @@ static bool request_is_busy(const struct lease_request *request)
 /* A new member's interval is spread by its serial: multiples of 619 modulo 1000 visit all thousand steps evenly. */
 static int64_t interval_next_ms(const struct lease_bucket *bucket, const struct exchange *exchange)
 {
-    int64_t next = larger(request_is_busy(exchange->request) ? LEASE_INTERVAL_BUSY_MS : LEASE_INTERVAL_IDLE_MS,
-                          exchange->members * 1000 / LEASE_FLEET_PER_S);
-    next = smaller(next, LEASE_INTERVAL_MAX_MS);
+    int64_t next = core_max(request_is_busy(exchange->request) ? LEASE_INTERVAL_BUSY_MS : LEASE_INTERVAL_IDLE_MS,
+                            exchange->members * 1000 / LEASE_FLEET_PER_S);
+    next = core_min(next, LEASE_INTERVAL_MAX_MS);
     assert(exchange->members >= 1 && exchange->wanting >= 1);
     if (exchange->is_new)
         next = next * (500 + bucket->serial % 1000 * 619 % 1000) / 1000;
-    return smaller(next, LEASE_INTERVAL_MAX_MS);
+    return core_min(next, LEASE_INTERVAL_MAX_MS);
 }
 
 static int64_t interval_earliest_ms(const struct lease_bucket *bucket, const struct exchange *exchange, int64_t next)
 {
     int64_t per_s = bucket->level_milli >= exchange->unit ? LEASE_FLEET_URGENT_PER_S : LEASE_FLEET_PER_S;
-    return smaller(larger(LEASE_INTERVAL_MIN_MS, exchange->wanting * 1000 / per_s), next);
+    return core_min(core_max(LEASE_INTERVAL_MIN_MS, exchange->wanting * 1000 / per_s), next);
 }
 
 /* ---- serving a request ---- */
@@ -190,9 +182,9 @@ static int64_t interval_earliest_ms(const struct lease_bucket *bucket, const str
 static struct exchange exchange_begin(struct lease_bucket *bucket, const struct lease_request *request)
 {
     bool is_new = request->seen_serial <= bucket->last_window_serial;
-    bucket->serial = smaller(bucket->serial + 1, LEASE_COUNT_MAX);
+    bucket->serial = core_min(bucket->serial + 1, LEASE_COUNT_MAX);
     return (struct exchange){.request = request,
-                             .unit = larger(request->unit_milli, 1),
+                             .unit = core_max(request->unit_milli, 1),
                              .wanted = request->leaving ? 0 : request->wanted_milli,
                              .is_new = is_new};
 }
@@ -232,8 +224,8 @@ void lease_bucket_serve(struct lease_bucket *bucket, const struct lease_request 
 
     struct exchange exchange = exchange_begin(bucket, request);
     window_count_member(bucket, &exchange);
-    exchange.members = larger(window_totals(bucket).all, 1);
-    exchange.wanting = larger(window_totals(bucket).wanting, 1);
+    exchange.members = core_max(window_totals(bucket).all, 1);
+    exchange.wanting = core_max(window_totals(bucket).wanting, 1);
 
     bucket_add_initial(bucket, &exchange);
     int64_t granted_milli = bucket_grant(bucket, &exchange);
@@ -253,7 +245,7 @@ struct lease_bucket_view lease_bucket_get(const struct lease_bucket *bucket, int
     window_advance(&copy, now_ms);
     return (struct lease_bucket_view){
         .count = window_totals(&copy),
-        .level_milli = smaller(copy.level_milli, copy.capacity_milli),
+        .level_milli = core_min(copy.level_milli, copy.capacity_milli),
     };
 }
 

@@ -4,13 +4,13 @@
  * lease_member_try_claim when lease_member_next_check_ns says so; if that returns true, it sends the request of
  * lease_member_make_request and reports the result: lease_member_accept_reply or lease_member_request_failed.
  *
- *       lease_member_join
+ *       lease_member_join; from any state but leaving: another process took over
  *              │
  *              ▼       reply accepted                      request failed
  *         ┌────────┐ ──────────────────────► ┌────────┐ ─────────────────► ┌─────────┐
  *         │ joined │                         │ leased │                    │ failing │
- *         └────────┘ ◄────────────────────── └────────┘ ◄───────────────── └─────────┘
- *              │      another process took over            reply accepted       ▲
+ *         └────────┘                         └────────┘ ◄───────────────── └─────────┘
+ *              │                                           reply accepted       ▲
  *              │                                                                │
  *              └────────────────────────────────────────────────────────────────┘
  *                                        request failed

@@ -14,7 +14,7 @@
  * first reply or its end.
  *
  * The fleet budget is the bucket's level at the start of the period, plus its refill, the earnings credited since, and
- * the initial tokens added since: one retry for each new member, in the life of a bucket at most its capacity.
+ * the initial tokens added since: one retry each time a member counts as new, in the life of a bucket at most its capacity.
  * Outstanding leases are the tokens outside of the bucket at the start: in targets, in messages, and charged for
  * retries that are not sent yet. A target is disconnected from the join until the first reply, and from the end of its
  * lease until the lease is extended; its floor is its own refill rate, which applies then. A join that begins the lease

@@ -204,10 +204,13 @@ _Static_assert(COUNT(turn_on_gate) == BIDE_GATE_COUNT, "a gate is not tested");
 static const struct bide_outcome outcomes[] = {
     {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED},
     {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED},
+    {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED},
+    {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED},
     {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED},
     {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT},
     {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED, .flags = BIDE_FLAG_UNAVAILABLE},
     {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_UNKNOWN, .flags = BIDE_FLAG_TIMED_OUT},
+    {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED, .hint = {BIDE_HINT_WAIT, 50 * MS}},
     {.kind = BIDE_KIND_THROTTLED, .evidence = BIDE_EVIDENCE_ANSWERED, .hint = {BIDE_HINT_WAIT, 50 * MS}},
     {.kind = BIDE_KIND_PERMANENT, .evidence = BIDE_EVIDENCE_ANSWERED},
     {.kind = BIDE_KIND_CANCELLED, .evidence = BIDE_EVIDENCE_NOT_SENT},
