@@ -87,7 +87,7 @@ END
 }
 
 fetch() {
-    timeout 20 bide fetch --base 5ms "$@"
+    timeout 60 bide fetch --base 5ms "$@"
 }
 
 # logged TEXT: prints the number of matching log lines. They are written when a request ends: waits for the first.

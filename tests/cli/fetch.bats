@@ -14,7 +14,7 @@ serve() {
 
 # Short waits, so that tests are fast.
 fetch() {
-    timeout 20 bide fetch --base 5ms "$@"
+    timeout 60 bide fetch --base 5ms "$@"
 }
 
 # seen PATH [N]: prints the number of requests for a path. They are logged when they end: waits for N of them, if given.
@@ -100,7 +100,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
 
 @test "a long incomplete response on stdout is not restarted" {
     serve '/x 200 bytes=400000 reset=half'
-    run -56 bash -c "timeout 20 bide fetch --base 5ms $U/x > got 2> said"
+    run -56 bash -c "timeout 60 bide fetch --base 5ms $U/x > got 2> said"
     [ "$(seen /x)" -eq 1 ]
     [ "$(wc -c < got)" -le 200000 ]
     grep -q 'part of the response already reached the caller' said
@@ -221,12 +221,12 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
 
 @test "a closed stdout is an error, and no other descriptor takes its place" {
     serve '/x 200 bytes=400000'
-    run -23 bash -c "timeout 20 bide fetch $U/x 2> said >&-"
+    run -23 bash -c "timeout 60 bide fetch $U/x 2> said >&-"
     grep -q 'cannot write to standard output: Bad file descriptor' said
-    run -23 bash -c "timeout 20 bide fetch $U/x <&- >&- 2>&-"
-    run -0 bash -c "timeout 20 bide fetch -o got $U/x <&- >&- 2>&-"
+    run -23 bash -c "timeout 60 bide fetch $U/x <&- >&- 2>&-"
+    run -0 bash -c "timeout 60 bide fetch -o got $U/x <&- >&- 2>&-"
     [ "$(wc -c < got)" -eq 400000 ]
-    run -125 bash -c "timeout 20 bide fetch -d @- $U/x <&-"
+    run -125 bash -c "timeout 60 bide fetch -d @- $U/x <&-"
 }
 
 @test "/dev/null and a FIFO are written directly" {
@@ -243,7 +243,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
 
 @test "a full disk is an error and is reported" {
     serve '/x 200 body="x"'
-    run -23 bash -c "timeout 20 bide fetch $U/x 2> said > /dev/full"
+    run -23 bash -c "timeout 60 bide fetch $U/x 2> said > /dev/full"
     grep -q 'cannot write to standard output: No space left' said
     apart fetch -o "$WORK/nosuch/file" "$U/x"
     [ "$status" -eq 23 ]
@@ -253,7 +253,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
 @test "a file above the size limit is an error and leaves nothing" {
     serve '/x 200 bytes=400000'
     echo precious > got
-    run -23 bash -c "ulimit -f 100; timeout 20 bide fetch -o got $U/x 2>&1"
+    run -23 bash -c "ulimit -f 100; timeout 60 bide fetch -o got $U/x 2>&1"
     [[ $output == *"cannot write got: File too large" ]]
     [ "$(cat got)" = precious ]
     [ "$(leftovers)" -eq 0 ]
@@ -261,7 +261,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
 
 @test "a closed pipe ends the fetch without a message" {
     serve '/x 200 endless=body'
-    run bash -c "set -o pipefail; timeout 20 bide fetch $U/x 2> said | head -c 10 > got"
+    run bash -c "set -o pipefail; timeout 60 bide fetch $U/x 2> said | head -c 10 > got"
     [ "$status" -eq 23 ]
     [ "$(wc -c < got)" -eq 10 ]
     [ ! -s said ]
@@ -318,7 +318,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     fetch -T file "$U/file"
     [ "$(grep -c '"method":"PUT","path":"/file".*"body_bytes":100000,' "$WORK/journal")" -ge 1 ]
     fetch -T - "$U/file" < file
-    run bash -c "cat file | timeout 20 bide fetch --base 5ms -T - $U/pipe 2> said"
+    run bash -c "cat file | timeout 60 bide fetch --base 5ms -T - $U/pipe 2> said"
     [ "$status" -eq 22 ]
     [ "$(seen /pipe)" -eq 1 ]
     grep -q 'the request body cannot be sent a second time' said
@@ -416,7 +416,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [[ $stderr == *"must be valid in every line: line 2 must be at most 8190 bytes without NUL" ]]
     apart fetch -G -d 'a b' "$U"
     [ "$status" -eq 125 ]
-    run -125 bash -c "echo x | timeout 20 bide fetch -T - -H 'X: $(printf '%09000d' 0)' $U"
+    run -125 bash -c "echo x | timeout 60 bide fetch -T - -H 'X: $(printf '%09000d' 0)' $U"
     apart fetch "example.net/path"
     [[ $stderr == *"must be a URL such as https://host/path" ]]
     apart fetch -H $'X: a\r\nY: b' "$U"
@@ -697,7 +697,7 @@ prompts() { [ "$(grep -o Password: typescript | wc -l)" -ge "$1" ]; }
     # Members that only bide fetch has.
     local own='["url", "code", "bytes", "resumed", "file", "key"]'
     export BIDE_ATTEMPT=x # invalid: reported as an event, not as text
-    apart timeout 20 bide run --json --attempts 2 --base 5ms --target t -- false
+    apart timeout 60 bide run --json --attempts 2 --base 5ms --target t -- false
     jq -cs "map([.event, (keys_unsorted - $own | sort)])" <<< "$stderr" > of_run
     apart fetch --json --attempts 2 --target t "$U/x"
     jq -cs "map([.event, (keys_unsorted - $own | sort)])" <<< "$stderr" > of_fetch
@@ -745,7 +745,7 @@ prompts() { [ "$(grep -o Password: typescript | wc -l)" -ge "$1" ]; }
 
 @test "a progress bar is shown only on a terminal" {
     serve '/x 200 bytes=100000 drip=5000/20ms'
-    TERM=xterm run -0 timeout 20 script -qec "bide-fetch -o got $U/x" /dev/null
+    TERM=xterm run -0 timeout 60 script -qec "bide-fetch -o got $U/x" /dev/null
     [[ $output == *"100 kB"* ]]
     [[ $output == *$'\r'* ]]
     TERM=xterm apart fetch -o got "$U/x"
@@ -757,7 +757,7 @@ prompts() { [ "$(grep -o Password: typescript | wc -l)" -ge "$1" ]; }
     serve '* 200 bytes=100000 drip=5000/20ms'
     local width shown
     for width in 30 80; do
-        TERM=xterm run -0 timeout 20 script -qec \
+        TERM=xterm run -0 timeout 60 script -qec \
             "stty cols $width; bide-fetch -o 1 -o 2 -o 3 $U/1 $U/2 $U/3" /dev/null
         shown=$(tr '\r' '\n' <<< "$output" | sed 's/\x1b\[K//g' | grep ' of 3 done')
         echo "$shown"

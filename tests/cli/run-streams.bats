@@ -55,10 +55,10 @@ THIRD='test "$BIDE_ATTEMPT" -eq 3'
 }
 
 @test "an endless producer does not delay bide and fills no disk" {
-    run bash -c 'yes | timeout 20 bide run -- head -n 1 3>&-'
+    run bash -c 'yes | timeout 60 bide run -- head -n 1 3>&-'
     [ "$status" -eq 0 ]
     [ "${lines[0]}" = y ]
-    run bash -c 'yes | timeout 20 bide run -q --replay-stdin --base 1ms --cap 2ms -- sh -c "head -n 1; exit 3" 3>&-'
+    run bash -c 'yes | timeout 60 bide run -q --replay-stdin --base 1ms --cap 2ms -- sh -c "head -n 1; exit 3" 3>&-'
     [ "$status" -eq 3 ]
     [ "$(grep -c y <<< "$output")" -eq 4 ]
 }

@@ -32,7 +32,7 @@ shows() { eventually on_screen "$1" || { tmux -S "$SOCKET" capture-pane -p >&2 &
 in_front() { [ "$(tmux -S "$SOCKET" display -p '#{pane_current_command}')" = "$1" ]; }
 
 # Runs a command on a terminal and prints its output.
-at_terminal() { timeout 20 script -qec "$1" /dev/null < /dev/null 3>&-; }
+at_terminal() { timeout 60 script -qec "$1" /dev/null < /dev/null 3>&-; }
 
 @test "the command inherits the terminal" {
     run at_terminal "bide run -- sh -c 'test -t 0 && test -t 1 && test -t 2 && tty && readlink /proc/self/fd/2'"

@@ -510,7 +510,7 @@ waits() {
 }
 
 @test "a background process does not delay bide" {
-    timeout 20 bide run -- sh -c 'sleep 60 > /dev/null & echo $! > pid; echo said >&2' < /dev/null 2> said 3>&-
+    timeout 60 bide run -- sh -c 'sleep 60 > /dev/null & echo $! > pid; echo said >&2' < /dev/null 2> said 3>&-
     kill "$(cat pid)" # it lives
     [ "$(cat said)" = said ]
 }
