@@ -328,28 +328,27 @@ static void record_set_offset(struct http_recorded *set, int option, curl_off_t 
  * determines the type of its value; of blobs libcurl takes a pointer, too. */
 static CURLcode option_set(CURL *easy, struct http_recorded *set, CURLoption option, va_list arguments)
 {
-    struct http_recorded unused, *into = set ? set : &unused;
     CURLcode code;
     if (option < CURLOPTTYPE_OBJECTPOINT) {
         long n = va_arg(arguments, long);
         code = curl_easy_setopt(easy, option, n);
-        if (code == CURLE_OK)
-            record_set_number(into, (int)option, n);
+        if (code == CURLE_OK && set)
+            record_set_number(set, (int)option, n);
     } else if (option >= CURLOPTTYPE_FUNCTIONPOINT && option < CURLOPTTYPE_OFF_T) {
         record_function *f = va_arg(arguments, record_function *);
         code = curl_easy_setopt(easy, option, f);
-        if (code == CURLE_OK)
-            record_set_function(into, (int)option, f);
+        if (code == CURLE_OK && set)
+            record_set_function(set, (int)option, f);
     } else if (option >= CURLOPTTYPE_OFF_T && option < CURLOPTTYPE_BLOB) {
         curl_off_t n = va_arg(arguments, curl_off_t);
         code = curl_easy_setopt(easy, option, n);
-        if (code == CURLE_OK)
-            record_set_offset(into, (int)option, n);
+        if (code == CURLE_OK && set)
+            record_set_offset(set, (int)option, n);
     } else {
         void *at = va_arg(arguments, void *);
         code = curl_easy_setopt(easy, option, at);
-        if (code == CURLE_OK)
-            record_set_pointer(into, (int)option, at);
+        if (code == CURLE_OK && set)
+            record_set_pointer(set, (int)option, at);
     }
     return code;
 }
