@@ -106,5 +106,5 @@ build-%: setup
 # ctest hides the output of tests that pass, and with it their seeds (tests/support/seed.h).
 test-%: build-%
 	@day=$${BIDE_TEST_DAY:-$$(($$(date +%s) / 86400))}; \
-	    echo "== tests: $*; seed of the day $$((day * 1000003)) (BIDE_TEST_DAY=$$day)"; \
+	    echo "== tests: $*; each test's fixed seed, mostly 1, and the seed of the day $$((day * 1000003)) (BIDE_TEST_DAY=$$day)"; \
 	    BIDE_TEST_DAY=$$day ctest --preset $*

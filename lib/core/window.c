@@ -46,7 +46,10 @@ static bool slot_try_begin(uint64_t *word, uint64_t epoch, uint64_t value)
  *
  * The CAS in core_raise publishes the slot to threads that load the edge with acquire. The edge never moves back: a
  * thread that is late by a slot or more finds a later edge, and then adds to and sums up to the latest slot, as all
- * other threads do. */
+ * other threads do.
+ *
+ * Known weakness: a thread that stalls for a whole window between computing the epoch and loading the slot's word finds
+ * the word of the slot one window later, and its CAS replaces it: the counts of that slot are lost. */
 void core_window_begin_slot(struct core_window w, struct core_marks marks, int64_t now_ns)
 {
     uint64_t epoch, i;
