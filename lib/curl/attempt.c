@@ -308,6 +308,17 @@ static void attempt_set_stall(struct http_attempt *attempt, long seconds)
     attempt->stall_s_set = seconds;
 }
 
+/* Returns whole milliseconds until the instant, at least 1. Returns 0, libcurl's value for "no timeout", for
+ * BIDE_NEVER. */
+static long milliseconds_until(int64_t instant_ns, int64_t now_ns)
+{
+    const int64_t max_ns = INT32_MAX * BIDE_MS;
+    if (instant_ns == BIDE_NEVER)
+        return 0;
+    int64_t left_ns = instant_ns - now_ns;
+    return left_ns <= BIDE_MS ? 1 : (long)((left_ns < max_ns ? left_ns : max_ns) / BIDE_MS);
+}
+
 static void attempt_set_timeouts_to(struct http_attempt *attempt, long total_ms, long connect_ms)
 {
     if (attempt->timeout_ms_set != total_ms)
@@ -316,6 +327,11 @@ static void attempt_set_timeouts_to(struct http_attempt *attempt, long total_ms,
         curl_easy_setopt(attempt->easy, CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
     attempt->timeout_ms_set = total_ms;
     attempt->connect_ms_set = connect_ms;
+}
+
+void http_attempt_set_connect_timeout(struct http_attempt *attempt, int64_t timeout_ns)
+{
+    attempt_set_timeouts_to(attempt, attempt->timeout_ms_set, milliseconds_until(timeout_ns, 0));
 }
 
 /* Of a recorded handle the owner's values are known; a copy has those that bide had set on the original. */
@@ -417,17 +433,6 @@ void http_attempt_uninstall(struct http_attempt *attempt)
 
 /* ---- start ---- */
 
-/* Returns whole milliseconds until the instant, at least 1. Returns 0, libcurl's value for "no timeout", for
- * BIDE_NEVER. */
-static long milliseconds_until(int64_t instant_ns, int64_t now_ns)
-{
-    const int64_t max_ns = INT32_MAX * BIDE_MS;
-    if (instant_ns == BIDE_NEVER)
-        return 0;
-    int64_t left_ns = instant_ns - now_ns;
-    return left_ns <= BIDE_MS ? 1 : (long)((left_ns < max_ns ? left_ns : max_ns) / BIDE_MS);
-}
-
 /* Empties the sink before an attempt, unless it is empty or the attempt resumes its content. Returns false if the sink
  * cannot be rewound. */
 static bool call_rewind_sink(struct http_call *call)
@@ -451,8 +456,7 @@ static void attempt_choose_connection(struct http_attempt *attempt)
 }
 
 /* Returns the connect timeout: the caller's or the policy's, and not beyond the end of the attempt. If the driver ends
- * late attempts, an attempt's time begins when it is sent, so it does not limit its connect timeout. Known weakness:
- * libcurl 8 counts the time in its own queue as connect time. */
+ * late attempts, an attempt's time begins when it is sent, so it does not limit its connect timeout. */
 static long attempt_connect_ms(const struct http_attempt *attempt, long total_ms, int64_t now_ns)
 {
     int64_t given_ns = attempt->call->options->connect_timeout_ns;

@@ -127,6 +127,9 @@ CURLcode http_attempt_start(struct http_attempt *attempt, const struct bide_verd
 CURLcode http_attempt_restart(struct http_attempt *attempt, int64_t now_ns);
 CURLcode http_attempt_reconnect(struct http_attempt *attempt, int64_t now_ns);
 
+/* Changes the connect timeout of a running attempt, counted from its start in libcurl. */
+void http_attempt_set_connect_timeout(struct http_attempt *attempt, int64_t timeout_ns);
+
 /* libcurl has ended the transfer. Reports the outcome if that was not done before, and returns what is to be done. */
 enum http_attempt_next http_attempt_end(struct http_attempt *attempt, CURLcode code, int64_t now_ns);
 
@@ -216,6 +219,11 @@ int http_connection_stale_port(CURL *easy);
  * (false if libcurl checks that itself). */
 bool http_connection_is_reused(CURL *easy);
 bool http_connection_is_stale(CURL *easy);
+
+/* libcurl counts the time in its own queue as connect time, and reports it. */
+bool http_connection_counts_queue(void);
+/* Of a transfer in a multi, if libcurl reports it: how long it was in libcurl's queue; 0: it is still there. */
+int64_t http_connection_queue_ns(CURL *easy);
 
 /* ---- resume.c ---- */
 

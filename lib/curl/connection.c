@@ -26,7 +26,12 @@
 #include <sys/socket.h>
 
 #define LIBCURL_8_0  0x080000u
+#define LIBCURL_8_12 0x080c00u
 #define LIBCURL_8_22 0x081600u
+
+#if LIBCURL_VERSION_NUM < 0x080600
+#define CURLINFO_QUEUE_TIME_T (CURLINFO)(CURLINFO_OFF_T + 65) /* the library may be newer than its header */
+#endif
 
 /* The version of the library that is loaded. Threads that race to store it store the same number. */
 static unsigned libcurl_version_number(void)
@@ -100,4 +105,17 @@ bool http_connection_is_stale(CURL *easy)
     if (libcurl_version_number() < LIBCURL_8_22 || !http_connection_is_reused(easy) || !easy_socket(easy, &fd))
         return false;
     return socket_is_closed(fd) || socket_has_response(fd);
+}
+
+/* Known weakness: libcurl 8.8 to 8.11 counts the queue, too, but a handle then reports the queue time of its previous
+ * transfer until its new transfer has left the queue. */
+bool http_connection_counts_queue(void)
+{
+    return libcurl_version_number() >= LIBCURL_8_12;
+}
+
+int64_t http_connection_queue_ns(CURL *easy)
+{
+    curl_off_t us = 0;
+    return curl_easy_getinfo(easy, CURLINFO_QUEUE_TIME_T, &us) == CURLE_OK ? us * BIDE_US : 0;
 }

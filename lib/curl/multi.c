@@ -13,7 +13,8 @@
  *
  * bide itself ends late attempts here, because CURLOPT_TIMEOUT_MS would count the time that a transfer waits in
  * libcurl's own queue (CURLMOPT_MAX_HOST_CONNECTIONS). The timeout of an attempt counts from its first PREREQ; before
- * that the connect timeout, which libcurl counts from the end of its queue, and the call's deadline apply. */
+ * that the connect timeout and the call's deadline apply. libcurl before 8.8 counts the connect timeout from the end of
+ * its queue; since then it counts the queue as well, so bide extends it (slot_check_queue). */
 #include <bide/multi.h>
 
 #include "attempt.h"
@@ -34,9 +35,13 @@ struct attempt_slot {
     struct http_attempt attempt;
     struct bide_multi_call *call;
     struct attempt_slot *next;
-    int64_t due_ns; /* when its transfer is ended as late */
-    bool added;     /* it is in libcurl's multi */
-    bool timed;     /* due_ns is the attempt's own time limit; before the first PREREQ it is the call's deadline */
+    int64_t due_ns;           /* when its transfer is ended as late */
+    int64_t added_ns;         /* when libcurl got the transfer */
+    int64_t queue_check_ns;   /* before the first PREREQ: when slot_check_queue is due */
+    int64_t connect_limit_ns; /* its connect timeout */
+    bool added;               /* it is in libcurl's multi */
+    bool timed;  /* due_ns is the attempt's own time limit; before the first PREREQ it is the call's deadline */
+    bool queued; /* it was in libcurl's queue: the connect timeout on its handle includes the time there */
 };
 
 struct bide_multi_call {
@@ -156,13 +161,26 @@ static void multi_call_report_unsent(struct bide_multi_call *call, uint32_t atte
                           now_ns);
 }
 
+/* The connect timeout on the handle applies. If libcurl counts its queue as connect time, the slot is checked when half
+ * of the timeout has passed: in time to extend it. */
+static void slot_begin_connect(struct attempt_slot *slot)
+{
+    slot->connect_limit_ns = slot->attempt.connect_ms_set * BIDE_MS;
+    slot->queue_check_ns = BIDE_NEVER;
+    if (slot->connect_limit_ns == 0 || !http_connection_counts_queue())
+        return;
+    slot->added_ns = bide_now();
+    slot->queue_check_ns = slot->added_ns + slot->connect_limit_ns / 2;
+}
+
 /* Hands the prepared attempt to libcurl. */
 static void slot_perform(struct bide_multi_call *call, struct attempt_slot *slot)
 {
     assert(!slot->added && !call->multi->in_libcurl);
     slot->added = curl_multi_add_handle(call->multi->curl, slot->attempt.easy) == CURLM_OK;
     slot->due_ns = call->http.engine.deadline_ns;
-    slot->timed = false;
+    slot->timed = slot->queued = false;
+    slot_begin_connect(slot);
     slot->attempt.state.reported = !slot->added;
     if (!slot->added)
         multi_call_report_unsent(call, slot->attempt.start.attempt);
@@ -341,11 +359,17 @@ static bool slot_has_limit(const struct attempt_slot *slot)
     return slot_is_running(slot) || (slot->added && &slot->attempt == slot->call->http.winner);
 }
 
-/* The attempt's own time begins when libcurl is about to send the request. */
+/* The attempt's own time begins when libcurl is about to send the request. Later legs get the plain connect timeout. */
 static void slot_begin_time(struct attempt_slot *slot)
 {
     const struct bide_verdict *start = &slot->attempt.start;
-    if (slot->timed || slot->attempt.state.legs == 0 || start->attempt_deadline_ns == BIDE_NEVER)
+    if (slot->timed || slot->attempt.state.legs == 0)
+        return;
+    if (slot->queued)
+        http_attempt_set_connect_timeout(&slot->attempt, slot->connect_limit_ns);
+    slot->queue_check_ns = BIDE_NEVER;
+    slot->queued = false;
+    if (start->attempt_deadline_ns == BIDE_NEVER)
         return;
     int64_t due_ns = bide_now() + (start->attempt_deadline_ns - slot->attempt.state.start_ns);
     slot->timed = true;
@@ -360,6 +384,7 @@ static int64_t multi_call_due_ns(struct bide_multi_call *call)
             continue;
         slot_begin_time(slot);
         due_ns = slot->due_ns < due_ns ? slot->due_ns : due_ns;
+        due_ns = slot->queue_check_ns < due_ns ? slot->queue_check_ns : due_ns;
     }
     return due_ns;
 }
@@ -422,12 +447,38 @@ static void slot_ended(struct attempt_slot *slot, CURLcode code)
         slot_perform(call, slot);
 }
 
+/* Extends the connect timeout by the time that the transfer spends in libcurl's queue. While it waits there, the
+ * timeout on its handle is kept more than connect_limit_ns ahead until the next check, so it has its full time whenever
+ * it leaves. The first check after that sets the exact instant, at which bide ends the transfer: libcurl has set a timer
+ * only for the original timeout. A transfer that was never in the queue is left to libcurl. Returns false if the
+ * transfer is late. */
+static bool slot_check_queue(struct attempt_slot *slot, int64_t now_ns)
+{
+    int64_t queue_ns = http_connection_queue_ns(slot->attempt.easy), limit_ns = slot->connect_limit_ns;
+    int64_t end_ns = slot->added_ns + queue_ns + limit_ns;
+    if (queue_ns > 0 && slot->queued && end_ns <= now_ns)
+        return false;
+    slot->queue_check_ns = BIDE_NEVER;
+    if (queue_ns > 0 && queue_ns < BIDE_MS && !slot->queued)
+        return true;
+    slot->queued = true;
+    slot->queue_check_ns = queue_ns > 0 ? end_ns : now_ns + limit_ns / 2;
+    http_attempt_set_connect_timeout(&slot->attempt, slot->queue_check_ns + limit_ns - slot->added_ns);
+    return true;
+}
+
 /* The call's timer expired: ends transfers that are late, and wakes the engine if its own instant has come. */
 static void multi_call_on_timer(struct bide_multi_call *call, int64_t now_ns)
 {
-    for (struct attempt_slot *slot = &call->caller_slot; slot; slot = slot->next)
-        if (slot_has_limit(slot) && slot->due_ns <= now_ns)
+    for (struct attempt_slot *slot = &call->caller_slot; slot; slot = slot->next) {
+        if (!slot_has_limit(slot))
+            continue;
+        bool late = slot->due_ns <= now_ns;
+        if (!late && slot->queue_check_ns <= now_ns && slot->attempt.state.legs == 0)
+            late = !slot_check_queue(slot, now_ns);
+        if (late)
             slot_ended(slot, CURLE_OPERATION_TIMEDOUT);
+    }
     if (multi_call_wake_ns(call) <= now_ns)
         multi_call_wake(call);
     multi_call_mark_ready(&call->http);

@@ -20,7 +20,7 @@ static struct bide_target target;
 static int open_all(void **state)
 {
     live_server_start(&server, "/ok 200 body=fine\n/flaky 503 | 200 body=fine | loop\n/slow 200 body=fine delay=100ms\n"
-                               "/silent delay=never");
+                               "/later 200 body=fine delay=600ms\n/silent delay=never");
     policy = live_policy(4);
     live_target_without_gates(&target);
     return 0;
@@ -201,13 +201,12 @@ static void a_select_loop_knows_when_a_retry_is_due(void **state)
 
 /* ---- time limits ---- */
 
-/* All calls share one connection, so most of them wait in libcurl's queue for longer than an attempt may take. */
-static void time_in_libcurl_s_queue_is_no_attempt_time(void **state)
+/* All calls share one connection, so most of them wait in libcurl's queue for longer than the policy's limits. */
+static void expect_queue_costs_nothing(void)
 {
     static struct live_multi_call calls[QUEUED];
     struct bide_multi *multi = live_multi_new();
     curl_multi_setopt(bide_multi_handle(multi), CURLMOPT_MAX_HOST_CONNECTIONS, 1L);
-    policy.attempt_timeout_ns = 1500 * BIDE_MS;
     live_target_service(&target);
     for (size_t i = 0; i < QUEUED; i++) {
         live_multi_call_init(&calls[i], live_server_url(&server, "/slow"), &policy);
@@ -220,6 +219,44 @@ static void time_in_libcurl_s_queue_is_no_attempt_time(void **state)
         live_multi_call_free(&calls[i]);
     }
     bide_multi_free(multi);
+}
+
+static void time_in_libcurl_s_queue_is_no_attempt_time(void **state)
+{
+    policy.attempt_timeout_ns = 1500 * BIDE_MS;
+    expect_queue_costs_nothing();
+}
+
+static void time_in_libcurl_s_queue_is_no_connect_time(void **state)
+{
+    policy.connect_timeout_ns = BIDE_S;
+    expect_queue_costs_nothing();
+}
+
+/* The second call waits in the queue for longer than its connect timeout, and then has all of it. */
+static void the_connect_timeout_begins_after_libcurl_s_queue(void **state)
+{
+    struct live_multi_call first, queued;
+    struct live_blackhole port;
+    struct bide_multi *multi = live_multi_new();
+    live_blackhole_open(&port);
+    curl_multi_setopt(bide_multi_handle(multi), CURLMOPT_MAX_TOTAL_CONNECTIONS, 1L);
+    policy.attempts_max = 1;
+    policy.connect_timeout_ns = 400 * BIDE_MS;
+    live_multi_call_init(&first, live_server_url(&server, "/later"), &policy);
+    live_multi_call_start(&first, multi, &target);
+    live_multi_call_init(&queued, port.url, &policy);
+    queued.options.deadline_ns = bide_now() + 30 * BIDE_S;
+    live_multi_call_start(&queued, multi, &target);
+    assert_true(live_multi_run(multi));
+    assert_int_equal(first.code, CURLE_OK);
+    assert_int_equal(queued.code, CURLE_OPERATION_TIMEDOUT);
+    assert_int_equal(queued.result.attempt[0].evidence, BIDE_EVIDENCE_NOT_SENT);
+    assert_in_range(queued.result.attempt[0].time_ns, BIDE_S - 5 * BIDE_MS, 20 * BIDE_S);
+    bide_multi_free(multi);
+    live_blackhole_close(&port);
+    live_multi_call_free(&first);
+    live_multi_call_free(&queued);
 }
 
 static void a_silent_server_is_cut_at_the_attempt_timeout(void **state)
@@ -271,6 +308,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_handle_with_a_running_call_cannot_be_started_again, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_select_loop_knows_when_a_retry_is_due, open_all, close_all),
         cmocka_unit_test_setup_teardown(time_in_libcurl_s_queue_is_no_attempt_time, open_all, close_all),
+        cmocka_unit_test_setup_teardown(time_in_libcurl_s_queue_is_no_connect_time, open_all, close_all),
+        cmocka_unit_test_setup_teardown(the_connect_timeout_begins_after_libcurl_s_queue, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_silent_server_is_cut_at_the_attempt_timeout, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_call_that_stays_in_the_queue_ends_at_its_deadline, open_all, close_all),
     };
