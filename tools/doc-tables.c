@@ -323,6 +323,7 @@ static const struct field policy_table[] = {
     {P(attempt_timeout_ns), TIME, 0, "time limit of an attempt", NULL},
     {P(connect_timeout_ns), TIME, 0, "time limit of its connection", NULL},
     {P(deadline_ns), TIME, 0, "time limit of the call", NULL},
+    {P(waits_max_ns), TIME, 0, "time limit of all its waits together", NULL},
     {P(hint_rule), CHOICE, 99, "effect of a hint on the wait", hint_rules},
     {P(hint_long), CHOICE, 99, "effect of a hint above hint_max_ns", hint_longs},
     {P(hint_step), CHOICE, 99, "effect of a hinted wait on the backoff sequence", hint_steps},

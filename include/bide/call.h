@@ -37,7 +37,8 @@ struct bide_call {
         uint32_t key_tick;                  /* while waiting: when the retry key was charged */
     };
     uint32_t attempt;    /* attempts started so far */
-    uint32_t step;       /* backoff steps taken */
+    uint16_t step;       /* backoff steps taken; 65535: or more */
+    uint16_t waited;     /* all waits, each rounded up to the unit of waits_max_ns (judge.c) */
     uint32_t charge;     /* amount of the last charge */
     uint32_t generation; /* breaker generation in which this round began; for a probe, also its probe slot */
     uint32_t key;        /* retry key, folded to 32 bits */

@@ -123,6 +123,8 @@ struct bide_policy {
     int64_t attempt_timeout_ns; /* BIDE_NEVER: only the deadline */
     int64_t connect_timeout_ns; /* BIDE_NEVER: only the timeout of the attempt */
     int64_t deadline_ns;        /* a duration, for the whole call (of a request: an instant); BIDE_NEVER: none */
+    int64_t waits_max_ns;       /* all waits of a call together; BIDE_NEVER: no limit. A wait that would exceed it is
+                                 * not begun: the call gives up */
 
     enum bide_hint_rule hint_rule;
     enum bide_hint_long hint_long;
@@ -139,7 +141,7 @@ struct bide_policy {
     bool long_poll;            /* when the budget is empty, wait for the backoff before giving up, so that a polling
                                 * loop does not spin (AWS 2.1) */
     bool reserved_flags_[7];
-    uint64_t reserved_[6]; /* zero; for new fields without a change of size */
+    uint64_t reserved_[5]; /* zero; for new fields without a change of size */
 };
 
 /* Sets every field from a preset. BIDE_ERR_INVALID for a preset outside the list. */

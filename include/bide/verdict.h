@@ -45,7 +45,8 @@
     X(BUDGET_EMPTY, "budget_empty", "the retry budget of the target is empty")                                         \
     X(CANCELLED, "cancelled", "the caller cancelled the call")                                                         \
     X(BAD_POLICY, "bad_policy", "the policy is of another version: use bide_policy_init or bide_policy_copy")          \
-    X(TARGET_GONE, "target_gone", "the target was evicted from its table during the call")
+    X(TARGET_GONE, "target_gone", "the target was evicted from its table during the call")                             \
+    X(WAITS_SPENT, "waits_spent", "the waits of the call would exceed the policy's limit")
 
 BIDE_BEGIN_DECLS
 

@@ -178,13 +178,14 @@ static struct bide_verdict call_start(struct core_event *e)
     return call_commit_start(e, c->attempt == 1 ? BIDE_REASON_FIRST_ATTEMPT : BIDE_REASON_RETRY);
 }
 
-/* Waits until the hold-off of the target ends, plus upward jitter; gives up if that is after the deadline. */
+/* Waits until the hold-off of the target ends, plus upward jitter; gives up if the call may not wait that long. */
 static struct bide_verdict call_wait_hold_off(struct core_event *e, int64_t until_ns)
 {
     core_assert(until_ns > e->now_ns && (e->call->state == CORE_BEGUN || e->call->state == CORE_WAITING));
     int64_t wake = core_sum(until_ns, core_upward_jitter(e->call, until_ns - e->now_ns, CORE_FOR_HOLD_OFF));
-    if (wake >= e->call->deadline_ns)
-        return core_call_give_up(e, BIDE_REASON_DEADLINE_NEAR);
+    enum bide_reason refused = core_call_check_wait(e, wake);
+    if (refused != BIDE_REASON_NOTHING)
+        return core_call_give_up(e, refused);
     return core_call_wait_until(e, wake, BIDE_REASON_HOLD_OFF);
 }
 
@@ -224,6 +225,7 @@ CORE_INLINE void call_prepare(struct bide_call *c, const struct bide_request *r)
         c->hedge_us[i] = 0;
     c->attempt = 0;
     c->step = 0;
+    c->waited = 0;
     c->charge = 0;
     c->generation = 0;
     c->key = 0;
@@ -531,8 +533,8 @@ static bool failure_fits_fast_path(const struct bide_call *c, uint32_t attempt, 
            core_breaker_generation(*breaker) == c->generation;
 }
 
-/* The fast path of a retry: one vote, one wait, one charge. If the wait is too long, the vote opened the breaker, or
- * the charge is refused, core_call_judge decides and gives the reason. */
+/* The fast path of a retry: one vote, one wait, one charge. If the call may not wait that long, the vote opened the
+ * breaker, or the charge is refused, core_call_judge decides and gives the reason. */
 OUT_OF_LINE struct bide_verdict retry_fast(struct bide_call *c, const struct bide_outcome *o, uint64_t breaker,
                                            int64_t now_ns)
 {
@@ -545,12 +547,13 @@ OUT_OF_LINE struct bide_verdict retry_fast(struct bide_call *c, const struct bid
     core_assert(!core_has_flag(c, CORE_CHARGED | CORE_KEY_CHARGED | CORE_PROBE | CORE_IN_FLIGHT));
     c->live = ROUND_ONE_ENDED;
     core_breaker_record_failure(c->target, breaker, c->seed, now_ns);
-    if (core_sum(now_ns, wait_ns) >= c->deadline_ns || core_load(&c->target->breaker) != breaker ||
+    int64_t wake_ns = core_sum(now_ns, wait_ns);
+    if (core_call_check_wait(&e, wake_ns) != BIDE_REASON_NOTHING || core_load(&c->target->breaker) != breaker ||
         !core_call_try_charge_budget(&e, o))
         return core_call_judge(&e, o);
     core_call_advance_backoff(c, wait_ns);
     c->state = CORE_WAITING;
-    return core_call_wait_until(&e, now_ns + wait_ns, BIDE_REASON_BACKOFF);
+    return core_call_wait_until(&e, wake_ns, BIDE_REASON_BACKOFF);
 }
 
 struct bide_verdict bide_call_outcome(struct bide_call *call, uint32_t attempt, const struct bide_outcome *outcome,
@@ -626,21 +629,19 @@ static struct bide_verdict call_hedge(struct core_event *e)
 }
 
 /* A wait that ended much too late: the machine was suspended, and its neighbours probably too. Draws a new end of the
- * wait, once per call, so that they do not return as a thundering herd. Returns true if the call must wait again. */
-static bool call_rejitter_late_wake(struct core_event *e)
+ * wait, once per call, so that they do not return as a thundering herd. Returns BIDE_NEVER if the retry shall start at
+ * once: the wake is on time, or the call may not wait that long. */
+static int64_t call_rejitter_late_wake(struct core_event *e)
 {
     struct bide_call *c = e->call;
     bool late = e->now_ns - c->wake_ns > LATE_NS && c->policy->jitter != BIDE_JITTER_NONE;
     if (!late || core_has_flag(c, CORE_REJITTERED))
-        return false;
+        return BIDE_NEVER;
     core_set_flag(c, CORE_REJITTERED);
     int64_t width = core_max(c->policy->base_ns, c->wait_ns);
     int64_t wake =
         core_sum(e->now_ns, (int64_t)core_uniform(core_call_random_key(c, CORE_FOR_LATE_WAKE), (uint64_t)width));
-    if (wake >= c->deadline_ns)
-        return false;
-    c->wake_ns = wake;
-    return true;
+    return core_call_check_wait(e, wake) == BIDE_REASON_NOTHING ? wake : BIDE_NEVER;
 }
 
 static struct bide_verdict call_resume(struct core_event *e)
@@ -649,8 +650,9 @@ static struct bide_verdict call_resume(struct core_event *e)
     core_assert((c->state == CORE_BEGUN || c->state == CORE_WAITING) && c->wake_ns <= e->now_ns);
     if (e->now_ns >= c->deadline_ns)
         return core_call_give_up(e, BIDE_REASON_DEADLINE);
-    if (call_rejitter_late_wake(e))
-        return core_verdict(e, BIDE_WAIT, BIDE_REASON_LATE_WAKE);
+    int64_t later_ns = call_rejitter_late_wake(e);
+    if (later_ns != BIDE_NEVER)
+        return core_call_wait_until(e, later_ns, BIDE_REASON_LATE_WAKE);
     int64_t hold_off_ns = e->target ? bide_target_hold_off_until(e->target, e->now_ns) : 0;
     if (hold_off_ns > 0)
         return call_wait_hold_off(e, hold_off_ns);

@@ -7,11 +7,11 @@
  * attempts of this round have failed. `live` holds the size of the round (high 4 bits) and one bit for each of its
  * attempts that is in flight (low 4 bits).
  *
- * Writers of a call: judge.c writes step, wait_ns, key_tick, the flags CONFLICT_RETRIED and ONCE_RETRIED, and with a
- * WAIT also state and wake_ns. resources.c writes charge and the flags of held resources (CHARGED, its kind and lease,
- * PAID, KEY_CHARGED, IN_FLIGHT; it clears PROBE), and in core_call_end state, live and wake_ns. call.c initialises all
- * fields and writes everything else; its events change state, live and wake_ns too, and clear IN_FLIGHT before a new
- * round. */
+ * Writers of a call: judge.c writes step, wait_ns, waited, key_tick, the flags CONFLICT_RETRIED and ONCE_RETRIED, and
+ * with a WAIT also state and wake_ns. resources.c writes charge and the flags of held resources (CHARGED, its kind and
+ * lease, PAID, KEY_CHARGED, IN_FLIGHT; it clears PROBE), and in core_call_end state, live and wake_ns. call.c
+ * initialises all fields and writes everything else; its events change state, live and wake_ns too, and clear IN_FLIGHT
+ * before a new round. */
 #ifndef CORE_EVENT_H
 #define CORE_EVENT_H
 
@@ -129,8 +129,35 @@ CORE_INLINE struct bide_verdict core_call_give_up(struct core_event *e, enum bid
     return core_call_end(e, BIDE_GIVE_UP, reason);
 }
 
+/* ---- waits ---- */
+
+/* Returns how long the call may still wait under a policy that limits the sum of its waits. */
+int64_t core_call_waits_left_ns(const struct bide_call *c);
+
+/* Counts a wait, which must fit, against that limit. */
+void core_call_count_wait(struct bide_call *c, int64_t wait_ns);
+
+CORE_INLINE bool core_policy_limits_waits(const struct bide_policy *p)
+{
+    return p->waits_max_ns != BIDE_NEVER;
+}
+
+/* Returns BIDE_REASON_NOTHING if the call may wait until wake_ns, or the reason why it must not. */
+CORE_INLINE enum bide_reason core_call_check_wait(const struct core_event *e, int64_t wake_ns)
+{
+    const struct bide_call *c = e->call;
+    if (wake_ns >= c->deadline_ns)
+        return BIDE_REASON_DEADLINE_NEAR;
+    if (core_policy_limits_waits(c->policy) && wake_ns - e->now_ns > core_call_waits_left_ns(c))
+        return BIDE_REASON_WAITS_SPENT;
+    return BIDE_REASON_NOTHING;
+}
+
+/* Returns the verdict WAIT and counts the wait, which core_call_check_wait has allowed. */
 CORE_INLINE struct bide_verdict core_call_wait_until(struct core_event *e, int64_t wake_ns, enum bide_reason reason)
 {
+    if (core_policy_limits_waits(e->call->policy))
+        core_call_count_wait(e->call, wake_ns - e->now_ns);
     e->call->wake_ns = wake_ns;
     return core_verdict(e, BIDE_WAIT, reason);
 }

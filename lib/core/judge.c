@@ -109,9 +109,11 @@ static int64_t hinted_wait_ns(const struct bide_call *c, int64_t hint_ns, int64_
     return hint_ns;
 }
 
+/* Steps saturate. By then an exponential backoff is at its cap, whatever its multiplier; a linear one stays at 65536
+ * times its base. */
 void core_call_advance_backoff(struct bide_call *c, int64_t own_ns)
 {
-    if (c->step < UINT32_MAX)
+    if (c->step < UINT16_MAX)
         c->step++;
     c->wait_ns = own_ns;
 }
@@ -157,6 +159,36 @@ static struct wait_plan plan_wait(struct core_event *e, const struct bide_outcom
                               BIDE_REASON_HOLD_OFF};
 }
 
+/* ---- the limit of all waits ---- */
+
+/* A call has 16 bits for the sum of its waits. They count units: the smallest power of ten, in nanoseconds, of which
+ * 65535 cover the limit (1 ms for a limit of a minute). Each wait is compared with the rest in nanoseconds, and then
+ * counted in units, rounded up: the sum never exceeds the limit, and waits of whole units may take all of it. The
+ * product does not overflow, because limits end at BIDE_DURATION_MAX. */
+static int64_t waits_unit_ns(const struct bide_policy *p)
+{
+    int64_t unit_ns = 1;
+    while (unit_ns * UINT16_MAX < p->waits_max_ns)
+        unit_ns *= 10;
+    return unit_ns;
+}
+
+/* Not negative, although the units of a last wait may be longer than the limit. */
+int64_t core_call_waits_left_ns(const struct bide_call *c)
+{
+    return core_max(0, c->policy->waits_max_ns - c->waited * waits_unit_ns(c->policy));
+}
+
+/* The 16 bits suffice: 65535 units cover the limit, and the wait is no longer than the limit less the counted units, so
+ * that the uncounted units cover the wait. */
+void core_call_count_wait(struct bide_call *c, int64_t wait_ns)
+{
+    core_assert(wait_ns >= 0 && wait_ns <= core_call_waits_left_ns(c));
+    int64_t unit_ns = waits_unit_ns(c->policy), units = wait_ns / unit_ns + (wait_ns % unit_ns > 0);
+    core_assert(units <= UINT16_MAX - c->waited);
+    c->waited = (uint16_t)(c->waited + units);
+}
+
 /* ---- the decision ---- */
 
 /* The budget is empty. A long poll waits out its backoff before it gives up, so that its loop does not spin. */
@@ -178,8 +210,9 @@ struct bide_verdict core_call_judge(struct core_event *e, const struct bide_outc
     struct wait_plan plan = plan_wait(e, o);
     core_assert(plan.wait_ns >= 0);
     int64_t wake_ns = core_sum(e->now_ns, plan.wait_ns);
-    if (wake_ns >= c->deadline_ns)
-        return core_call_give_up(e, BIDE_REASON_DEADLINE_NEAR);
+    refused = core_call_check_wait(e, wake_ns);
+    if (refused != BIDE_REASON_NOTHING)
+        return core_call_give_up(e, refused);
     if (e->target && core_breaker_blocks(e->target, wake_ns) && core_gate_refuse(e, BIDE_GATE_BREAKER))
         return core_call_give_up(e, BIDE_REASON_BREAKER_OPEN);
     if (!core_call_charge_key(e, &c->key_tick))

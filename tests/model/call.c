@@ -111,9 +111,38 @@ static struct expected start(struct model *m, struct model_call *c, struct expec
     return e;
 }
 
-static struct expected wait_for(struct model_call *c, struct expected e, enum bide_reason reason, struct range wake)
+/* -- the limit of all waits ---------------------------------------------------------------------------------------- */
+
+static int64_t waits_left(const struct model_call *c)
+{
+    int64_t most_ns = c->policy->waits_max_ns;
+    return most_ns == BIDE_NEVER ? BIDE_NEVER : larger(0, most_ns - c->waited_ns);
+}
+
+/* Would the wait exceed the limit? Where jitter decides, the library did. */
+static bool waits_are_spent(const struct model_call *c, struct range wake, const struct bide_verdict *seen,
+                            int64_t now_ns)
+{
+    int64_t last_ns = sum(now_ns, waits_left(c));
+    return wake.lo > last_ns || (wake.hi > last_ns && seen->reason == BIDE_REASON_WAITS_SPENT);
+}
+
+static void count_wait(struct model_call *c, int64_t wait_ns)
+{
+    int64_t most_ns = c->policy->waits_max_ns, unit_ns = 1;
+    while ((model_wide)65535 * unit_ns < most_ns)
+        unit_ns *= 10;
+    if (most_ns != BIDE_NEVER)
+        c->waited_ns += (wait_ns + unit_ns - 1) / unit_ns * unit_ns;
+}
+
+/* Waits until an instant of the range: that of the library, which is compared with the range afterwards. */
+static struct expected wait_for(struct model_call *c, struct expected e, enum bide_reason reason, struct range wake,
+                                const struct bide_verdict *seen, int64_t now_ns)
 {
     uint32_t observed = e.observed;
+    wake.hi = smaller(wake.hi, sum(now_ns, waits_left(c)));
+    count_wait(c, (seen->action == BIDE_WAIT ? seen->wake_ns : wake.lo) - now_ns);
     e = expect(c, BIDE_WAIT, reason);
     e.observed = observed;
     e.wake_lo_ns = wake.lo;
@@ -140,14 +169,17 @@ static struct range hold_off_range(const struct model *m, const struct bide_poli
     return (struct range){m->hold_off_ns, m->hold_off_ns + jitter_ns(p, m->hold_off_ns - now_ns)};
 }
 
-/* Waits for the hold-off, or gives up if that would end at the deadline or later. */
+/* Waits for the hold-off, or gives up if that would end at the deadline or later, or pass the limit of all waits. */
 static struct expected wait_for_hold_off(struct model *m, struct model_call *c, struct expected e,
                                          const struct bide_verdict *seen, int64_t now_ns)
 {
     struct range wake = hold_off_range(m, c->policy, now_ns);
-    if (wake.lo >= c->deadline_ns || (wake.hi >= c->deadline_ns && seen->action == BIDE_GIVE_UP))
+    bool near = seen->reason == BIDE_REASON_DEADLINE_NEAR;
+    if (wake.lo >= c->deadline_ns || (wake.hi >= c->deadline_ns && near))
         return end(m, c, e, BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR, now_ns);
-    return wait_for(c, e, BIDE_REASON_HOLD_OFF, wake);
+    if (waits_are_spent(c, wake, seen, now_ns))
+        return end(m, c, e, BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT, now_ns);
+    return wait_for(c, e, BIDE_REASON_HOLD_OFF, wake, seen, now_ns);
 }
 
 struct expected model_begin(struct model *m, struct model_call *c, const struct bide_policy *policy,
@@ -440,14 +472,14 @@ static enum bide_reason refusal_before_wait(struct model_call *c, const struct b
 }
 
 static struct expected budget_is_empty(struct model *m, struct model_call *c, struct expected e, struct range wake,
-                                       int64_t now_ns)
+                                       const struct bide_verdict *seen, int64_t now_ns)
 {
     if (m->config.budget.on_empty == BIDE_ON_EMPTY_OPEN && m->breaker.state == BIDE_BREAKER_CLOSED)
         breaker_open(m, now_ns);
     if (!c->policy->long_poll)
         return end(m, c, e, BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY, now_ns);
     c->state = CALL_GIVING_UP;
-    return wait_for(c, e, BIDE_REASON_COUNT, wake);
+    return wait_for(c, e, BIDE_REASON_COUNT, wake, seen, now_ns);
 }
 
 static struct expected retry(struct model *m, struct model_call *c, const struct bide_outcome *o, enum bide_kind kind,
@@ -465,6 +497,8 @@ static struct expected retry(struct model *m, struct model_call *c, const struct
     bool near = seen->reason == BIDE_REASON_DEADLINE_NEAR;
     if (wake.lo >= c->deadline_ns || (wake.hi >= c->deadline_ns && near))
         return end(m, c, e, BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR, now_ns);
+    if (waits_are_spent(c, wake, seen, now_ns))
+        return end(m, c, e, BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT, now_ns);
     int64_t wake_ns = seen->action == BIDE_WAIT ? seen->wake_ns : -1;
     if (wake.lo <= wake_ns && wake_ns <= wake.hi)
         wake.lo = wake.hi = wake_ns;
@@ -474,13 +508,13 @@ static struct expected retry(struct model *m, struct model_call *c, const struct
     if (!charge_key(m, c, &e, now_ns))
         return end(m, c, e, BIDE_GIVE_UP, BIDE_REASON_KEY_LIMIT, now_ns);
     if (!charge_budget(m, c, &e, cost_of(&m->config.budget, kind, o), now_ns))
-        return budget_is_empty(m, c, e, wake, now_ns);
+        return budget_is_empty(m, c, e, wake, seen, now_ns);
     enum bide_reason own_reason = plan.reason == BIDE_REASON_COUNT ? seen->reason : plan.reason;
     step_on(c, own_reason == BIDE_REASON_SERVER_HINT, &plan);
     c->conflict = c->conflict || plan.at_once;
     c->once = c->once || (o->flags & BIDE_FLAG_ONCE) != 0;
     c->state = CALL_WAITING;
-    return wait_for(c, e, reason, wake);
+    return wait_for(c, e, reason, wake, seen, now_ns);
 }
 
 static struct expected judge(struct model *m, struct model_call *c, const struct bide_outcome *o,
@@ -523,7 +557,8 @@ struct expected model_outcome(struct model *m, struct model_call *c, uint32_t at
 
 /* -- the other events ---------------------------------------------------------------------------------------------- */
 
-/* A late wake is jittered again, once; if that could pass the deadline, the library may start at once instead. */
+/* A late wake is jittered again, once; if that could pass the deadline or the limit of all waits, the library may start
+ * at once instead. */
 static bool is_jittered_again(struct model_call *c, const struct bide_verdict *seen, int64_t now_ns)
 {
     bool late = now_ns - c->wake_ns > BIDE_S;
@@ -531,15 +566,17 @@ static bool is_jittered_again(struct model_call *c, const struct bide_verdict *s
         return false;
     c->rejittered = true;
     int64_t last_ns = now_ns + larger(c->policy->base_ns, c->last_wait_ns);
-    return last_ns < c->deadline_ns || seen->reason == BIDE_REASON_LATE_WAKE;
+    bool fits = last_ns < c->deadline_ns && last_ns <= sum(now_ns, waits_left(c));
+    return fits || seen->reason == BIDE_REASON_LATE_WAKE;
 }
 
-static struct expected wait_again(const struct model *m, struct model_call *c, struct expected e, int64_t now_ns)
+static struct expected wait_again(const struct model *m, struct model_call *c, struct expected e,
+                                  const struct bide_verdict *seen, int64_t now_ns)
 {
     struct range wake = {now_ns, now_ns + larger(c->policy->base_ns, c->last_wait_ns)};
     if (holds_off(m, now_ns))
         wake.hi = larger(wake.hi, hold_off_range(m, c->policy, now_ns).hi);
-    return wait_for(c, e, BIDE_REASON_LATE_WAKE, wake);
+    return wait_for(c, e, BIDE_REASON_LATE_WAKE, wake, seen, now_ns);
 }
 
 struct expected model_wake(struct model *m, struct model_call *c, const struct bide_verdict *seen, int64_t now_ns)
@@ -555,7 +592,7 @@ struct expected model_wake(struct model *m, struct model_call *c, const struct b
     if (now_ns >= c->deadline_ns)
         return end(m, c, e, BIDE_GIVE_UP, BIDE_REASON_DEADLINE, now_ns);
     if (is_jittered_again(c, seen, now_ns))
-        return wait_again(m, c, e, now_ns);
+        return wait_again(m, c, e, seen, now_ns);
     if (holds_off(m, now_ns))
         return wait_for_hold_off(m, c, e, seen, now_ns);
     return start(m, c, e, now_ns);

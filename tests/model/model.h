@@ -148,6 +148,7 @@ struct model_call {
     uint64_t key;
     uint32_t attempt, step;
     int64_t deadline_ns, wake_ns, started_ns, last_wait_ns;
+    int64_t waited_ns; /* all waits, each rounded up to the unit of waits_max_ns */
     struct ticket ticket;
     bool held; /* a charge of the budget that can be refunded */
     enum bide_budget_kind charge_kind;

@@ -26,6 +26,7 @@ struct model {
     int64_t deadline_ns;
     int64_t wake_ns;    /* from the last verdict */
     int64_t not_before; /* end of the wait that a server requested from this call */
+    int64_t waited_ns;  /* all waits */
     uint32_t started;
     int64_t started_ns[32]; /* of each attempt */
     uint32_t hedges;        /* of this round */
@@ -453,6 +454,8 @@ static void check_wait(struct run *r, const struct event *e, int64_t hold_off_ns
     struct bide_verdict v = r->verdict;
     require_invariant(r, m->live == 0, "no wait while an attempt runs");
     require_invariant(r, v.wake_ns >= r->now_ns && v.wake_ns < m->deadline_ns, "a wait ends before the deadline");
+    require_invariant(r, v.wake_ns - r->now_ns <= p->waits_max_ns - m->waited_ns,
+                      "all waits together never exceed the limit");
     require_invariant(r, v.reason == BIDE_REASON_BUDGET_EMPTY || v.wake_ns >= m->not_before,
                       "no wait ends before a server's hint");
     require_invariant(r,
@@ -474,6 +477,7 @@ static void apply_wait(struct run *r, const struct event *e)
 {
     struct model *m = &r->model[e->call];
     m->waiting = true;
+    m->waited_ns += r->verdict.wake_ns - r->now_ns;
     m->giving_up = r->verdict.reason == BIDE_REASON_BUDGET_EMPTY;
     if (e->op == OP_OUTCOME && !m->giving_up)
         charge(r, e->call, &e->outcome);
@@ -502,6 +506,8 @@ static void check_give_up(struct run *r, const struct event *e)
                       "the reason is deadline only after the deadline");
     require_invariant(r, reason != BIDE_REASON_ATTEMPTS_SPENT || m->started == r->world->policy.attempts_max,
                       "the reason is attempts_spent only after all attempts");
+    require_invariant(r, reason != BIDE_REASON_WAITS_SPENT || r->world->policy.waits_max_ns != BIDE_NEVER,
+                      "the reason is waits_spent only with a limit");
     require_invariant(r, m->started > 0 || r->verdict.attempt == 0, "the verdict names no attempt if none was made");
     require_invariant(r, r->verdict.attempt <= m->started, "the verdict names an attempt that was made");
 }

@@ -77,6 +77,7 @@ static void some_policy(struct dice *d, struct bide_policy *p)
     p->attempt_timeout_ns = one_in(d, 3) ? BIDE_NEVER : some_time(d);
     p->connect_timeout_ns = one_in(d, 3) ? BIDE_NEVER : some_time(d);
     p->deadline_ns = one_in(d, 3) ? BIDE_NEVER : some_time(d);
+    p->waits_max_ns = one_in(d, 2) ? BIDE_NEVER : some_time(d);
     p->hint_rule = (enum bide_hint_rule)(one_in(d, 2) ? below(d, BIDE_HINT_RULE_IGNORE + 1) : BIDE_HINT_RULE_FLOOR);
     p->hint_long = (enum bide_hint_long)below(d, 3);
     p->hint_step = (enum bide_hint_step)below(d, 3);

@@ -181,6 +181,12 @@ static void inner_layer(void)
     request.inbound.attempt = 2;
 }
 
+/* Not a gate, and decided on both paths. */
+static void few_waits(void)
+{
+    policy.waits_max_ns = 250 * MS;
+}
+
 static void open_soon(void)
 {
     config.breaker.min_volume = 2;
@@ -314,6 +320,15 @@ static void each_gate_alone_refuses_the_same_on_both_paths(void **state)
     }
 }
 
+static void a_limit_of_all_waits_acts_the_same_on_both_paths(void **state)
+{
+    nothing();
+    few_waits();
+    assert_int_equal(assert_same_on_both_paths("a limit of all waits"), 0);
+    for (uint32_t i = 0; i < CORE_FAST_PATHS; i++)
+        assert_true(core_fast_paths_taken[i] > 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,6 +336,7 @@ int main(void)
         cmocka_unit_test(each_fast_path_is_closed_by_the_settings_named_here),
         cmocka_unit_test(each_hot_setting_alone_acts_the_same_on_both_paths),
         cmocka_unit_test(each_gate_alone_refuses_the_same_on_both_paths),
+        cmocka_unit_test(a_limit_of_all_waits_acts_the_same_on_both_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -327,9 +327,9 @@ static void the_backoff_step_does_not_wrap(void **state)
     (void)state;
     open_default();
     begin(T0);
-    call.step = UINT32_MAX;
+    call.step = UINT16_MAX;
     assert_int_equal(report(1, failed, T0).wake_ns, T0 + 30 * S);
-    assert_int_equal(call.step, UINT32_MAX);
+    assert_int_equal(call.step, UINT16_MAX);
 }
 
 static void a_wait_that_ends_at_the_deadline_is_not_started(void **state)
@@ -380,6 +380,232 @@ static void a_late_wake_is_jittered_again_once(void **state)
     assert_action(wake(T0 + 5 * S), BIDE_START, BIDE_REASON_RETRY); /* no room for the jitter */
     policy.jitter = BIDE_JITTER_NONE;
     begin(T0);
+    report(1, failed, T0);
+    assert_action(wake(T0 + 5 * S), BIDE_START, BIDE_REASON_RETRY);
+}
+
+/* ---- the limit of all waits ---- */
+
+/* Opens a world without a deadline in which all waits of a call may take that long, on the fast or the slow path. */
+static void open_limited(int64_t waits_max_ns, bool slow)
+{
+    reset_world();
+    policy.deadline_ns = NEVER;
+    policy.waits_max_ns = waits_max_ns;
+    config.breaker.kind = BIDE_BREAKER_BY_TIME;
+    open_target();
+    core_force_slow_path = slow;
+}
+
+/* Reports a failure that is retried at its time; returns the wait. */
+static int64_t fail_and_wake(uint32_t attempt, int64_t now_ns)
+{
+    struct bide_verdict v = report(attempt, failed, now_ns);
+    assert_action(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(wake(v.wake_ns), BIDE_START, BIDE_REASON_RETRY);
+    return v.wake_ns - now_ns;
+}
+
+/* 100, 200 and 400 ms. Attempts take none of the limit. */
+static void all_waits_may_take_the_limit_and_not_a_nanosecond_more(void **state)
+{
+    (void)state;
+    for (int slow = 0; slow <= 1; slow++)
+        for (int64_t lacking = 0; lacking <= 1; lacking++) {
+            open_limited(300 * MS - lacking, slow);
+            core_fast_paths_taken[CORE_FAST_FAILURE] = 0;
+            begin(T0);
+            assert_int_equal(fail_and_wake(1, T0 + 50 * S), 100 * MS);
+            struct bide_verdict v = report(2, failed, T0 + 500 * S);
+            assert_action(v, lacking ? BIDE_GIVE_UP : BIDE_WAIT,
+                          lacking ? BIDE_REASON_WAITS_SPENT : BIDE_REASON_BACKOFF);
+            assert_int_equal(v.wake_ns, lacking ? NEVER : T0 + 500 * S + 200 * MS);
+            assert_int_equal(core_fast_paths_taken[CORE_FAST_FAILURE], slow ? 0 : 2);
+            core_force_slow_path = false;
+        }
+}
+
+static void a_single_wait_may_take_the_limit_and_not_a_nanosecond_more(void **state)
+{
+    static const int64_t limits[] = {
+        1, 2, 65534, 65535, 65536, 65537, 655350, 655351, 60 * S, 61 * S + 1, BIDE_DURATION_MAX - 1, BIDE_DURATION_MAX};
+    (void)state;
+    for (size_t i = 0; i < COUNT(limits); i++) {
+        open_limited(limits[i], false);
+        policy.hint_rule = BIDE_HINT_RULE_EXACT;
+        policy.hint_max_ns = NEVER;
+        config.hold_off_max_ns = 0;
+        open_target();
+        begin(T0);
+        assert_action(report(1, with_hint(failed, limits[i]), T0), BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+        wake(T0 + limits[i]);
+        assert_action(report(2, with_hint(failed, 1), T0 + limits[i]), BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT);
+        policy.hint_max_ns = BIDE_DURATION_MAX;
+        begin(T0);
+        enum bide_reason reason =
+            limits[i] < BIDE_DURATION_MAX ? BIDE_REASON_WAITS_SPENT : BIDE_REASON_HINT_TOO_LONG; /* no longer hint */
+        assert_action(report(1, with_hint(failed, limits[i] + 1), T0), BIDE_GIVE_UP, reason);
+    }
+}
+
+/* Limits up to 65535 ns count nanoseconds, up to 655350 ns tens of them. */
+static void waits_are_counted_in_powers_of_ten(void **state)
+{
+    static const struct {
+        int64_t limit_ns, first_ns, second_ns;
+        bool fits;
+    } rows[] = {
+        {65535, 1, 65534, true},
+        {65535, 1, 65535, false},
+        {65535, 65534, 1, true},
+        {65536, 1, 65526, true},
+        {65536, 1, 65527, false},
+        {65536, 10, 65526, true},
+        {65536, 11, 65516, true},
+        {65536, 11, 65517, false},
+        {655350, 1, 655340, true},
+        {655350, 1, 655341, false},
+        {655351, 1, 655251, true},
+        {655351, 1, 655252, false},
+        {60 * S, 20 * S, 40 * S, true},
+        {60 * S, 20 * S, 40 * S + 1, false},
+        {60 * S, 20 * S + 1, 40 * S - MS, true},
+        {60 * S, 20 * S + 1, 40 * S - MS + 1, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        open_limited(rows[i].limit_ns, false);
+        policy.hint_rule = BIDE_HINT_RULE_EXACT;
+        config.hold_off_max_ns = 0;
+        open_target();
+        begin(T0);
+        report(1, with_hint(failed, rows[i].first_ns), T0);
+        wake(T0 + rows[i].first_ns);
+        struct bide_verdict v = report(2, with_hint(failed, rows[i].second_ns), T0 + rows[i].first_ns);
+        if (v.action != (rows[i].fits ? BIDE_WAIT : BIDE_GIVE_UP))
+            fail_msg("row %u: %s", (unsigned)i, bide_reason_label(v.reason));
+    }
+}
+
+/* 655350 ns and one more need units of 100 ns: 6554 of them are longer than the limit. */
+static void a_wait_of_zero_fits_a_spent_limit(void **state)
+{
+    (void)state;
+    open_limited(655351, false);
+    policy.hint_rule = BIDE_HINT_RULE_EXACT;
+    config.hold_off_max_ns = 0;
+    open_target();
+    begin(T0);
+    report(1, with_hint(failed, 655351), T0);
+    wake(T0 + 655351);
+    assert_verdict(report(2, conflict, T0 + S), VERDICT(WAIT, CONFLICT, 2, T0 + S, NEVER, NEVER));
+    wake(T0 + S);
+    assert_action(report(3, conflict, T0 + S), BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT);
+}
+
+static void a_new_call_has_the_whole_limit(void **state)
+{
+    (void)state;
+    for (int slow = 0; slow <= 1; slow++) {
+        open_limited(100 * MS, slow);
+        for (int i = 0; i < 2; i++) {
+            begin(T0);
+            fail_and_wake(1, T0);
+            assert_action(report(2, failed, T0 + S), BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT);
+        }
+        core_force_slow_path = false;
+    }
+}
+
+/* The limit is asked after the deadline and before the gates that charge. */
+static void nothing_is_charged_when_the_waits_are_spent(void **state)
+{
+    (void)state;
+    for (int slow = 0; slow <= 1; slow++) {
+        open_limited(100 * MS - 1, slow);
+        config.key_retries = 1;
+        open_target();
+        begin_as(&keyed, T0);
+        assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT);
+        assert_int_equal(tokens_left(), 10000);
+        begin(T0);
+        assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT);
+        assert_int_equal(tokens_left(), 10000);
+        policy.waits_max_ns = 100 * MS;
+        begin_as(&keyed, T0);
+        assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF); /* the only retry of its key is left */
+        cancel(T0);
+        policy.waits_max_ns = 1;
+        policy.deadline_ns = 50 * MS;
+        begin(T0);
+        assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
+        core_force_slow_path = false;
+    }
+}
+
+static void a_long_poll_with_spent_waits_gives_up_at_once(void **state)
+{
+    (void)state;
+    reset_world();
+    policy.long_poll = true;
+    policy.waits_max_ns = 100 * MS;
+    config.budget.capacity_milli = 0;
+    open_target();
+    begin(T0);
+    assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BUDGET_EMPTY);
+    assert_action(wake(T0 + 100 * MS), BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
+    policy.waits_max_ns = 100 * MS - 1;
+    begin(T0);
+    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT);
+}
+
+static void waits_for_a_hold_off_count(void **state)
+{
+    (void)state;
+    reset_world();
+    config.hold_off_first = true;
+    policy.waits_max_ns = 2 * S + 100 * MS;
+    open_target();
+    bide_target_hold_off(&target, T0 + 2 * S, T0);
+    assert_action(begin(T0), BIDE_WAIT, BIDE_REASON_HOLD_OFF);
+    assert_action(wake(T0 + 2 * S), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
+    assert_action(report(1, failed, T0 + 2 * S), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    bide_target_hold_off(&target, T0 + 3 * S, T0 + 2 * S);
+    assert_action(wake(T0 + 2 * S + 100 * MS), BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT);
+    assert_int_equal(tokens_left(), 10000); /* its token is refunded */
+    policy.waits_max_ns = 3 * S - 1;
+    assert_verdict(begin(T0), VERDICT(GIVE_UP, WAITS_SPENT, 0, NEVER, NEVER, NEVER));
+    policy.waits_max_ns = 3 * S;
+    assert_action(begin(T0), BIDE_WAIT, BIDE_REASON_HOLD_OFF);
+}
+
+/* A wake that comes late costs nothing: the wait that was planned is counted. The wait after it counts too. */
+static void a_late_wake_is_jittered_again_only_within_the_limit(void **state)
+{
+    struct bide_request request = {.safety = BIDE_SAFE, .seed = 1};
+    (void)state;
+    reset_world();
+    policy.jitter = BIDE_JITTER_EQUAL; /* a wait that is not 0 */
+    policy.waits_max_ns = S;
+    open_target();
+    begin_as(&request, T0);
+    int64_t first_ns = report(1, failed, T0).wake_ns - T0;
+    int64_t again_ns = wake(T0 + 5 * S).wake_ns - T0 - 5 * S;
+    wake(T0 + 6 * S);
+    int64_t second_ns = report(2, failed, T0 + 6 * S).wake_ns - T0 - 6 * S;
+    assert_true(first_ns > MS && again_ns > MS && second_ns > MS);
+    const int64_t unit_ns = 10 * BIDE_US, limits[] = {first_ns + again_ns, first_ns + again_ns + second_ns};
+    for (size_t i = 0; i < COUNT(limits); i++) {
+        policy.waits_max_ns = limits[i] + 3 * unit_ns;
+        begin_as(&request, T0);
+        report(1, failed, T0);
+        assert_action(wake(T0 + 5 * S), BIDE_WAIT, BIDE_REASON_LATE_WAKE);
+        wake(T0 + 6 * S);
+        assert_int_equal(report(2, failed, T0 + 6 * S).action, i == 0 ? BIDE_GIVE_UP : BIDE_WAIT);
+        cancel(T0 + 6 * S);
+    }
+    policy.waits_max_ns = first_ns + again_ns - unit_ns;
+    begin_as(&request, T0);
     report(1, failed, T0);
     assert_action(wake(T0 + 5 * S), BIDE_START, BIDE_REASON_RETRY);
 }
@@ -594,6 +820,15 @@ int main(void)
         cmocka_unit_test(the_backoff_step_does_not_wrap),
         cmocka_unit_test(a_wait_that_ends_at_the_deadline_is_not_started),
         cmocka_unit_test(a_late_wake_is_jittered_again_once),
+        cmocka_unit_test(all_waits_may_take_the_limit_and_not_a_nanosecond_more),
+        cmocka_unit_test(a_single_wait_may_take_the_limit_and_not_a_nanosecond_more),
+        cmocka_unit_test(waits_are_counted_in_powers_of_ten),
+        cmocka_unit_test(a_wait_of_zero_fits_a_spent_limit),
+        cmocka_unit_test(a_new_call_has_the_whole_limit),
+        cmocka_unit_test(nothing_is_charged_when_the_waits_are_spent),
+        cmocka_unit_test(a_long_poll_with_spent_waits_gives_up_at_once),
+        cmocka_unit_test(waits_for_a_hold_off_count),
+        cmocka_unit_test(a_late_wake_is_jittered_again_only_within_the_limit),
         cmocka_unit_test(a_hold_off_delays_first_attempts_if_configured),
         cmocka_unit_test(a_hold_off_requested_of_one_call_extends_the_waits_of_others),
         cmocka_unit_test(a_hint_that_is_too_long_or_empty_causes_no_hold_off),
