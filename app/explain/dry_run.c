@@ -100,6 +100,7 @@ static struct explain_case case_loosened(const struct explain_case *s)
     struct bide_policy *p = &loose.pair.policy;
     p->attempts_max = UINT32_MAX;
     p->deadline_ns = BIDE_NEVER;
+    p->waits_max_ns = BIDE_NEVER;
     p->require_key = false;
     p->observe = BIDE_POLICY_GATES;
     loose.pair.target.observe = BIDE_TARGET_GATES;
@@ -137,6 +138,11 @@ static void restore_deadline(struct explain_case *loose, const struct explain_ca
     loose->pair.policy.deadline_ns = s->pair.policy.deadline_ns;
 }
 
+static void restore_waits_max(struct explain_case *loose, const struct explain_case *s)
+{
+    loose->pair.policy.waits_max_ns = s->pair.policy.waits_max_ns;
+}
+
 static void restore_body(struct explain_case *loose, const struct explain_case *s)
 {
     loose->outcome.flags |= s->outcome.flags & BIDE_FLAG_BODY_SPENT;
@@ -167,6 +173,7 @@ static const struct gate_question {
     {"hint", "does the server's hint allow a retry?", restore_nothing, BIDE_GATE_HINT,
      BIT(SERVER_STOP) | BIT(HINT_TOO_LONG) | BIT(HINT_MISSING)},
     {"wait", "does the wait end before the deadline?", restore_deadline, 0, BIT(DEADLINE_NEAR)},
+    {"waits", "do all waits stay within waits_max?", restore_waits_max, 0, BIT(WAITS_SPENT)},
     {"breaker", "does the circuit breaker allow it?", restore_nothing, BIDE_GATE_BREAKER,
      BIT(BREAKER_OPEN) | BIT(BREAKER_PROBING) | BIT(BREAKER_RAMPING)},
     {"budget", "does the retry budget pay for it?", restore_nothing, BIDE_GATE_BUDGET, BIT(BUDGET_EMPTY)},
@@ -238,6 +245,15 @@ static bool change_longer_deadline(struct explain_case *s, char *text)
     return bounded;
 }
 
+static bool change_more_waits(struct explain_case *s, char *text)
+{
+    struct bide_policy *p = &s->pair.policy;
+    bool bounded = p->waits_max_ns != BIDE_NEVER;
+    p->waits_max_ns = BIDE_NEVER;
+    snprintf(text, 64, "a longer waits_max");
+    return bounded;
+}
+
 static bool change_raise_hint_max(struct explain_case *s, char *text)
 {
     char value[TEXT_VALUE_SIZE];
@@ -305,9 +321,9 @@ static bool change_prove_not_sent(struct explain_case *s, char *text)
 /* Each function applies its change to the case and describes it; it returns false if there is nothing to change.
  * Changes that a user can make come first. */
 static bool (*const changes_known[])(struct explain_case *s, char *text) = {
-    change_add_key,          change_one_more_attempt, change_longer_deadline, change_raise_hint_max,
-    change_add_hint,         change_trust_server,     change_drop_hint,       change_prove_not_sent,
-    change_become_outermost, change_layer_rule,       change_fill_budget,     change_rewindable_body,
+    change_add_key,    change_one_more_attempt, change_longer_deadline, change_more_waits,     change_raise_hint_max,
+    change_add_hint,   change_trust_server,     change_drop_hint,       change_prove_not_sent, change_become_outermost,
+    change_layer_rule, change_fill_budget,      change_rewindable_body,
 };
 
 static bool case_is_retried(const struct explain_case *s)

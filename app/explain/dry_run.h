@@ -47,7 +47,7 @@ struct explain_gate {
     enum explain_gate_result result;
     enum bide_reason reason; /* of a refusal */
 };
-#define EXPLAIN_GATES 12u
+#define EXPLAIN_GATES 13u
 
 /* Fills the gates in the order in which the engine applies them. */
 void explain_gates(struct explain_gate gates[EXPLAIN_GATES], const struct explain_case *situation);

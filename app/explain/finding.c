@@ -189,10 +189,14 @@ static int check_long_cap(const struct check_input *v)
 static int check_no_deadline(const struct check_input *v)
 {
     struct time_text worst;
+    int64_t attempts_ns = core_product(v->schedule->timeout_ns, v->schedule->attempts);
     if (v->p->deadline_ns != BIDE_NEVER)
         return NONE;
     if (v->schedule->worst_without_deadline_ns == BIDE_NEVER)
         finding_set_text(v->f, "no deadline: nothing ends a call whose attempt hangs");
+    else if (v->p->waits_max_ns != BIDE_NEVER)
+        finding_set_text(v->f, "no deadline: a call may take %s if a server sends hints",
+                         format_time(&worst, core_sum(attempts_ns, v->p->waits_max_ns)));
     else
         finding_set_text(v->f, "no deadline: a call may take %s, and longer if a server sends hints",
                          format_time(&worst, v->schedule->worst_without_deadline_ns));
@@ -240,6 +244,20 @@ static int check_deadline_below_backoff(const struct check_input *v)
     return never ? EXPLAIN_ERROR : EXPLAIN_WARNING;
 }
 
+static int check_waits_max_below_backoff(const struct check_input *v)
+{
+    struct time_text most, all;
+    const struct explain_schedule *s = v->schedule;
+    if (!policy_retries(v) || s->waits_longest_ns <= s->waits_max_ns)
+        return NONE;
+    bool never = s->wait[0].window.lo_ns > s->waits_max_ns;
+    finding_set_text(v->f, "waits_max of %s is shorter than all backoffs together, up to %s%s",
+                     format_time(&most, s->waits_max_ns), format_time(&all, s->waits_longest_ns),
+                     never ? ": no retry can start" : "");
+    finding_set_fix(v->f, "a longer waits_max, fewer attempts, or a smaller base or cap");
+    return never ? EXPLAIN_ERROR : EXPLAIN_NOTE;
+}
+
 static int check_binds_first(const struct check_input *v)
 {
     const struct explain_schedule *s = v->schedule;
@@ -247,7 +265,9 @@ static int check_binds_first(const struct check_input *v)
     if (!policy_retries(v))
         return NONE;
     if (s->deadline_ns == BIDE_NEVER)
-        finding_set_text(v->f, "attempts bind: there is no deadline");
+        finding_set_text(v->f, s->waits_longest_ns > s->waits_max_ns
+                                   ? "attempts or waits_max bind: there is no deadline"
+                                   : "attempts bind: there is no deadline");
     else if (explain_binds(s) == EXPLAIN_DEADLINE_BINDS)
         finding_set_text(v->f, "the deadline binds first: at most %u of %u attempts can start", s->attempts_best_case,
                          s->attempts);
@@ -573,6 +593,7 @@ static const struct check {
     {"no-attempt-timeout", check_no_attempt_timeout},
     {"deadline-below-timeout", check_deadline_below_timeout},
     {"deadline-below-backoff", check_deadline_below_backoff},
+    {"waits-max-below-backoff", check_waits_max_below_backoff},
     {"slo", check_slo},
     {"hints-ignored", check_hints_ignored},
     {"hints-without-jitter", check_hints_without_jitter},

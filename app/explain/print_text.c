@@ -78,7 +78,7 @@ static void print_head(const struct cli_term *term, const struct explain_report 
 {
     const struct conf_policy *c = r->policy;
     char a[256], b[256];
-    struct time_text base, cap, timeout, deadline;
+    struct time_text base, cap, timeout, deadline, waits;
     const struct bide_policy *p = &c->pair.policy;
     fprintf(term->out, "%s%s%s", cli_colour(term, CLI_BOLD), c->name, cli_colour(term, CLI_PLAIN));
     if (c->line > 0)
@@ -88,8 +88,11 @@ static void print_head(const struct cli_term *term, const struct explain_report 
     fprintf(term->out, "%u attempt%s, %s backoff, %s jitter, base %s, cap %s\n", p->attempts_max,
             p->attempts_max == 1 ? "" : "s", kind_text(a, &c->pair, "backoff"), kind_text(b, &c->pair, "jitter"),
             format_time(&base, p->base_ns), format_time(&cap, p->cap_ns));
-    fprintf(term->out, "attempt timeout %s, deadline %s\n", format_time(&timeout, p->attempt_timeout_ns),
+    fprintf(term->out, "attempt timeout %s, deadline %s", format_time(&timeout, p->attempt_timeout_ns),
             format_time(&deadline, p->deadline_ns));
+    if (p->waits_max_ns != BIDE_NEVER)
+        fprintf(term->out, ", all waits at most %s", format_time(&waits, p->waits_max_ns));
+    fputc('\n', term->out);
 }
 
 /* Prints the window of a wait as a bar, scaled to the longest wait, with the mean marked. */
@@ -111,7 +114,8 @@ static const char *format_latest(struct time_text *text, const struct explain_sc
                                  const struct explain_wait *w)
 {
     struct time_text deadline;
-    if (w->earliest_ns >= schedule->deadline_ns)
+    bool waits_exceed = w->earliest_ns > schedule->waits_max_ns; /* attempts that fail at once: waits alone */
+    if (w->earliest_ns >= schedule->deadline_ns || waits_exceed)
         snprintf(text->text, sizeof text->text, "never");
     else if (w->latest_ns >= schedule->deadline_ns && schedule->deadline_ns != BIDE_NEVER)
         snprintf(text->text, sizeof text->text, "past %s", format_time(&deadline, schedule->deadline_ns));

@@ -99,6 +99,13 @@ static void schedule_add_unlisted(struct explain_schedule *s)
     s->waits_worst_ns = core_sum(s->waits_worst_ns, core_product(last->window.hi_ns, s->unlisted));
 }
 
+static void schedule_limit_waits(struct explain_schedule *s)
+{
+    s->waits_longest_ns = s->waits_worst_ns;
+    s->waits_worst_ns = core_min(s->waits_worst_ns, s->waits_max_ns);
+    s->waits_mean_ns = core_min(s->waits_mean_ns, s->waits_max_ns);
+}
+
 /* Returns how many unlisted attempts start before the deadline if they follow each other after `every_ns`. */
 static uint32_t unlisted_before_deadline(const struct explain_schedule *s, int64_t last_ns, int64_t every_ns)
 {
@@ -138,6 +145,7 @@ void explain_schedule(struct explain_schedule *s, const struct bide_policy *p)
     s->unlisted = waits - s->waits;
     s->timeout_ns = p->attempt_timeout_ns;
     s->deadline_ns = p->deadline_ns;
+    s->waits_max_ns = p->waits_max_ns;
     s->waits_mean_ns = s->waits_worst_ns = 0;
     s->underestimates = schedule_still_grows(s, p);
     if (is_decorrelated(p))
@@ -146,6 +154,7 @@ void explain_schedule(struct explain_schedule *s, const struct bide_policy *p)
         schedule_plain_waits(s, p);
     schedule_place_attempts(s);
     schedule_add_unlisted(s);
+    schedule_limit_waits(s);
     schedule_count_starts(s);
     int64_t attempts_ns = core_product(s->timeout_ns, s->attempts);
     s->worst_without_deadline_ns = core_sum(s->waits_worst_ns, attempts_ns);

@@ -5,7 +5,8 @@
  *
  * Two extremes are computed. At the earliest, every attempt fails at once and every wait is the shortest; at the
  * latest, every attempt times out and every wait is the longest. Hints, hedges and gates are not considered. Sums are
- * exact and saturate at BIDE_NEVER, which also means "no limit". */
+ * exact and saturate at BIDE_NEVER, which also means "no limit". A wait that would exceed waits_max ends the call, so
+ * the sums of waits end there; all attempts of the policy are listed nevertheless. */
 #ifndef EXPLAIN_SCHEDULE_H
 #define EXPLAIN_SCHEDULE_H
 
@@ -28,8 +29,9 @@ struct explain_schedule {
     uint32_t unlisted;   /* further waits, taken to equal the last listed wait */
     bool underestimates; /* unlisted waits may still grow: the sums are too small */
     uint32_t attempts;   /* of the policy; 1 if its layer rule is never */
-    int64_t timeout_ns, deadline_ns;
-    int64_t waits_mean_ns, waits_worst_ns; /* of all waits, without attempts */
+    int64_t timeout_ns, deadline_ns, waits_max_ns;
+    int64_t waits_mean_ns, waits_worst_ns; /* of all waits, without attempts; limited by waits_max */
+    int64_t waits_longest_ns;              /* as waits_worst_ns, without the limit */
     int64_t worst_without_deadline_ns;     /* longest waits, every attempt times out, no deadline */
     int64_t worst_ns;                      /* the same, limited by the deadline */
     int64_t slow_mean_ns;                  /* mean waits, every attempt times out, limited by the deadline */

@@ -220,6 +220,8 @@ fits() {
     [[ $output == *"[attempts_spent]"*"with attempts = 5 it would be retried"* ]]
     run -0 bide explain 503 --retry-after 30 --elapsed 31s
     [[ $output == *"[deadline_near]"* ]]
+    run -0 bide explain 503 --retry-after 30 --set waits_max=10s
+    [[ $output == *"[waits_spent]"*"refuses: waits_spent"*"with a longer waits_max it would be retried"* ]]
     run -0 bide explain 503 --method POST --evidence not_sent
     [[ $output == *"retried after"* ]]
     run -0 bide explain 503 --inbound 2

@@ -293,6 +293,25 @@ static void refusing_gate_is_the_one_that_decided(void **state)
     }
 }
 
+/* The waits of the attempts before count, too. */
+static void waits_beyond_waits_max_are_given_up(void **state)
+{
+    (void)state;
+    begin_case(BIDE_PRESET_SERVICE, http_outcome_with_hint(503, "30"));
+    situation.pair.policy.jitter = BIDE_JITTER_NONE;
+    situation.pair.policy.waits_max_ns = 30 * S;
+    assert_prediction(BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+    situation.attempt = 2;
+    assert_prediction(BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT);
+    assert_true(prediction.reached);
+    explain_gates(gates, &situation);
+    assert_string_equal(refusing_gate()->name, "waits");
+    struct explain_change changes[EXPLAIN_CHANGES_MAX];
+    assert_int_equal(explain_changes(changes, &situation), 2);
+    assert_string_equal(changes[0].text, "with a longer waits_max it would be retried");
+    assert_string_equal(changes[1].text, "with no hint from the server it would be retried");
+}
+
 static void later_gates_that_would_refuse_are_reported(void **state)
 {
     (void)state;
@@ -437,6 +456,7 @@ int main(void)
         cmocka_unit_test(call_that_ends_earlier_is_reported),
         cmocka_unit_test(every_drawn_wait_lies_in_its_window),
         cmocka_unit_test(refusing_gate_is_the_one_that_decided),
+        cmocka_unit_test(waits_beyond_waits_max_are_given_up),
         cmocka_unit_test(later_gates_that_would_refuse_are_reported),
         cmocka_unit_test(observing_gate_is_reported_as_such),
         cmocka_unit_test(single_changes_that_lead_to_a_retry_are_offered),

@@ -193,6 +193,21 @@ static void worst_cases_of_presets_are_as_documented(void **state)
     }
 }
 
+static void waits_max_limits_the_sums_of_waits(void **state)
+{
+    (void)state;
+    conf_pair_init(&pair, BIDE_PRESET_SERVICE); /* waits of 200, 400 and 800 ms at most, half of that on average */
+    pair.policy.waits_max_ns = S;
+    explain_schedule(&schedule, &pair.policy);
+    assert_int_equal(schedule.waits_longest_ns, 1400 * MS);
+    assert_int_equal(schedule.waits_worst_ns, S);
+    assert_int_equal(schedule.waits_mean_ns, 700 * MS);
+    assert_int_equal(schedule.worst_ns, 41 * S);
+    pair.policy.waits_max_ns = 500 * MS;
+    explain_schedule(&schedule, &pair.policy);
+    assert_int_equal(schedule.waits_mean_ns, 500 * MS);
+}
+
 static void unlisted_attempts_count_in_sums(void **state)
 {
     (void)state;
@@ -570,6 +585,7 @@ int main(void)
         cmocka_unit_test(every_drawn_wait_lies_in_its_window),
         cmocka_unit_test(worst_case_of_paysetu_is_1_3_s),
         cmocka_unit_test(worst_cases_of_presets_are_as_documented),
+        cmocka_unit_test(waits_max_limits_the_sums_of_waits),
         cmocka_unit_test(unlisted_attempts_count_in_sums),
         cmocka_unit_test(sums_saturate),
         cmocka_unit_test(single_attempt_has_no_wait),

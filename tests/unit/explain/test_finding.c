@@ -122,6 +122,9 @@ static const struct row {
     {"deadline-below-backoff", WARNING, "base=20s deadline=30s attempt_timeout=1s",
      "base=20s cap=29s deadline=30s attempt_timeout=1s"},
     {"deadline-below-backoff", ERROR, "jitter=none base=2s deadline=2s", "jitter=none base=1s deadline=5s"},
+    {"waits-max-below-backoff", NOTE, "waits_max=1399ms", "waits_max=1400ms"},
+    {"waits-max-below-backoff", ERROR, "jitter=none waits_max=199ms", "jitter=none waits_max=2s"},
+    {"waits-max-below-backoff", NOTE, "jitter=none waits_max=200ms", "waits_max=1ms attempts=1"},
     {"slo", WARNING, "slo=94.1s", "slo=94.2s"}, /* 3 * (1.4 s + 3 * 10 s) */
     {"slo", WARNING, "slo=1h attempt_timeout=never deadline=never", "slo=3m attempt_timeout=never"},
     {"hints-ignored", WARNING, "hint_rule=ignore", "hint_rule=clamp"},
