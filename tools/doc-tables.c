@@ -163,14 +163,15 @@ static void preset_list(void)
 
 static void preset_waits(void)
 {
-    print_line("| preset | attempts | jitter | base | cap | floor | attempt | connect | deadline |");
-    print_line("|---|---|---|---|---|---|---|---|---|");
+    print_line("| preset | attempts | jitter | base | cap | floor | attempt | connect | deadline | waits |");
+    print_line("|---|---|---|---|---|---|---|---|---|---|");
     for (unsigned i = 0; i < BIDE_PRESET_COUNT; i++) {
         struct bide_policy p = policy_of((enum bide_preset)i);
-        print_line("| `%s` | %u | %s | %s | %s | %s | %s | %s | %s |", bide_preset_label((enum bide_preset)i),
+        print_line("| `%s` | %u | %s | %s | %s | %s | %s | %s | %s | %s |", bide_preset_label((enum bide_preset)i),
                    p.attempts_max, jitters[p.jitter], format_duration(p.base_ns).text, format_duration(p.cap_ns).text,
                    format_duration(p.floor_ns).text, format_duration(p.attempt_timeout_ns).text,
-                   format_duration(p.connect_timeout_ns).text, format_duration(p.deadline_ns).text);
+                   format_duration(p.connect_timeout_ns).text, format_duration(p.deadline_ns).text,
+                   format_duration(p.waits_max_ns).text);
     }
 }
 

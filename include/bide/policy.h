@@ -16,8 +16,9 @@
 #include <bide/base.h>
 
 /* X(NAME, label, purpose). Every preset is complete: it sets all of a policy and, through bide_target_config_init, the
- * gates of a target. The first seven are bide's own, and all but COMMAND have a deadline; the others follow the system
- * or text they are named after, which may have none. The numbers are in a table in lib/core/policy.c. */
+ * gates of a target. The first eight are bide's own, and all but COMMAND and TRANSFER have a deadline; the others
+ * follow the system or text they are named after, which may have none. The numbers are in a table in lib/core/policy.c.
+ */
 #define BIDE_PRESET_LIST(X)                                                                                            \
     X(SERVICE, "service", "service to service; the default")                                                           \
     X(INTERACTIVE, "interactive", "a person is waiting")                                                               \
@@ -26,6 +27,7 @@
     X(SERVERLESS, "serverless", "billed by the millisecond")                                                           \
     X(PAYMENT, "payment", "money: a mutating request needs a key")                                                     \
     X(COMMAND, "command", "commands of unknown length; bide run's default")                                            \
+    X(TRANSFER, "transfer", "downloads and uploads of unknown length; the default over libcurl")                       \
     X(AWS_2_0, "aws-2.0", "as the AWS SDKs' standard mode, version 2.0")                                               \
     X(AWS_2_1, "aws-2.1", "as the AWS SDKs' standard mode, version 2.1")                                               \
     X(GRPC, "grpc", "as gRPC (gRFC A6) with retryThrottling 10 / 0.1")                                                 \

@@ -155,6 +155,9 @@ static const struct preset_row preset_rows[BIDE_PRESET_COUNT] = {
     /* A process that makes a single call: its own budget and breaker would know no more than its attempts do. */
     [BIDE_PRESET_COMMAND] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, NEVER, NEVER, NEVER, &default_hints, &no_budget,
                              false, false, false},
+    /* As service, but a transfer may take any time: without a deadline only waits_max_ns limits the waits for hints. */
+    [BIDE_PRESET_TRANSFER] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, NEVER, 3 * S, NEVER, &default_hints,
+                              &default_budget, true, false, false},
     [BIDE_PRESET_AWS_2_0] = {3, BIDE_JITTER_FULL, 1 * S, 20 * S, 0, 60 * S, 60 * S, NEVER, &aws_2_0_hints,
                              &aws_bucket_2_0, false, false, true},
     [BIDE_PRESET_AWS_2_1] = {3, BIDE_JITTER_FULL, 50 * MS, 20 * S, 0, 60 * S, 60 * S, NEVER, &aws_2_1_hints,
@@ -201,7 +204,7 @@ static void preset_fill_policy(struct bide_policy *p, enum bide_preset preset)
         .attempt_timeout_ns = r->attempt_ns,
         .connect_timeout_ns = r->connect_ns,
         .deadline_ns = r->deadline_ns,
-        .waits_max_ns = BIDE_NEVER,
+        .waits_max_ns = preset == BIDE_PRESET_TRANSFER ? 60 * S : BIDE_NEVER,
         .hint_rule = h->rule,
         .hint_long = h->too_long,
         .hint_step = h->step,

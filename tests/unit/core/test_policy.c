@@ -147,6 +147,7 @@ static void the_presets_match_the_design(void **state)
         {BIDE_PRESET_SERVERLESS, 3, BIDE_JITTER_FULL, 100 * MS, 1 * S, 3 * S, 1 * S, 10 * S},
         {BIDE_PRESET_PAYMENT, 3, BIDE_JITTER_FULL, 100 * MS, 2 * S, 5 * S, 1 * S, 15 * S},
         {BIDE_PRESET_COMMAND, 4, BIDE_JITTER_FULL, 200 * MS, 30 * S, NEVER, NEVER, NEVER},
+        {BIDE_PRESET_TRANSFER, 4, BIDE_JITTER_FULL, 200 * MS, 30 * S, NEVER, 3 * S, NEVER},
         {BIDE_PRESET_AWS_2_0, 3, BIDE_JITTER_FULL, 1 * S, 20 * S, 60 * S, 60 * S, NEVER},
         {BIDE_PRESET_AWS_2_1, 3, BIDE_JITTER_FULL, 50 * MS, 20 * S, 60 * S, 60 * S, NEVER},
         {BIDE_PRESET_GRPC, 4, BIDE_JITTER_PROPORTIONAL, 100 * MS, 1 * S, NEVER, 20 * S, NEVER},
@@ -171,6 +172,7 @@ static void the_presets_match_the_design(void **state)
         assert_int_equal(p.attempt_timeout_ns, rows[i].attempt_ns);
         assert_int_equal(p.connect_timeout_ns, rows[i].connect_ns);
         assert_int_equal(p.deadline_ns, rows[i].deadline_ns);
+        assert_int_equal(p.waits_max_ns, rows[i].preset == BIDE_PRESET_TRANSFER ? 60 * S : NEVER);
         assert_int_equal(p.hedges_max, 0);
         assert_int_equal(p.observe, 0);
     }
@@ -181,7 +183,7 @@ static void bides_own_presets_are_careful_and_the_others_literal(void **state)
     for (int i = 0; i < BIDE_PRESET_COUNT; i++) {
         struct bide_policy p = policy_of((enum bide_preset)i);
         struct bide_target_config c = config_of((enum bide_preset)i);
-        bool own = i <= BIDE_PRESET_COMMAND;
+        bool own = i <= BIDE_PRESET_TRANSFER;
         assert_int_equal(p.layer, own ? BIDE_LAYER_OUTERMOST : BIDE_LAYER_ANY);
         assert_int_equal(p.conflict_at_once, own);
         assert_int_equal(c.hold_off_max_ns, own ? 300 * S : 0);
@@ -226,6 +228,7 @@ static void the_probe_timeout_is_the_attempt_timeout_up_to_a_minute(void **state
     assert_int_equal(config_of(BIDE_PRESET_INTERACTIVE).breaker.probe_timeout_ns, 2 * S);
     assert_int_equal(config_of(BIDE_PRESET_BACKGROUND).breaker.probe_timeout_ns, 60 * S);
     assert_int_equal(config_of(BIDE_PRESET_ENVOY).breaker.probe_timeout_ns, 60 * S);
+    assert_int_equal(config_of(BIDE_PRESET_TRANSFER).breaker.probe_timeout_ns, 60 * S);
 }
 
 static void the_default_budget_is_ten_retries_a_tenth_per_success_and_one_a_minute(void **state)
@@ -873,15 +876,25 @@ static void the_budgets_and_hints_of_the_presets_match_the_design(void **state)
         uint32_t hint_jitter_permille;
         int64_t hint_over_ns, floor_ns;
     } rows[BIDE_PRESET_COUNT] = {
-        [BIDE_PRESET_SERVICE] = {&bides_own, 100, 0, 0},    [BIDE_PRESET_INTERACTIVE] = {&bides_own, 100, 0, 0},
-        [BIDE_PRESET_EXTERNAL] = {&bides_own, 100, 0, 0},   [BIDE_PRESET_BACKGROUND] = {&bides_own, 100, 0, 0},
-        [BIDE_PRESET_SERVERLESS] = {&bides_own, 100, 0, 0}, [BIDE_PRESET_PAYMENT] = {&bides_own, 100, 0, 0},
-        [BIDE_PRESET_COMMAND] = {&none, 100, 0, 0},         [BIDE_PRESET_AWS_2_0] = {&aws_2_0, 0, 0, 0},
-        [BIDE_PRESET_AWS_2_1] = {&aws_2_1, 0, 5 * S, 0},    [BIDE_PRESET_GRPC] = {&grpc, 0, 0, 0},
-        [BIDE_PRESET_ENVOY] = {&envoy, 500, 0, 0},          [BIDE_PRESET_CURL] = {&none, 0, 0, 0},
-        [BIDE_PRESET_FINAGLE] = {&finagle, 100, 0, 0},      [BIDE_PRESET_SRE] = {&sre, 100, 0, 0},
-        [BIDE_PRESET_PAYSETU] = {&none, 100, 0, 0},         [BIDE_PRESET_CRICSTREAM] = {&none, 100, 0, 0},
-        [BIDE_PRESET_SEED_001] = {&seed_001, 0, 0, 0},      [BIDE_PRESET_SEED_004] = {&seed_004, 100, 0, 50 * MS},
+        [BIDE_PRESET_SERVICE] = {&bides_own, 100, 0, 0},
+        [BIDE_PRESET_INTERACTIVE] = {&bides_own, 100, 0, 0},
+        [BIDE_PRESET_EXTERNAL] = {&bides_own, 100, 0, 0},
+        [BIDE_PRESET_BACKGROUND] = {&bides_own, 100, 0, 0},
+        [BIDE_PRESET_SERVERLESS] = {&bides_own, 100, 0, 0},
+        [BIDE_PRESET_PAYMENT] = {&bides_own, 100, 0, 0},
+        [BIDE_PRESET_COMMAND] = {&none, 100, 0, 0},
+        [BIDE_PRESET_TRANSFER] = {&bides_own, 100, 0, 0},
+        [BIDE_PRESET_AWS_2_0] = {&aws_2_0, 0, 0, 0},
+        [BIDE_PRESET_AWS_2_1] = {&aws_2_1, 0, 5 * S, 0},
+        [BIDE_PRESET_GRPC] = {&grpc, 0, 0, 0},
+        [BIDE_PRESET_ENVOY] = {&envoy, 500, 0, 0},
+        [BIDE_PRESET_CURL] = {&none, 0, 0, 0},
+        [BIDE_PRESET_FINAGLE] = {&finagle, 100, 0, 0},
+        [BIDE_PRESET_SRE] = {&sre, 100, 0, 0},
+        [BIDE_PRESET_PAYSETU] = {&none, 100, 0, 0},
+        [BIDE_PRESET_CRICSTREAM] = {&none, 100, 0, 0},
+        [BIDE_PRESET_SEED_001] = {&seed_001, 0, 0, 0},
+        [BIDE_PRESET_SEED_004] = {&seed_004, 100, 0, 50 * MS},
     };
     for (int i = 0; i < BIDE_PRESET_COUNT; i++) {
         struct bide_policy p = policy_of((enum bide_preset)i);

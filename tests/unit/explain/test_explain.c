@@ -184,7 +184,7 @@ static void worst_cases_of_presets_are_as_documented(void **state)
         {BIDE_PRESET_SERVICE, 41400 * MS, 41400 * MS},  {BIDE_PRESET_INTERACTIVE, 6300 * MS, 5 * S},
         {BIDE_PRESET_EXTERNAL, 127 * S, 127 * S},       {BIDE_PRESET_BACKGROUND, 600 * S, 600 * S},
         {BIDE_PRESET_SERVERLESS, 9300 * MS, 9300 * MS}, {BIDE_PRESET_PAYMENT, 15300 * MS, 15 * S},
-        {BIDE_PRESET_COMMAND, BIDE_NEVER, BIDE_NEVER},
+        {BIDE_PRESET_COMMAND, BIDE_NEVER, BIDE_NEVER},  {BIDE_PRESET_TRANSFER, BIDE_NEVER, BIDE_NEVER},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         explain_preset(known[i].preset);

@@ -229,6 +229,18 @@ static void command_preset_is_warned_about_deadline_and_budget(void **state)
     assert_false(explain_has_warnings(&findings));
 }
 
+/* A transfer may take any time, too, but it has the gates of a service. */
+static void transfer_preset_is_warned_about_time_only(void **state)
+{
+    (void)state;
+    check_preset(BIDE_PRESET_TRANSFER, "");
+    assert_non_null(finding_by_id("no-deadline"));
+    assert_non_null(finding_by_id("no-attempt-timeout"));
+    assert_int_equal(findings.count, 3); /* and the note on the binding limit */
+    check_preset(BIDE_PRESET_TRANSFER, "deadline=10m attempt_timeout=1m");
+    assert_false(explain_has_warnings(&findings));
+}
+
 /* The keys named by the finding are sufficient to add a budget. */
 static void proposed_budget_is_complete(void **state)
 {
@@ -313,6 +325,7 @@ int main(void)
         cmocka_unit_test(every_finding_id_has_a_row),
         cmocka_unit_test(call_presets_have_nothing_worse_than_a_note),
         cmocka_unit_test(command_preset_is_warned_about_deadline_and_budget),
+        cmocka_unit_test(transfer_preset_is_warned_about_time_only),
         cmocka_unit_test(proposed_budget_is_complete),
         cmocka_unit_test(curl_preset_has_its_known_findings),
         cmocka_unit_test(findings_are_ordered_by_severity),
