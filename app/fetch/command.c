@@ -459,9 +459,9 @@ static const struct cli_group groups[] = {
 static const struct cli_section sections[] = {
     {.title = "Repeated requests and time limits",
      .text =
-         "Without a policy the preset `service` applies, except its timeout per attempt and its deadline: a large "
-         "download may take any time, and --stall ends a download without progress. A deadline applies to each "
-         "URL.\n\n"
+         "Without a policy the preset `transfer` applies: a large download may take any time, --stall ends a download "
+         "without progress, and all waits of a URL together take at most a minute (waits_max). A deadline applies to "
+         "each URL.\n\n"
          "A GET, HEAD, PUT or DELETE is repeated after a transient failure. A POST or PATCH that the server may have "
          "received is not, unless it has a key or --idempotent is given."},
     {.title = "Exit status",
@@ -540,26 +540,11 @@ static void settings_init(void *settings)
     s->outputs.path = s->output;
 }
 
-static bool policy_has_option(const struct cli_policy *policy, const char *key)
-{
-    for (size_t i = 0; i < policy->sets; i++)
-        if (strcmp(policy->set[i].field->key, key) == 0)
-            return true;
-    return false;
-}
-
-/* A named policy applies unchanged. Without a policy, the duration of a download is not limited, only its stalls. */
 static bool policy_resolve(struct settings *s)
 {
     struct conf_policy *policy = &s->resolved;
-    const char *named = getenv("BIDE_POLICY");
-    if (!cli_policy_resolve(&cli_fetch, &s->policy, BIDE_PRESET_SERVICE, policy))
+    if (!cli_policy_resolve(&cli_fetch, &s->policy, BIDE_PRESET_TRANSFER, policy))
         return false;
-    bool own = !s->policy.name && policy->file[0] == '\0' && !(named && named[0] != '\0');
-    if (own && !policy_has_option(&s->policy, "attempt_timeout"))
-        policy->pair.policy.attempt_timeout_ns = BIDE_NEVER;
-    if (own && !policy_has_option(&s->policy, "deadline"))
-        policy->pair.policy.deadline_ns = BIDE_NEVER;
     if (s->retry_on) {
         policy->status = (struct conf_rules){.only = true};
         conf_rules_read(&policy->status, http_statuses, BIDE_KIND_TRANSIENT, s->retry_on);

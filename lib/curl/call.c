@@ -57,8 +57,7 @@ static pthread_once_t default_policy_once = PTHREAD_ONCE_INIT;
 
 static void default_policy_init(void)
 {
-    bide_policy_init(&default_policy, BIDE_PRESET_SERVICE);
-    default_policy.attempt_timeout_ns = default_policy.deadline_ns = BIDE_NEVER;
+    bide_policy_init(&default_policy, BIDE_PRESET_TRANSFER);
 }
 
 static const struct bide_policy *options_policy(const struct bide_curl_options *o)

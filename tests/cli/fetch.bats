@@ -361,6 +361,14 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [[ $output == *"attempt 1 of 2 failed: Timeout was reached"* ]]
 }
 
+@test "all waits of a URL take at most a minute, or waits_max" {
+    serve '/x 503 retry-after=70'
+    run -22 fetch "$U/x"
+    [[ $output == *"the waits of the call would exceed the policy's limit"* ]]
+    run -22 fetch --set waits_max=2m --deadline 20s "$U/x"
+    [[ $output == *"the wait would end after the deadline"* ]]
+}
+
 @test "a wait beyond the deadline is not started" {
     serve '/x 503 retry-after=30'
     run -22 fetch --deadline 20s "$U/x"
@@ -571,7 +579,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
 }
 
 @test "a signal ends a wait at once" {
-    serve '/x 503 retry-after=60'
+    serve '/x 503 retry-after=50'
     bide-fetch "$U/x" 2> said 3>&- &
     local pid=$!
     eventually grep -q 'server asked' said

@@ -253,6 +253,19 @@ static void a_recorded_timeout_ends_the_waits_of_the_call(void **state)
     program_close(&p);
 }
 
+/* A call without options has no deadline: the policy limits all its waits to a minute. */
+static void a_program_never_waits_more_than_a_minute(void **state)
+{
+    struct program p;
+    program_open(&p, "/a 503 retry-after=70 body=\"sorry\"");
+    assert_int_equal(program_perform(&p), CURLE_OK);
+    assert_int_equal(p.result.verdict.reason, BIDE_REASON_WAITS_SPENT);
+    assert_int_equal(p.result.attempts, 1);
+    assert_true(p.result.total_ns < 15 * BIDE_S);
+    live_expect_text(&p.body, "sorry");
+    program_close(&p);
+}
+
 static void a_recorded_timeout_still_applies_without_bide(void **state)
 {
     struct program p;
@@ -842,6 +855,7 @@ int main(void)
         cmocka_unit_test(without_a_policy_an_attempt_may_take_any_time),
         cmocka_unit_test(a_recorded_timeout_is_the_deadline_of_the_call),
         cmocka_unit_test(a_recorded_timeout_ends_the_waits_of_the_call),
+        cmocka_unit_test(a_program_never_waits_more_than_a_minute),
         cmocka_unit_test(a_recorded_timeout_still_applies_without_bide),
         cmocka_unit_test(a_recorded_timeout_ends_an_attempt),
         cmocka_unit_test(a_recorded_read_function_is_rewound_by_its_seek_function),
