@@ -143,8 +143,9 @@ static bool call_wants_isolation(const struct http_call *call)
 static bool attempt_check_connection(struct http_attempt *attempt, int local_port)
 {
     bool isolate = call_wants_isolation(attempt->call);
-    bool stale =
-        (attempt->stale_port != 0 && local_port == attempt->stale_port) || http_connection_is_stale(attempt->easy);
+    const struct http_socket *sockets = attempt->call->sockets;
+    struct http_socket known = sockets ? http_sockets_find(sockets, local_port) : attempt->last_socket;
+    bool stale = http_connection_is_stale(attempt->easy, known, local_port);
     if (!stale && !isolate)
         return true;
     if (attempt->state.reconnected || !http_connection_is_reused(attempt->easy)) {
@@ -452,7 +453,8 @@ static void attempt_choose_connection(struct http_attempt *attempt)
     bool isolate = call_wants_isolation(attempt->call);
     attempt_set_connection(attempt, attempt->call->wants_fresh_connection || isolate, isolate);
     attempt->call->wants_fresh_connection = false;
-    attempt->stale_port = attempt->fresh_connect_set ? 0 : http_connection_stale_port(attempt->easy);
+    if (!attempt->call->sockets)
+        attempt->last_socket = http_connection_last(attempt->easy);
 }
 
 /* Returns the connect timeout: the caller's or the policy's, and not beyond the end of the attempt. If the driver ends

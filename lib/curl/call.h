@@ -25,7 +25,7 @@
  *                 safety_known when the method is seen, code when an attempt cannot be made, body_dropped after a 401
  *     resume.c    resume               body.c   file_stamp
  *     easy.c      credentials_refreshed
- *     multi.c     on_change, driver_ends_late, credentials_refreshed; code when libcurl rejects the handle or the call
+ *     multi.c     sockets, on_change, driver_ends_late, credentials_refreshed; code when libcurl rejects the handle or the call
  *                 is cancelled late; clears winner when the call is cancelled; sets verdict.wake_ns to BIDE_NEVER when
  *                 a planned hedge is impossible
  *
@@ -48,6 +48,16 @@ struct http_buffer {
 
 bool http_buffer_append(struct http_buffer *buffer, const void *at, size_t length); /* false: out of memory */
 void http_buffer_free(struct http_buffer *buffer);
+
+/* The socket of a kept-alive connection, as it was after the connection's last known transfer (connection.c). */
+struct http_socket {
+    curl_socket_t fd; /* CURL_SOCKET_BAD: unknown */
+    int local_port;   /* in the table of a multi; 0: an empty place */
+    bool http_1;      /* the transfer was HTTP/1.x: the server sends nothing before the next request */
+    bool http_2;      /* HTTP/2: the server may send frames at any time */
+};
+
+#define HTTP_SOCKETS 1024u /* places in the table of a multi */
 
 /* How to request the rest of a body that broke off (Range and If-Range). */
 struct http_resume {
@@ -78,6 +88,7 @@ struct http_call {
     const struct http_attempt *last_attempt;   /* its outcome was reported last; its code is the call's */
     struct http_attempt *kept_attempt;         /* holds the final response if no attempt follows after all */
     struct http_resume *resume;                /* NULL: the next attempt requests the whole body */
+    const struct http_socket *sockets;         /* of a multi: those of its connections; NULL: an easy call */
     void (*on_change)(struct http_call *call); /* a new verdict, or the method became known. NULL: no listener */
     struct bide_trace trace;
     int64_t begin_ns;

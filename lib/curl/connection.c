@@ -2,30 +2,38 @@
  *
  * A server may close an idle connection, or send a response that no request asked for (408, RFC 9110 section 15.5.9).
  * On such a connection a request would be lost, or would be answered by bytes that arrived before it was sent.
- * libcurl's own check of a pooled connection differs by version:
+ * libcurl's own check of a pooled connection is incomplete, and differs by version:
  *
- *     before 8.0     notices a close, but not waiting bytes. CURLINFO_ACTIVESOCKET is the socket of the handle's last
- *                    transfer, and is unknown while a transfer runs: bide checks it before the transfer and compares
- *                    local ports in PREREQFUNCTION. Known weakness: handles of a multi, and handles that alternate
- *                    between connections, are not checked for waiting bytes
- *     8.0 to 8.21    notices both, right before the request
- *     since 8.22     checks a connection at most once a second and relies on its replay, which bide stops. The socket
- *                    is known in PREREQFUNCTION: bide checks it there
+ *     before 8.0     notices a close, but neither waiting bytes nor close_notify without FIN
+ *     8.0 to 8.21    notices both over HTTP/1, but not every close of an HTTP/2 connection over TLS
+ *     since 8.22     checks a connection at most once a second and relies on its replay, which bide stops
  *
- * After close_notify and FIN a TLS connection still has a record to read, so a close is detected by poll, not by a read
- * of 0 bytes. Waiting bytes count only if they can be HTTP/1: an HTTP/2 frame (its first byte is 0, because libcurl
- * accepts frames of up to 16 KiB) and a TLS record are legitimate. The rest of a cleartext HTTP/2 frame that libcurl
- * has read in part is taken for HTTP/1; that costs a connection, no request. */
+ * So bide checks the socket in PREREQFUNCTION. Since 8.22 libcurl shows it there (CURLINFO_ACTIVESOCKET). Before that it
+ * shows the socket only after a transfer, so bide remembers it: of an easy handle that of its last transfer, of a multi
+ * those of all transfers, by local port (http_sockets_note). A remembered descriptor may meanwhile be closed, or be
+ * another socket: if it looks stale, its local port is compared with the one that PREREQFUNCTION got. Known weakness:
+ * before 8.22 an easy handle that alternates between connections, and a connection of a multi that only the program's
+ * own transfers have used, are not checked.
+ *
+ * Waiting bytes are stale on an HTTP/1 connection; on an HTTP/2 connection only with FIN or an alert behind them. If the
+ * version is unknown, bytes count as HTTP/2 if they can be a frame (its first byte is 0, because libcurl accepts frames
+ * of up to 16 KiB) or a TLS record, and otherwise as HTTP/1. A wrong guess costs a connection, no request; so does a TLS
+ * 1.3 session ticket that arrives after the first response of an HTTP/1 connection. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* POLLRDHUP */
 #endif
 #include "attempt.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
-#define LIBCURL_8_0  0x080000u
+#define TLS_HEAD             5u
+#define TLS_ALERT            0x15
+#define TLS_APPLICATION_DATA 0x17
+#define TLS_PEEK             512 /* bytes that are searched for an alert */
+
 #define LIBCURL_8_12 0x080c00u
 #define LIBCURL_8_22 0x081600u
 
@@ -50,6 +58,12 @@ static bool easy_socket(CURL *easy, curl_socket_t *fd)
     return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, fd) == CURLE_OK && *fd != CURL_SOCKET_BAD;
 }
 
+static long easy_info_long(CURL *easy, CURLINFO which)
+{
+    long value = 0;
+    return curl_easy_getinfo(easy, which, &value) == CURLE_OK ? value : 0;
+}
+
 static bool socket_is_closed(curl_socket_t fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLRDHUP};
@@ -61,12 +75,20 @@ static bool is_tls_record(const unsigned char *at)
     return at[0] >= 0x14 && at[0] <= 0x18 && at[1] == 3; /* content type, major version: RFC 8446 section 5.1 */
 }
 
-/* Returns true if bytes wait that are not part of HTTP/2 or TLS. */
-static bool socket_has_response(curl_socket_t fd)
+/* Returns true if one of the records is an alert: close_notify, or an error. TLS 1.3 disguises it as application data
+ * (RFC 8446 section 5.2); its length identifies it: two bytes, the type, and a tag of 16. No HTTP/2 frame is so short. */
+static bool tls_has_alert(const unsigned char *at, size_t length)
 {
-    unsigned char at[2] = {0};
-    ssize_t n = recv(fd, at, sizeof at, MSG_PEEK | MSG_DONTWAIT);
-    return n > 0 && at[0] != 0 && !is_tls_record(at);
+    while (length >= TLS_HEAD && is_tls_record(at)) {
+        size_t record = (size_t)at[3] << 8 | at[4];
+        if (at[0] == TLS_ALERT || (at[0] == TLS_APPLICATION_DATA && record == 2 + 1 + 16))
+            return true;
+        if (record > length - TLS_HEAD)
+            return false;
+        at += TLS_HEAD + record;
+        length -= TLS_HEAD + record;
+    }
+    return false;
 }
 
 static int socket_local_port(curl_socket_t fd)
@@ -85,12 +107,29 @@ static int socket_local_port(curl_socket_t fd)
     return name.any.sa_family == AF_INET6 ? ntohs(name.v6.sin6_port) : 0;
 }
 
-int http_connection_stale_port(CURL *easy)
+struct http_socket http_connection_last(CURL *easy)
 {
-    curl_socket_t fd = CURL_SOCKET_BAD;
-    if (libcurl_version_number() >= LIBCURL_8_0 || !easy_socket(easy, &fd) || !socket_has_response(fd))
-        return 0;
-    return socket_local_port(fd);
+    struct http_socket last = {.fd = CURL_SOCKET_BAD};
+    if (!easy_socket(easy, &last.fd))
+        return last;
+    long version = easy_info_long(easy, CURLINFO_HTTP_VERSION);
+    last.http_1 = version == CURL_HTTP_VERSION_1_1 || version == CURL_HTTP_VERSION_1_0;
+    last.http_2 = version == CURL_HTTP_VERSION_2_0;
+    return last;
+}
+
+void http_sockets_note(struct http_socket *sockets, CURL *easy)
+{
+    struct http_socket last = http_connection_last(easy);
+    last.local_port = (int)easy_info_long(easy, CURLINFO_LOCAL_PORT);
+    if (last.fd != CURL_SOCKET_BAD && last.local_port > 0)
+        sockets[(unsigned)last.local_port % HTTP_SOCKETS] = last;
+}
+
+struct http_socket http_sockets_find(const struct http_socket *sockets, int local_port)
+{
+    struct http_socket found = sockets[(unsigned)local_port % HTTP_SOCKETS];
+    return found.local_port == local_port ? found : (struct http_socket){.fd = CURL_SOCKET_BAD};
 }
 
 bool http_connection_is_reused(CURL *easy)
@@ -99,12 +138,26 @@ bool http_connection_is_reused(CURL *easy)
     return curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &made) == CURLE_OK && made == 0;
 }
 
-bool http_connection_is_stale(CURL *easy)
+/* Fast path: nothing waits. */
+static bool socket_is_stale(struct http_socket socket, int local_port)
 {
-    curl_socket_t fd = CURL_SOCKET_BAD;
-    if (libcurl_version_number() < LIBCURL_8_22 || !http_connection_is_reused(easy) || !easy_socket(easy, &fd))
+    unsigned char at[TLS_PEEK];
+    ssize_t n = recv(socket.fd, at, sizeof at, MSG_PEEK | MSG_DONTWAIT);
+    if (n < 0 && errno == EAGAIN)
         return false;
-    return socket_is_closed(fd) || socket_has_response(fd);
+    if (socket_local_port(socket.fd) != local_port)
+        return false;
+    if (n > 0 && !socket.http_1 && (socket.http_2 || at[0] == 0 || (n > 1 && is_tls_record(at))))
+        return socket_is_closed(socket.fd) || tls_has_alert(at, (size_t)n);
+    return true;
+}
+
+bool http_connection_is_stale(CURL *easy, struct http_socket known, int local_port)
+{
+    curl_socket_t fd = known.fd;
+    if (libcurl_version_number() >= LIBCURL_8_22 && easy_socket(easy, &fd))
+        known = known.fd == fd ? known : (struct http_socket){.fd = fd};
+    return known.fd != CURL_SOCKET_BAD && http_connection_is_reused(easy) && socket_is_stale(known, local_port);
 }
 
 /* Known weakness: libcurl 8.8 to 8.11 counts the queue, too, but a handle then reports the queue time of its previous

@@ -63,7 +63,8 @@ struct bide_multi_call {
 struct bide_multi {
     CURLM *curl;
     struct bide_timers timers;
-    struct http_handle_set slots;       /* attempt slots, by easy handle */
+    struct http_handle_set slots; /* attempt slots, by easy handle */
+    struct http_socket sockets[HTTP_SOCKETS];
     struct bide_multi_call *first_call; /* all calls */
     struct bide_multi_call *ready;      /* calls with a new verdict or a request to cancel */
     struct bide_multi_call *starting;   /* bide_multi_start is processing it; NULL if it was freed meanwhile */
@@ -490,9 +491,11 @@ static void multi_read_messages(struct bide_multi *multi)
     int left;
     for (CURLMsg *msg; (msg = curl_multi_info_read(multi->curl, &left)) != NULL;) {
         struct attempt_slot *slot = http_handle_set_find(&multi->slots, msg->easy_handle);
-        if (slot && msg->msg == CURLMSG_DONE)
+        if (slot && msg->msg == CURLMSG_DONE) {
+            http_sockets_note(multi->sockets, msg->easy_handle);
             slot_ended(slot, msg->data.result);
-        else if (!slot && multi->on_message)
+        }
+        if (!slot && multi->on_message)
             multi->on_message(multi->message_context, msg);
     }
 }
@@ -716,6 +719,7 @@ static void multi_call_take_handle(struct bide_multi_call *call, CURL *easy)
     http_handle_set_add(&call->multi->slots, easy, &call->caller_slot);
     call->http.code = http_attempt_install(&call->caller_slot.attempt);
     call->http.on_change = multi_call_mark_ready;
+    call->http.sockets = call->multi->sockets;
     call->http.driver_ends_late = true;
     call->start_due = call->http.verdict.action == BIDE_START;
     call->cancel_requested = call->http.code != CURLE_OK;

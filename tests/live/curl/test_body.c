@@ -682,16 +682,18 @@ static void an_unread_chunked_read_function_is_retried(void **state)
     live_call_close(&c);
 }
 
+/* libcurl since 8.7 notices that the reader ended before its length. */
 static void a_read_function_with_a_length_is_spent_when_a_retry_sends_nothing(void **state)
 {
     struct live_call c;
     struct stream s;
+    bool libcurl_notices = curl_version_info(CURLVERSION_NOW)->version_num >= 0x080700;
     open_upload(&c, &s, "/a 503 | 200");
     curl_easy_setopt(c.easy, CURLOPT_INFILESIZE, (long)strlen(s.text));
     c.policy.attempt_timeout_ns = BIDE_S;
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT, 2);
-    assert_int_equal(c.code, CURLE_OPERATION_TIMEDOUT);
+    live_expect(&c, BIDE_GIVE_UP, libcurl_notices ? BIDE_REASON_CANCELLED : BIDE_REASON_BODY_SPENT, 2);
+    assert_int_equal(c.code, libcurl_notices ? CURLE_READ_ERROR : CURLE_OPERATION_TIMEDOUT);
     live_call_close(&c);
 }
 

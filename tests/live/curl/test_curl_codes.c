@@ -192,7 +192,10 @@ static void perform_case(const struct code_case *p)
         snprintf(url, sizeof url, "%s", p->url ? p->url : live_server_url(&c.server, "/a"));
     live_call_perform_url(&c, url);
     const struct bide_curl_attempt *a = &c.result.attempt[0];
-    if (c.code != p->code || a->kind != p->kind || a->evidence != p->evidence)
+    /* libcurl since 8.7 reads the body before it sends the head, so nothing was sent. */
+    bool has_reader = p->set == set_bad_reader || p->set == set_aborting_reader;
+    bool reads_first = has_reader && curl_version_info(CURLVERSION_NOW)->version_num >= 0x080700;
+    if (c.code != p->code || a->kind != p->kind || a->evidence != (reads_first ? NOT_SENT : p->evidence))
         fail_msg("%s: %d (%s), %s, %s; want %d, %s, %s", p->name, c.code, curl_easy_strerror(c.code),
                  bide_kind_label(a->kind), bide_evidence_label(a->evidence), p->code, bide_kind_label(p->kind),
                  bide_evidence_label(p->evidence));

@@ -8,6 +8,7 @@
 #include <bide/clock.h>
 #include <bide/multi.h>
 
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -201,6 +202,56 @@ static void a_stream_that_timed_out_leaves_the_connection_usable(void **state)
     assert_int_equal(live_nginx_connections(&server), 1);
 }
 
+/* ---- idle connections ---- */
+
+#define IDLE_CALLS 12
+
+/* Stores the socket of a new connection. */
+static int note_socket(void *context, curl_socket_t fd, curlsocktype purpose)
+{
+    curl_socket_t *last = context;
+    *last = fd;
+    return CURL_SOCKOPT_OK;
+}
+
+static void wait_until_closed(curl_socket_t fd)
+{
+    struct pollfd waiting = {.fd = fd, .events = POLLRDHUP};
+    assert_int_equal(poll(&waiting, 1, 60000), 1);
+}
+
+/* Makes POSTs, each after the server has closed the connection of the previous one. */
+static void expect_idle_closes_cost_nothing(CURLcode (*post)(void *context), void *context)
+{
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    start_nginx("keepalive_timeout 5ms; location / { return 200 fine; }");
+    live_target_service(&client.target);
+    curl_easy_setopt(client.easy, CURLOPT_SOCKOPTFUNCTION, note_socket);
+    curl_easy_setopt(client.easy, CURLOPT_SOCKOPTDATA, &fd);
+    for (int i = 0; i < IDLE_CALLS; i++) {
+        assert_int_equal(post(context), CURLE_OK);
+        live_assert_done(&client, 1);
+        wait_until_closed(fd);
+    }
+    assert_int_equal(nginx_requests("POST / 200"), IDLE_CALLS);
+}
+
+static CURLcode post_alone(void *context)
+{
+    return live_client_post(&client, url("/"), "charge=1");
+}
+
+static void idle_closes_cost_nothing(void **state)
+{
+    expect_idle_closes_cost_nothing(post_alone, NULL);
+}
+
+static void idle_closes_of_http_1_cost_nothing(void **state)
+{
+    curl_easy_setopt(client.easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+    expect_idle_closes_cost_nothing(post_alone, NULL);
+}
+
 /* ---- parallel calls ---- */
 
 static void count_done(void *context, const struct bide_multi_end *end)
@@ -224,6 +275,24 @@ static void run_to_end(struct bide_multi *multi)
 {
     while (bide_multi_poll(multi, BIDE_NEVER) > 0)
         continue;
+}
+
+static CURLcode post_in_multi(void *multi)
+{
+    size_t done = 0;
+    client_set_post(&client);
+    start_call(multi, &client, "/", &done);
+    run_to_end(multi);
+    assert_int_equal(done, 1);
+    return CURLE_OK;
+}
+
+static void idle_closes_in_a_multi_cost_nothing(void **state)
+{
+    struct bide_multi *multi;
+    assert_int_equal(bide_multi_new(&multi), BIDE_OK);
+    expect_idle_closes_cost_nothing(post_in_multi, multi);
+    bide_multi_free(multi);
 }
 
 static void poll_until_upstream_saw(struct bide_multi *multi, uint64_t requests)
@@ -413,6 +482,9 @@ int main(void)
         TEST(a_partial_body_is_never_followed_by_another),
         TEST(a_response_before_the_end_of_the_upload_decides),
         TEST(a_stream_that_timed_out_leaves_the_connection_usable),
+        TEST(idle_closes_cost_nothing),
+        TEST(idle_closes_of_http_1_cost_nothing),
+        TEST(idle_closes_in_a_multi_cost_nothing),
         TEST(parallel_calls_share_one_connection_and_are_retried),
         TEST(posts_on_a_shared_connection_that_died_are_not_repeated),
         TEST(gets_on_a_shared_connection_that_died_are_retried_by_bide),
