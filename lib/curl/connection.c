@@ -11,7 +11,7 @@
  * So bide checks the socket in PREREQFUNCTION. Since 8.22 libcurl shows it there (CURLINFO_ACTIVESOCKET). Before that it
  * shows the socket only after a transfer, so bide remembers it: of an easy handle that of its last transfer, of a multi
  * those of all transfers, by local port (http_sockets_note). A remembered descriptor may meanwhile be closed, or be
- * another socket: if it looks stale, its local port is compared with the one that PREREQFUNCTION got. Known weakness:
+ * another socket: its local port is compared with the one that PREREQFUNCTION got. Known weakness:
  * before 8.22 an easy handle that alternates between connections, and a connection of a multi that only the program's
  * own transfers have used, are not checked.
  *
@@ -138,14 +138,14 @@ bool http_connection_is_reused(CURL *easy)
     return curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &made) == CURLE_OK && made == 0;
 }
 
-/* Fast path: nothing waits. */
+/* The local port is compared before anything is read: a remembered descriptor may be one of the program's own now. */
 static bool socket_is_stale(struct http_socket socket, int local_port)
 {
     unsigned char at[TLS_PEEK];
+    if (socket_local_port(socket.fd) != local_port)
+        return false;
     ssize_t n = recv(socket.fd, at, sizeof at, MSG_PEEK | MSG_DONTWAIT);
     if (n < 0 && errno == EAGAIN)
-        return false;
-    if (socket_local_port(socket.fd) != local_port)
         return false;
     if (n > 0 && !socket.http_1 && (socket.http_2 || at[0] == 0 || (n > 1 && is_tls_record(at))))
         return socket_is_closed(socket.fd) || tls_has_alert(at, (size_t)n);
