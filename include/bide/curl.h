@@ -64,6 +64,9 @@
  * key is missing, ... The result has the reason. libcurl itself never returns this code. */
 #define BIDE_CURL_NOT_SENT CURLE_OBSOLETE57
 
+/* The code of a call without options on a handle that was not recorded (curl_record.h). Nor this one. */
+#define BIDE_CURL_NOT_RECORDED CURLE_OBSOLETE44
+
 BIDE_BEGIN_DECLS
 
 /* May the request be repeated after it may have run? */
@@ -252,12 +255,13 @@ BIDE_API const struct bide_curl_options *bide_curl_plain_options(void);
  * CURLE_ABORTED_BY_CALLBACK: the call was cancelled. BIDE_CURL_NOT_SENT: bide refused the call before anything was
  * sent. Otherwise the CURLcode of the last attempt. In all these cases the verdict of the result has the reason.
  *
- * If the call could not begin, the result is zero but for its error: CURLE_BAD_FUNCTION_ARGUMENT if the options are
- * invalid (see bide_curl_options_check), CURLE_FAILED_INIT if no key could be generated (see bide_key_make). */
+ * If the call could not begin, the result is zero but for its error: BIDE_CURL_NOT_RECORDED for NULL options on a handle
+ * that was not recorded, CURLE_BAD_FUNCTION_ARGUMENT if the options are invalid (see bide_curl_options_check) or a call
+ * is running on this recorded handle, CURLE_FAILED_INIT if no key could be generated (see bide_key_make). */
 BIDE_API CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct bide_curl_options *options,
                                     struct bide_curl_result *result);
 
-/* As curl_easy_strerror; knows BIDE_CURL_NOT_SENT, too. */
+/* As curl_easy_strerror; knows the two codes above, too. */
 BIDE_API const char *bide_curl_strerror(CURLcode code);
 
 /* Classifies a CURLcode: every code has a row. rules may be NULL. The evidence is that of a request whose sending had

@@ -351,6 +351,8 @@ CURLcode http_attempt_install(struct http_attempt *attempt)
 {
     const struct http_call *call = attempt->call;
     CURLcode code = CURLE_OK;
+    if (call->record && !attempt->is_copy)
+        call->record->running = call->options;
     if (call->record && call->record->adopted && call->record->adopted != attempt)
         http_attempt_restore_handle(call->record->adopted); /* this call uses the handle in a multi */
     if (!attempt->callbacks_set) {
@@ -421,6 +423,8 @@ void http_attempt_restore_handle(struct http_attempt *attempt)
 void http_attempt_uninstall(struct http_attempt *attempt)
 {
     const struct http_call *call = attempt->call;
+    if (call->record && !attempt->is_copy)
+        call->record->running = NULL;
     if (call->options->cancel || call->options->progress)
         handle_restore_progress(attempt->easy, call);
     attempt_set_connection(attempt, false, false);

@@ -183,13 +183,16 @@ enum bide_err http_call_begin(struct http_call *call, CURL *easy, struct bide_ta
 {
     struct bide_problem found = {0};
     struct http_record *record = easy ? http_record_find(easy) : NULL;
-    *call = (struct http_call){.options = record ? http_record_options(record, options) : options,
+    bool busy = record && record->running;
+    *call = (struct http_call){.options = record && !busy ? http_record_options(record, options) : options,
                                .record = record,
                                .result = result,
                                .begin_ns = bide_now()};
-    if (record)
+    if (busy)
+        found = (struct bide_problem){.field = "easy", .want = "a handle without a running call", .value = 1};
+    else if (record)
         record->sent_nothing = true;
-    enum bide_err err = easy ? call_begin(call, easy, target, &found) : BIDE_ERR_INVALID;
+    enum bide_err err = easy && !busy ? call_begin(call, easy, target, &found) : BIDE_ERR_INVALID;
     if (err != BIDE_OK)
         call_describe_problem(call, err, &found);
     if (err != BIDE_OK && problem)
@@ -294,7 +297,7 @@ void http_call_attempt_ended(struct http_call *call, const struct http_attempt *
 
 /* ---- the sink ---- */
 
-size_t http_call_write_sink(struct http_call *call, const char *at, size_t length)
+static size_t sink_write(struct http_call *call, const char *at, size_t length)
 {
     const struct bide_curl_options *o = call->options;
     assert(call->has_sink && !call->cancelled);
@@ -303,6 +306,19 @@ size_t http_call_write_sink(struct http_call *call, const char *at, size_t lengt
     if (taken != CURL_WRITEFUNC_PAUSE)
         call->delivered_bytes += length; /* after an error part of it may have been written: count all of it */
     return taken;
+}
+
+/* A write function may rely on libcurl's largest piece, and a buffered body can be longer. */
+size_t http_call_write_sink(struct http_call *call, const char *at, size_t length)
+{
+    if (length <= CURL_MAX_WRITE_SIZE)
+        return sink_write(call, at, length);
+    for (size_t done = 0, piece; done < length; done += piece) {
+        piece = length - done < CURL_MAX_WRITE_SIZE ? length - done : CURL_MAX_WRITE_SIZE;
+        if (sink_write(call, at + done, piece) != piece)
+            return 0; /* a buffered body cannot be paused */
+    }
+    return length;
 }
 
 bool http_call_show_head(struct http_call *call, struct http_buffer *head)

@@ -9,7 +9,11 @@
 
 const char *bide_curl_strerror(CURLcode code)
 {
-    return code == BIDE_CURL_NOT_SENT ? "bide refused the call: nothing was sent" : curl_easy_strerror(code);
+    if (code == BIDE_CURL_NOT_SENT)
+        return "bide refused the call: nothing was sent";
+    if (code == BIDE_CURL_NOT_RECORDED)
+        return "the options of this handle are unknown to bide: include <bide/curl_record.h> where it is created";
+    return curl_easy_strerror(code);
 }
 
 static const char *stop_text(enum http_stop stop)

@@ -37,10 +37,25 @@ static void easy_perform_attempt(struct http_attempt *attempt, int64_t now_ns)
     }
 }
 
+/* Waits until the verdict's instant. Returns false if the caller cancelled: also by the progress function of a recorded
+ * handle, which is called each second, as libcurl does while nothing arrives. */
+static bool easy_wait_until_wake(const struct http_call *call)
+{
+    int64_t wake_ns = call->verdict.wake_ns, until_ns;
+    do {
+        if (call->record && http_record_wants_cancel(call->record))
+            return false;
+        until_ns = call->record && wake_ns - bide_now() > BIDE_S ? bide_now() + BIDE_S : wake_ns;
+        if (!bide_wait_until(until_ns, call->options->cancel))
+            return false;
+    } while (until_ns != wake_ns);
+    return true;
+}
+
 /* Waits as the verdict requires, then stores the next verdict. Returns the current time. */
 static int64_t easy_wait(struct http_call *call)
 {
-    bool wait_completed = bide_wait_until(call->verdict.wake_ns, call->options->cancel);
+    bool wait_completed = easy_wait_until_wake(call);
     int64_t now_ns = bide_now();
     if (wait_completed)
         http_call_wake(call, now_ns);
@@ -94,6 +109,8 @@ CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct 
     if (result)
         memset(result, 0, sizeof *result);
     enum bide_err err = http_call_begin(&call, easy, target, options, result, NULL);
+    if (err != BIDE_OK && easy && !options && !call.record)
+        return BIDE_CURL_NOT_RECORDED;
     if (err != BIDE_OK)
         return err == BIDE_ERR_INVALID ? CURLE_BAD_FUNCTION_ARGUMENT : CURLE_FAILED_INIT;
     if (call.record && call.record->adopted)

@@ -571,6 +571,8 @@ static int on_curl_timer(CURLM *curl, long timeout_ms, void *context)
     struct bide_multi *multi = context;
     (void)curl;
     multi->curl_due_ns = timeout_ms < 0 ? BIDE_NEVER : bide_now() + timeout_ms * BIDE_MS;
+    if (!multi->processing)
+        multi_update_timer(multi); /* the owner added or removed a transfer of his own */
     return 0;
 }
 

@@ -150,12 +150,26 @@ CURL *bide_curl_easy_init(void)
     return NULL;
 }
 
+/* Sets all recorded values on a copy: the original may be adopted, or in a call, and have bide's. */
+static void record_restore_handle(const struct http_record *record)
+{
+    const struct http_recorded *set = &record->set;
+    http_record_restore_callbacks(record, record->easy);
+    http_record_restore_reader(record, record->easy);
+    http_record_restore_progress(record, record->easy);
+    http_record_restore_stall(record, record->easy);
+    curl_easy_setopt(record->easy, CURLOPT_TIMEOUT_MS, (long)set->timeout_ms);
+    curl_easy_setopt(record->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)set->connect_timeout_ms);
+    curl_easy_setopt(record->easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, set->suppress_connect_headers ? 1L : 0L);
+    curl_easy_setopt(record->easy, CURLOPT_FRESH_CONNECT, set->fresh_connect ? 1L : 0L);
+    curl_easy_setopt(record->easy, CURLOPT_FORBID_REUSE, set->forbid_reuse ? 1L : 0L);
+    curl_easy_setopt(record->easy, CURLOPT_HTTPHEADER, set->headers);
+}
+
 /* A copy of a handle that is not recorded is not recorded either. The copy of an adopted handle is not adopted. */
 CURL *bide_curl_easy_duphandle(CURL *easy)
 {
     struct http_record *original = http_record_find(easy);
-    if (original && original->adopted)
-        http_attempt_restore_handle(original->adopted); /* the next call installs the callbacks again */
     CURL *copy = curl_easy_duphandle(easy);
     if (!copy || !original)
         return copy;
@@ -165,15 +179,19 @@ CURL *bide_curl_easy_duphandle(CURL *easy)
         return NULL;
     }
     record->set = original->set;
+    record_restore_handle(record);
     return copy;
 }
 
+/* After a reset all values are known: a handle that was not recorded is recorded from now on, unless memory is short. */
 void bide_curl_easy_reset(CURL *easy)
 {
-    struct http_record *record = http_record_find(easy);
+    struct http_record *record = table_find(easy);
     curl_easy_reset(easy);
     if (record)
         record_reset(record);
+    else
+        (void)record_new(easy);
 }
 
 /* The handle is freed first: libcurl may call the owner's functions meanwhile (the reply to QUIT of FTP). */
@@ -324,71 +342,32 @@ static void record_set_offset(struct http_recorded *set, int option, curl_off_t 
         set->file_size = n;
 }
 
-/* Sets the option on the handle. If libcurl accepts the value and *set is not NULL, records it. The range of the option
- * determines the type of its value; of blobs libcurl takes a pointer, too. */
+/* Sets the option on the handle, if there is one. If libcurl accepts the value and *set is not NULL, records it. The
+ * range of the option determines the type of its value; of blobs libcurl takes a pointer, too. */
 static CURLcode option_set(CURL *easy, struct http_recorded *set, CURLoption option, va_list arguments)
 {
     CURLcode code;
     if (option < CURLOPTTYPE_OBJECTPOINT) {
         long n = va_arg(arguments, long);
-        code = curl_easy_setopt(easy, option, n);
+        code = easy ? curl_easy_setopt(easy, option, n) : CURLE_OK;
         if (code == CURLE_OK && set)
             record_set_number(set, (int)option, n);
     } else if (option >= CURLOPTTYPE_FUNCTIONPOINT && option < CURLOPTTYPE_OFF_T) {
         record_function *f = va_arg(arguments, record_function *);
-        code = curl_easy_setopt(easy, option, f);
+        code = easy ? curl_easy_setopt(easy, option, f) : CURLE_OK;
         if (code == CURLE_OK && set)
             record_set_function(set, (int)option, f);
     } else if (option >= CURLOPTTYPE_OFF_T && option < CURLOPTTYPE_BLOB) {
         curl_off_t n = va_arg(arguments, curl_off_t);
-        code = curl_easy_setopt(easy, option, n);
+        code = easy ? curl_easy_setopt(easy, option, n) : CURLE_OK;
         if (code == CURLE_OK && set)
             record_set_offset(set, (int)option, n);
     } else {
         void *at = va_arg(arguments, void *);
-        code = curl_easy_setopt(easy, option, at);
+        code = easy ? curl_easy_setopt(easy, option, at) : CURLE_OK;
         if (code == CURLE_OK && set)
             record_set_pointer(set, (int)option, at);
     }
-    return code;
-}
-
-static bool option_stays_on_adopted_handle(CURLoption option)
-{
-    switch ((int)option) {
-    case CURLOPT_PREREQFUNCTION:
-    case CURLOPT_PREREQDATA:
-    case CURLOPT_HEADERFUNCTION:
-    case CURLOPT_HEADERDATA:
-    case CURLOPT_WRITEFUNCTION:
-    case CURLOPT_WRITEDATA:
-    case CURLOPT_TIMEOUT:
-    case CURLOPT_TIMEOUT_MS:
-    case CURLOPT_CONNECTTIMEOUT:
-    case CURLOPT_CONNECTTIMEOUT_MS:
-    case CURLOPT_LOW_SPEED_LIMIT:
-    case CURLOPT_LOW_SPEED_TIME:
-    case CURLOPT_FRESH_CONNECT:
-    case CURLOPT_FORBID_REUSE:
-    case CURLOPT_SUPPRESS_CONNECT_HEADERS: return true;
-    default: return false;
-    }
-}
-
-CURLcode bide_curl_easy_setopt(CURL *easy, CURLoption option, ...)
-{
-    struct http_record *record = http_record_find(easy);
-    va_list arguments;
-    va_start(arguments, option);
-    CURLcode code = option_set(easy, record ? &record->set : NULL, option, arguments);
-    va_end(arguments);
-    if (!record)
-        return code;
-    record->changed = true;
-    if (option == CURLOPT_RTSP_SESSION_ID)
-        record->mark[0] = '\0'; /* the owner needs the option */
-    if (record->adopted && option_stays_on_adopted_handle(option))
-        record->adopted->callbacks_set = false; /* the owner's value is on the handle now */
     return code;
 }
 
@@ -480,13 +459,14 @@ static int64_t duration_ns(int64_t ms)
 static void record_translate(struct http_record *record)
 {
     const struct http_recorded *set = &record->set;
-    bool has_stall_rule = set->low_speed_limit > 0 && set->low_speed_time > 0;
+    /* The owner knows how long a response may take: by a rule of his own, or by a timeout. */
+    bool has_limit = (set->low_speed_limit > 0 && set->low_speed_time > 0) || set->timeout_ms > 0;
     curl_write_callback header_to_data = set->header_data ? set->write ? set->write : file_write : NULL;
     record->options = (struct bide_curl_options){
         .struct_size = sizeof record->options,
         .call_timeout_ns = duration_ns(set->timeout_ms),
         .connect_timeout_ns = duration_ns(set->connect_timeout_ms),
-        .stall_timeout_ns = has_stall_rule ? BIDE_NEVER : 0,
+        .stall_timeout_ns = has_limit ? BIDE_NEVER : 0,
         .write = set->write,
         .write_data = set->write_data,
         .header = set->header ? set->header : header_to_data,
@@ -550,12 +530,24 @@ const struct bide_curl_options *http_record_options(struct http_record *record, 
         record_translate(record);
     if (record->set.method != RECORD_GET)
         record->options.body = record_body(record); /* for each call: a FILE may have another position */
+    record->given = options;
     if (!options)
         return &record->options;
     if (options->struct_size != sizeof *options)
         return options; /* of another version: rejected by its check */
     record_merge(record, options);
     return &record->merged;
+}
+
+bool http_record_wants_cancel(struct http_record *record)
+{
+    const struct http_recorded *set = &record->set;
+    int result = 0;
+    if (!set->no_progress && set->progress)
+        result = set->progress(set->progress_data, 0, 0, 0, 0);
+    else if (!set->no_progress && set->progress_in_doubles)
+        result = set->progress_in_doubles(set->progress_data, 0, 0, 0, 0);
+    return result != 0 && result != CURL_PROGRESSFUNC_CONTINUE;
 }
 
 void http_record_restore_reader(const struct http_record *record, CURL *easy)
@@ -626,4 +618,86 @@ void http_record_trace(const struct http_record *record, const char *text)
         set->debug(record->easy, CURLINFO_TEXT, line, (size_t)length, set->debug_data);
     else
         fprintf(set->stderr_file, "* %s", line);
+}
+
+/* ---- setting an option ---- */
+
+static bool option_stays_on_adopted_handle(CURLoption option)
+{
+    switch ((int)option) {
+    case CURLOPT_PREREQFUNCTION:
+    case CURLOPT_PREREQDATA:
+    case CURLOPT_HEADERFUNCTION:
+    case CURLOPT_HEADERDATA:
+    case CURLOPT_WRITEFUNCTION:
+    case CURLOPT_WRITEDATA:
+    case CURLOPT_TIMEOUT:
+    case CURLOPT_TIMEOUT_MS:
+    case CURLOPT_CONNECTTIMEOUT:
+    case CURLOPT_CONNECTTIMEOUT_MS:
+    case CURLOPT_LOW_SPEED_LIMIT:
+    case CURLOPT_LOW_SPEED_TIME:
+    case CURLOPT_FRESH_CONNECT:
+    case CURLOPT_FORBID_REUSE:
+    case CURLOPT_SUPPRESS_CONNECT_HEADERS: return true;
+    default: return false;
+    }
+}
+
+/* Returns true if bide's function or data is on the handle: the owner's value must not get there during the call. */
+static bool option_is_replaced(const struct bide_curl_options *running, CURLoption option)
+{
+    switch ((int)option) {
+    case CURLOPT_PREREQFUNCTION:
+    case CURLOPT_PREREQDATA:
+    case CURLOPT_HEADERFUNCTION:
+    case CURLOPT_HEADERDATA:
+    case CURLOPT_WRITEFUNCTION:
+    case CURLOPT_WRITEDATA: return true;
+    case CURLOPT_READFUNCTION:
+    case CURLOPT_READDATA:
+    case CURLOPT_SEEKFUNCTION:
+    case CURLOPT_SEEKDATA: return running->body.kind > BIDE_CURL_BODY_REPEATABLE;
+    case OPTION_PROGRESSFUNCTION:
+    case CURLOPT_XFERINFOFUNCTION:
+    case CURLOPT_XFERINFODATA: return running->cancel || running->progress;
+    default: return false;
+    }
+}
+
+/* An option was set in a callback of the running call: its next event uses the new value. */
+static void record_update_running(struct http_record *record)
+{
+    const struct http_recorded *set = &record->set;
+    struct bide_curl_body body = record->options.body;
+    if (body.kind == BIDE_CURL_BODY_STREAM && set->read) {
+        body.read = set->read;
+        body.read_data = set->read_data;
+        body.seek = set->seek;
+        body.seek_data = set->seek_data;
+    }
+    record_translate(record);
+    record->options.body = body;
+    if (record->running == &record->merged)
+        record_merge(record, record->given);
+}
+
+CURLcode bide_curl_easy_setopt(CURL *easy, CURLoption option, ...)
+{
+    struct http_record *record = http_record_find(easy);
+    bool replaced = record && record->running && option_is_replaced(record->running, option);
+    va_list arguments;
+    va_start(arguments, option);
+    CURLcode code = option_set(replaced ? NULL : easy, record ? &record->set : NULL, option, arguments);
+    va_end(arguments);
+    if (!record)
+        return code;
+    record->changed = true;
+    if (replaced)
+        record_update_running(record);
+    if (option == CURLOPT_RTSP_SESSION_ID)
+        record->mark[0] = '\0'; /* the owner needs the option */
+    if (record->adopted && option_stays_on_adopted_handle(option))
+        record->adopted->callbacks_set = false; /* the owner's value is on the handle now */
+    return code;
 }

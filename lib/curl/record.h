@@ -7,7 +7,7 @@
  * An adopted handle keeps bide's callbacks between calls. Their context is the attempt in the record, which has no call
  * then: the callbacks pass everything on to the owner's functions.
  *
- * Owners: record.c writes all fields; call.c sets sent_nothing and checked; origin.c writes origin. */
+ * Owners: record.c writes all fields; call.c sets sent_nothing and checked; attempt.c running; origin.c origin. */
 #ifndef HTTP_RECORD_H
 #define HTTP_RECORD_H
 
@@ -78,9 +78,11 @@ struct record_origin {
 struct http_record {
     CURL *easy;
     struct http_recorded set;
-    struct bide_curl_options options; /* of a call with NULL options: `set`, translated */
-    struct bide_curl_options merged;  /* of the running call, if it has options: completed by `set` */
-    off_t body_start;                 /* offset of a FILE body when the call began */
+    struct bide_curl_options options;        /* of a call with NULL options: `set`, translated */
+    struct bide_curl_options merged;         /* of the running call, if it has options: completed by `set` */
+    const struct bide_curl_options *given;   /* by the caller of the last call; NULL: none */
+    const struct bide_curl_options *running; /* of the call whose callbacks are on the handle; NULL: no call runs */
+    off_t body_start;                        /* offset of a FILE body when the call began */
     struct record_origin origin;
     struct http_attempt *adopted; /* the attempts of all calls on an adopted handle; NULL: not adopted */
     bool changed;                 /* options must be translated anew */
@@ -95,6 +97,9 @@ struct http_record *http_record_find(CURL *easy);
 /* Returns the options of a call that begins: the caller's, completed by the recorded values. options may be NULL. */
 const struct bide_curl_options *http_record_options(struct http_record *record,
                                                     const struct bide_curl_options *options);
+
+/* Returns true if the owner's progress function asks to end the call. For waits, in which libcurl calls nothing. */
+bool http_record_wants_cancel(struct http_record *record);
 
 /* Restore recorded values on the handle: PREREQ-, HEADER- and WRITEFUNCTION; READ- and SEEKFUNCTION with the sizes; the
  * progress function; LOW_SPEED_LIMIT and LOW_SPEED_TIME. */

@@ -108,6 +108,35 @@ static void transfers_of_the_program_run_beside_calls_in_its_own_multi(void **st
 }
 
 /* poll waits for the program's transfer although no call is running. */
+/* An event loop that knows a single timer. */
+struct loop_timer {
+    int64_t due_ns;
+    unsigned set;
+};
+
+static void loop_timer_set(void *context, int64_t due_ns)
+{
+    struct loop_timer *timer = context;
+    timer->due_ns = due_ns;
+    timer->set += due_ns != BIDE_NEVER;
+}
+
+static void a_transfer_of_the_program_sets_the_timer_of_its_event_loop(void **state)
+{
+    struct loop_timer timer = {.due_ns = BIDE_NEVER};
+    struct foreign foreign;
+    struct bide_multi *multi;
+    CURLM *curl = curl_multi_init();
+    assert_int_equal(bide_multi_adopt(&multi, curl), BIDE_OK);
+    bide_multi_on_timer(multi, loop_timer_set, &timer);
+    foreign_add(&foreign, curl);
+    assert_true(timer.set > 0 && timer.due_ns <= bide_now());
+    curl_multi_remove_handle(curl, foreign.easy);
+    curl_easy_cleanup(foreign.easy);
+    bide_multi_free(multi);
+    assert_int_equal(curl_multi_cleanup(curl), CURLM_OK);
+}
+
 static void a_multi_without_calls_runs_the_transfers_of_the_program(void **state)
 {
     struct foreign foreign;
@@ -303,6 +332,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(transfers_of_the_program_run_beside_calls_in_its_own_multi, open_all,
                                         close_all),
         cmocka_unit_test_setup_teardown(a_multi_without_calls_runs_the_transfers_of_the_program, open_all, close_all),
+        cmocka_unit_test_setup_teardown(a_transfer_of_the_program_sets_the_timer_of_its_event_loop, open_all,
+                                        close_all),
         cmocka_unit_test_setup_teardown(a_message_that_no_function_wants_is_dropped, open_all, close_all),
         cmocka_unit_test_setup_teardown(no_curl_multi_cannot_be_adopted, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_handle_with_a_running_call_cannot_be_started_again, open_all, close_all),

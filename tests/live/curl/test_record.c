@@ -609,7 +609,8 @@ static void expect_refused_without_options(CURL *easy, const char *url)
 {
     struct bide_curl_result result;
     curl_easy_setopt(easy, CURLOPT_URL, url);
-    assert_int_equal(bide_curl_perform(easy, NULL, NULL, &result), CURLE_BAD_FUNCTION_ARGUMENT);
+    assert_int_equal(bide_curl_perform(easy, NULL, NULL, &result), BIDE_CURL_NOT_RECORDED);
+    assert_non_null(strstr(curl_easy_strerror(BIDE_CURL_NOT_RECORDED), "include <bide/curl_record.h>"));
     assert_non_null(strstr(result.error, "include <bide/curl_record.h> where it is created, or pass "
                                          "BIDE_CURL_PLAIN_HANDLE if it has none of the options that bide owns"));
     assert_int_equal(result.attempts, 0);
@@ -695,6 +696,146 @@ static void a_pointer_to_setopt_records_too(void **state)
     assert_int_equal(program_perform(&p), CURLE_OK);
     assert_int_equal(p.result.verdict.reason, BIDE_REASON_DEADLINE_NEAR);
     program_close(&p);
+}
+
+/* ---- options and handles in callbacks ---- */
+
+/* What a program does in its header function, at the first line of the first head. */
+struct inside {
+    struct program p;
+    struct live_sink other;
+    CURL *copy;
+    CURLcode again;
+    bool redirect; /* sends the body elsewhere */
+};
+
+static size_t act_in_header(char *at, size_t size, size_t count, void *context)
+{
+    struct inside *in = context;
+    if (in->copy)
+        return size * count;
+    assert_memory_equal(at, "HTTP/", 5);
+    if (in->redirect)
+        curl_easy_setopt(in->p.easy, CURLOPT_WRITEDATA, &in->other);
+    in->copy = curl_easy_duphandle(in->p.easy);
+    in->again = bide_curl_perform(in->p.easy, NULL, NULL, NULL);
+    return size * count;
+}
+
+static void inside_open(struct inside *in, bool redirect)
+{
+    memset(in, 0, sizeof *in);
+    program_open(&in->p, "/a 200 body=\"fine\"");
+    in->redirect = redirect;
+    curl_easy_setopt(in->p.easy, CURLOPT_HEADERFUNCTION, act_in_header);
+    curl_easy_setopt(in->p.easy, CURLOPT_HEADERDATA, in);
+}
+
+static void inside_close(struct inside *in)
+{
+    curl_easy_cleanup(in->copy);
+    live_sink_free(&in->other);
+    program_close(&in->p);
+}
+
+/* A program that opens its file when it has seen the head. */
+static void an_option_set_in_a_callback_applies_to_the_rest_of_the_call(void **state)
+{
+    struct inside in;
+    struct bide_curl_options o;
+    bide_curl_options_init(&o);
+    for (int with_options = 0; with_options < 2; with_options++) {
+        inside_open(&in, true);
+        assert_int_equal(with_options ? program_perform_with(&in.p, &o) : program_perform(&in.p), CURLE_OK);
+        assert_int_equal(in.p.body.length, 0);
+        live_expect_text(&in.other, "fine");
+        assert_int_equal(curl_easy_perform(in.p.easy), CURLE_OK);
+        live_expect_text(&in.other, "finefine");
+        inside_close(&in);
+    }
+}
+
+static void a_copy_made_in_a_callback_has_the_owner_s_options(void **state)
+{
+    struct inside in;
+    inside_open(&in, false);
+    assert_int_equal(program_perform(&in.p), CURLE_OK);
+    live_sink_rewind(&in.p.body);
+    unsigned prereqs = in.p.prereqs;
+    assert_int_equal(curl_easy_perform(in.copy), CURLE_OK);
+    live_expect_text(&in.p.body, "fine");
+    assert_int_equal(in.p.prereqs, prereqs + 1);
+    inside_close(&in);
+}
+
+static void a_handle_with_a_running_call_cannot_begin_another(void **state)
+{
+    struct inside in;
+    inside_open(&in, false);
+    assert_int_equal(program_perform(&in.p), CURLE_OK);
+    assert_int_equal(in.again, CURLE_BAD_FUNCTION_ARGUMENT);
+    live_expect_text(&in.p.body, "fine");
+    inside_close(&in);
+}
+
+static size_t largest_piece;
+
+static size_t note_piece(char *at, size_t size, size_t count, void *context)
+{
+    (void)at, (void)context;
+    largest_piece = size * count > largest_piece ? size * count : largest_piece;
+    return size * count;
+}
+
+/* Problem details are held until they are complete. */
+static void a_write_function_gets_no_larger_pieces_than_from_libcurl(void **state)
+{
+    struct program p;
+    struct bide_curl_options o;
+    bide_curl_options_init(&o);
+    program_open(&p, "/a 400 bytes=40000 header=\"Content-Type: application/problem+json\"");
+    curl_easy_setopt(p.easy, CURLOPT_WRITEFUNCTION, note_piece);
+    largest_piece = 0;
+    assert_int_equal(program_perform_with(&p, &o), CURLE_OK);
+    assert_int_equal(largest_piece, CURL_MAX_WRITE_SIZE);
+    program_close(&p);
+}
+
+static int cancel_after_a_head(void *context, curl_off_t total, curl_off_t now, curl_off_t up_total, curl_off_t up_now)
+{
+    const struct program *p = context;
+    (void)total, (void)now, (void)up_total, (void)up_now;
+    return p->result.attempt[0].status == 503;
+}
+
+static void a_recorded_progress_function_cancels_a_wait(void **state)
+{
+    struct program p;
+    program_open(&p, "/a 503 retry-after=50");
+    curl_easy_setopt(p.easy, CURLOPT_XFERINFOFUNCTION, cancel_after_a_head);
+    curl_easy_setopt(p.easy, CURLOPT_XFERINFODATA, &p);
+    curl_easy_setopt(p.easy, CURLOPT_NOPROGRESS, 0L);
+    assert_int_equal(program_perform(&p), CURLE_ABORTED_BY_CALLBACK);
+    assert_int_equal(p.result.verdict.reason, BIDE_REASON_CANCELLED);
+    assert_int_equal(p.result.attempts, 1);
+    program_close(&p);
+}
+
+static void a_handle_reset_here_is_recorded_from_then_on(void **state)
+{
+    struct live_server server;
+    struct live_sink sink = {0};
+    live_server_start(&server, "/a 503 | 200 body=\"fine\"");
+    CURL *easy = own_init();
+    curl_easy_reset(easy);
+    curl_easy_setopt(easy, CURLOPT_URL, live_server_url(&server, "/a"));
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, live_sink_write);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, &sink);
+    assert_int_equal(bide_curl_perform(easy, NULL, NULL, NULL), CURLE_OK);
+    live_expect_text(&sink, "fine");
+    curl_easy_cleanup(easy);
+    live_sink_free(&sink);
+    live_server_free(&server);
 }
 
 /* ---- adopted handles ---- */
@@ -876,6 +1017,12 @@ int main(void)
         cmocka_unit_test(a_handle_reset_elsewhere_is_not_recorded_any_more),
         cmocka_unit_test(a_new_handle_at_the_address_of_a_freed_one_is_not_recorded),
         cmocka_unit_test(a_pointer_to_setopt_records_too),
+        cmocka_unit_test(an_option_set_in_a_callback_applies_to_the_rest_of_the_call),
+        cmocka_unit_test(a_copy_made_in_a_callback_has_the_owner_s_options),
+        cmocka_unit_test(a_handle_with_a_running_call_cannot_begin_another),
+        cmocka_unit_test(a_write_function_gets_no_larger_pieces_than_from_libcurl),
+        cmocka_unit_test(a_recorded_progress_function_cancels_a_wait),
+        cmocka_unit_test(a_handle_reset_here_is_recorded_from_then_on),
         cmocka_unit_test(an_adopted_handle_keeps_its_callbacks_over_many_calls),
         cmocka_unit_test(an_adopted_handle_still_works_without_bide),
         cmocka_unit_test(an_option_set_between_calls_applies_to_an_adopted_handle),
