@@ -143,9 +143,8 @@ static bool call_wants_isolation(const struct http_call *call)
 static bool attempt_check_connection(struct http_attempt *attempt, int local_port)
 {
     bool isolate = call_wants_isolation(attempt->call);
-    const struct http_socket *sockets = attempt->call->sockets;
-    struct http_socket known = sockets ? http_sockets_find(sockets, local_port) : attempt->last_socket;
-    bool stale = http_connection_is_stale(attempt->easy, known, local_port);
+    bool stale = (attempt->stale_port != 0 && local_port == attempt->stale_port) ||
+                 http_connection_is_stale(attempt->easy, attempt->call->sockets, local_port, attempt->checked_socket);
     if (!stale && !isolate)
         return true;
     if (attempt->state.reconnected || !http_connection_is_reused(attempt->easy)) {
@@ -457,8 +456,10 @@ static void attempt_choose_connection(struct http_attempt *attempt)
     bool isolate = call_wants_isolation(attempt->call);
     attempt_set_connection(attempt, attempt->call->wants_fresh_connection || isolate, isolate);
     attempt->call->wants_fresh_connection = false;
-    if (!attempt->call->sockets)
-        attempt->last_socket = http_connection_last(attempt->easy);
+    attempt->checked_socket = CURL_SOCKET_BAD;
+    attempt->stale_port = attempt->call->sockets || attempt->fresh_connect_set
+                              ? 0
+                              : http_connection_stale_port(attempt->easy, &attempt->checked_socket);
 }
 
 /* Returns the connect timeout: the caller's or the policy's, and not beyond the end of the attempt. If the driver ends

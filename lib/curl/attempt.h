@@ -15,9 +15,9 @@
  *     body.c           uploaded_bytes, upload_complete, state.uploaded_chunks
  *     response.c       response; head and body while a response arrives; forbid_reuse_set for an early success;
  *                      state.outcome, state.from_response, state.drained_bytes
- *     attempt.c        start, last_socket, fresh_connect_set, forbid_reuse_set, the rest of state; empties head and body
- *                      and zeroes response before a leg; clears response.paused; counts response.head_bytes and
- *                      head_lines; at the end zeroes response.status if it is interim (1xx)
+ *     attempt.c        start, stale_port, checked_socket, fresh_connect_set, forbid_reuse_set, the rest of state;
+ *                      empties head and body and zeroes response before a leg; clears response.paused; counts
+ *                      response.head_bytes and head_lines; at the end zeroes response.status if it is interim (1xx)
  *     call.c           empties head when it passes the head to the caller
  *
  * Two fields of state have several writers. state.stop is set by the file that ends a transfer: attempt.c, response.c
@@ -84,15 +84,16 @@ enum http_attempt_next {
 struct http_attempt {
     struct http_call *call;
     CURL *easy;
-    struct http_inject *inject;     /* NULL: bide sets no header list */
-    struct http_buffer head;        /* of a failure, for the caller's header function */
-    struct http_buffer body;        /* held or kept */
-    struct bide_verdict start;      /* the START verdict: attempt number and deadlines */
-    size_t uploaded_bytes;          /* of the request body, read so far */
-    bool upload_complete;           /* the reader returned 0 */
-    struct http_socket last_socket; /* of the handle's previous transfer */
-    struct http_record *record; /* whose attempt this is while its handle is adopted; NULL: an attempt of one call */
-    bool is_copy;               /* the handle is a copy of the caller's, made during the call */
+    struct http_inject *inject;   /* NULL: bide sets no header list */
+    struct http_buffer head;      /* of a failure, for the caller's header function */
+    struct http_buffer body;      /* held or kept */
+    struct bide_verdict start;    /* the START verdict: attempt number and deadlines */
+    size_t uploaded_bytes;        /* of the request body, read so far */
+    bool upload_complete;         /* the reader returned 0 */
+    int stale_port;               /* local port of the handle's last connection, if it is stale; 0: it is not */
+    curl_socket_t checked_socket; /* of that connection */
+    struct http_record *record;   /* whose attempt this is while its handle is adopted; NULL: an attempt of one call */
+    bool is_copy;                 /* the handle is a copy of the caller's, made during the call */
     /* What is on the handle now. */
     long timeout_ms_set; /* -1: unknown */
     long connect_ms_set;
@@ -212,17 +213,15 @@ void http_body_note_end_of_leg(struct http_attempt *attempt); /* libcurl may beg
 
 /* ---- connection.c ---- */
 
-/* After a transfer or before the next: returns the socket of the handle's last connection. */
-struct http_socket http_connection_last(CURL *easy);
-/* Of a multi: remembers that socket by its local port, and finds it. A table of HTTP_SOCKETS; a newer socket replaces an
- * older one in the same place. */
-void http_sockets_note(struct http_socket *sockets, CURL *easy);
-struct http_socket http_sockets_find(const struct http_socket *sockets, int local_port);
-
-/* In PREREQFUNCTION: the transfer made no connection of its own so far; such a connection was closed, or has bytes that
- * no request asked for. known: the socket that was remembered for it. */
+/* Before a transfer of an easy handle: returns the local port of its last connection if that was closed or has bytes that
+ * no request asked for; 0 if it can be used. *checked: its socket. */
+int http_connection_stale_port(CURL *easy, curl_socket_t *checked);
+/* In PREREQFUNCTION: the transfer made no connection of its own so far; the connection is stale. sockets: the table of a
+ * multi, or NULL. Returns false for the socket `checked`, and for a socket that bide does not know. */
 bool http_connection_is_reused(CURL *easy);
-bool http_connection_is_stale(CURL *easy, struct http_socket known, int local_port);
+bool http_connection_is_stale(CURL *easy, const struct http_socket *sockets, int local_port, curl_socket_t checked);
+/* After a transfer in a multi: stores its socket in the table, in place of an older one with a similar local port. */
+void http_sockets_note(struct http_socket *sockets, CURL *easy);
 
 /* libcurl counts the time in its own queue as connect time, and reports it. */
 bool http_connection_counts_queue(void);

@@ -51,10 +51,10 @@ void http_buffer_free(struct http_buffer *buffer);
 
 /* The socket of a kept-alive connection, as it was after the connection's last known transfer (connection.c). */
 struct http_socket {
-    curl_socket_t fd; /* CURL_SOCKET_BAD: unknown */
-    int local_port;   /* in the table of a multi; 0: an empty place */
-    bool http_1;      /* the transfer was HTTP/1.x: the server sends nothing before the next request */
-    bool http_2;      /* HTTP/2: the server may send frames at any time */
+    curl_socket_t fd;
+    int local_port; /* 0: an empty place */
+    bool http_1;    /* the transfer was HTTP/1.x: the server sends nothing before the next request */
+    bool http_2;    /* HTTP/2: the server may send frames at any time */
 };
 
 #define HTTP_SOCKETS 1024u /* places in the table of a multi */

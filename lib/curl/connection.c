@@ -8,12 +8,13 @@
  *     8.0 to 8.21    notices both over HTTP/1, but not every close of an HTTP/2 connection over TLS
  *     since 8.22     checks a connection at most once a second and relies on its replay, which bide stops
  *
- * So bide checks the socket in PREREQFUNCTION. Since 8.22 libcurl shows it there (CURLINFO_ACTIVESOCKET). Before that it
- * shows the socket only after a transfer, so bide remembers it: of an easy handle that of its last transfer, of a multi
- * those of all transfers, by local port (http_sockets_note). A remembered descriptor may meanwhile be closed, or be
- * another socket: its local port is compared with the one that PREREQFUNCTION got. Known weakness:
- * before 8.22 an easy handle that alternates between connections, and a connection of a multi that only the program's
- * own transfers have used, are not checked.
+ * So bide checks the socket, too. Of an easy handle it is that of the last transfer, checked before the next one: in
+ * PREREQFUNCTION libcurl may already have read close_notify, and reports no HTTP version. Other sockets are checked in
+ * PREREQFUNCTION: since 8.22 libcurl shows them there (CURLINFO_ACTIVESOCKET); before that a multi remembers the sockets
+ * of all transfers by local port (http_sockets_note). A remembered descriptor may meanwhile be closed, or be another
+ * socket: its local port is compared with the one that PREREQFUNCTION got. Known weakness: before 8.22 an easy handle
+ * that alternates between connections, and a connection of a multi that only the program's own transfers have used, are
+ * not checked.
  *
  * Waiting bytes are stale on an HTTP/1 connection; on an HTTP/2 connection only with FIN or an alert behind them. If the
  * version is unknown, bytes count as HTTP/2 if they can be a frame (its first byte is 0, because libcurl accepts frames
@@ -27,6 +28,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/socket.h>
 
 #define TLS_HEAD             5u
@@ -41,16 +43,18 @@
 #define CURLINFO_QUEUE_TIME_T (CURLINFO)(CURLINFO_OFF_T + 65) /* the library may be newer than its header */
 #endif
 
-/* The version of the library that is loaded. Threads that race to store it store the same number. */
+static unsigned libcurl_version;
+static pthread_once_t libcurl_version_once = PTHREAD_ONCE_INIT;
+
+static void libcurl_version_init(void)
+{
+    libcurl_version = curl_version_info(CURLVERSION_NOW)->version_num;
+}
+
 static unsigned libcurl_version_number(void)
 {
-    static unsigned stored;
-    unsigned version = __atomic_load_n(&stored, __ATOMIC_RELAXED);
-    if (version == 0) {
-        version = curl_version_info(CURLVERSION_NOW)->version_num;
-        __atomic_store_n(&stored, version, __ATOMIC_RELAXED);
-    }
-    return version;
+    pthread_once(&libcurl_version_once, libcurl_version_init);
+    return libcurl_version;
 }
 
 static bool easy_socket(CURL *easy, curl_socket_t *fd)
@@ -107,57 +111,76 @@ static int socket_local_port(curl_socket_t fd)
     return name.any.sa_family == AF_INET6 ? ntohs(name.v6.sin6_port) : 0;
 }
 
-struct http_socket http_connection_last(CURL *easy)
+static void socket_note_version(struct http_socket *socket, CURL *easy)
 {
-    struct http_socket last = {.fd = CURL_SOCKET_BAD};
-    if (!easy_socket(easy, &last.fd))
-        return last;
     long version = easy_info_long(easy, CURLINFO_HTTP_VERSION);
-    last.http_1 = version == CURL_HTTP_VERSION_1_1 || version == CURL_HTTP_VERSION_1_0;
-    last.http_2 = version == CURL_HTTP_VERSION_2_0;
-    return last;
+    socket->http_1 = version == CURL_HTTP_VERSION_1_1 || version == CURL_HTTP_VERSION_1_0;
+    socket->http_2 = version == CURL_HTTP_VERSION_2_0;
 }
 
-void http_sockets_note(struct http_socket *sockets, CURL *easy)
+/* Returns the result of a peek: -1 if nothing waits, which is the usual case. */
+static ssize_t socket_peek(curl_socket_t fd, unsigned char at[static TLS_PEEK])
 {
-    struct http_socket last = http_connection_last(easy);
-    last.local_port = (int)easy_info_long(easy, CURLINFO_LOCAL_PORT);
-    if (last.fd != CURL_SOCKET_BAD && last.local_port > 0)
-        sockets[(unsigned)last.local_port % HTTP_SOCKETS] = last;
+    ssize_t n = recv(fd, at, TLS_PEEK, MSG_PEEK | MSG_DONTWAIT);
+    return n < 0 && errno != EAGAIN ? 0 : n; /* after an error as after a close */
 }
 
-struct http_socket http_sockets_find(const struct http_socket *sockets, int local_port)
+static bool socket_bytes_are_stale(struct http_socket socket, const unsigned char *at, size_t n)
 {
-    struct http_socket found = sockets[(unsigned)local_port % HTTP_SOCKETS];
-    return found.local_port == local_port ? found : (struct http_socket){.fd = CURL_SOCKET_BAD};
+    if (n > 0 && !socket.http_1 && (socket.http_2 || at[0] == 0 || (n > 1 && is_tls_record(at))))
+        return socket_is_closed(socket.fd) || tls_has_alert(at, n);
+    return true;
+}
+
+int http_connection_stale_port(CURL *easy, curl_socket_t *checked)
+{
+    unsigned char at[TLS_PEEK];
+    struct http_socket last = {.fd = CURL_SOCKET_BAD};
+    bool found = easy_socket(easy, &last.fd);
+    *checked = last.fd;
+    ssize_t n = found ? socket_peek(last.fd, at) : -1;
+    if (n < 0)
+        return 0;
+    socket_note_version(&last, easy);
+    return socket_bytes_are_stale(last, at, (size_t)n) ? socket_local_port(last.fd) : 0;
 }
 
 bool http_connection_is_reused(CURL *easy)
 {
-    long made = 0;
-    return curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &made) == CURLE_OK && made == 0;
+    return easy_info_long(easy, CURLINFO_NUM_CONNECTS) == 0;
+}
+
+/* Returns the socket that libcurl has chosen, if it is known and was not checked before. */
+static struct http_socket easy_chosen_socket(CURL *easy, const struct http_socket *sockets, int local_port,
+                                             curl_socket_t checked)
+{
+    struct http_socket chosen = {.fd = CURL_SOCKET_BAD};
+    if (sockets && sockets[(unsigned)local_port % HTTP_SOCKETS].local_port == local_port)
+        chosen = sockets[(unsigned)local_port % HTTP_SOCKETS];
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    if (libcurl_version_number() >= LIBCURL_8_22 && easy_socket(easy, &fd) && fd != chosen.fd)
+        chosen = (struct http_socket){.fd = fd};
+    return chosen.fd == checked ? (struct http_socket){.fd = CURL_SOCKET_BAD} : chosen;
 }
 
 /* The local port is compared before anything is read: a remembered descriptor may be one of the program's own now. */
-static bool socket_is_stale(struct http_socket socket, int local_port)
+bool http_connection_is_stale(CURL *easy, const struct http_socket *sockets, int local_port, curl_socket_t checked)
 {
     unsigned char at[TLS_PEEK];
-    if (socket_local_port(socket.fd) != local_port)
+    struct http_socket chosen = easy_chosen_socket(easy, sockets, local_port, checked);
+    if (chosen.fd == CURL_SOCKET_BAD || socket_local_port(chosen.fd) != local_port)
         return false;
-    ssize_t n = recv(socket.fd, at, sizeof at, MSG_PEEK | MSG_DONTWAIT);
-    if (n < 0 && errno == EAGAIN)
-        return false;
-    if (n > 0 && !socket.http_1 && (socket.http_2 || at[0] == 0 || (n > 1 && is_tls_record(at))))
-        return socket_is_closed(socket.fd) || tls_has_alert(at, (size_t)n);
-    return true;
+    ssize_t n = socket_peek(chosen.fd, at);
+    return n >= 0 && socket_bytes_are_stale(chosen, at, (size_t)n);
 }
 
-bool http_connection_is_stale(CURL *easy, struct http_socket known, int local_port)
+void http_sockets_note(struct http_socket *sockets, CURL *easy)
 {
-    curl_socket_t fd = known.fd;
-    if (libcurl_version_number() >= LIBCURL_8_22 && easy_socket(easy, &fd))
-        known = known.fd == fd ? known : (struct http_socket){.fd = fd};
-    return known.fd != CURL_SOCKET_BAD && http_connection_is_reused(easy) && socket_is_stale(known, local_port);
+    struct http_socket last = {.local_port = (int)easy_info_long(easy, CURLINFO_LOCAL_PORT)};
+    if (last.local_port <= 0 || !easy_socket(easy, &last.fd))
+        return;
+    socket_note_version(&last, easy);
+    sockets[(unsigned)last.local_port % HTTP_SOCKETS] = last;
 }
 
 /* Known weakness: libcurl 8.8 to 8.11 counts the queue, too, but a handle then reports the queue time of its previous
