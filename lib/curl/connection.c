@@ -28,7 +28,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sys/socket.h>
 
 #define TLS_HEAD             5u
@@ -43,18 +42,16 @@
 #define CURLINFO_QUEUE_TIME_T (CURLINFO)(CURLINFO_OFF_T + 65) /* the library may be newer than its header */
 #endif
 
-static unsigned libcurl_version;
-static pthread_once_t libcurl_version_once = PTHREAD_ONCE_INIT;
-
-static void libcurl_version_init(void)
-{
-    libcurl_version = curl_version_info(CURLVERSION_NOW)->version_num;
-}
-
+/* The version of the library that is loaded. Threads that race to store it store the same number. */
 static unsigned libcurl_version_number(void)
 {
-    pthread_once(&libcurl_version_once, libcurl_version_init);
-    return libcurl_version;
+    static unsigned stored;
+    unsigned version = __atomic_load_n(&stored, __ATOMIC_RELAXED);
+    if (version == 0) {
+        version = curl_version_info(CURLVERSION_NOW)->version_num;
+        __atomic_store_n(&stored, version, __ATOMIC_RELAXED);
+    }
+    return version;
 }
 
 static bool easy_socket(CURL *easy, curl_socket_t *fd)
