@@ -461,8 +461,8 @@ static bool log_open(struct reporter *r)
     return r->log != NULL;
 }
 
-/* Reports that events are missing in the log: by a message and, like events missing on stderr, by the exit status, unless
- * the reader of stderr went away. Returns the exit status. */
+/* Reports that events are missing in the log: by a message and, like events missing on stderr, by the exit status,
+ * unless the reader of stderr went away. Returns the exit status. */
 static int log_close(struct reporter *r, int status)
 {
     if (r->log != NULL && r->log != stderr && fclose(r->log) != 0 && r->log_error == 0)

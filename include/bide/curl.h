@@ -255,9 +255,9 @@ BIDE_API const struct bide_curl_options *bide_curl_plain_options(void);
  * CURLE_ABORTED_BY_CALLBACK: the call was cancelled. BIDE_CURL_NOT_SENT: bide refused the call before anything was
  * sent. Otherwise the CURLcode of the last attempt. In all these cases the verdict of the result has the reason.
  *
- * If the call could not begin, the result is zero but for its error: BIDE_CURL_NOT_RECORDED for NULL options on a handle
- * that was not recorded, CURLE_BAD_FUNCTION_ARGUMENT if the options are invalid (see bide_curl_options_check) or a call
- * is running on this recorded handle, CURLE_FAILED_INIT if no key could be generated (see bide_key_make). */
+ * If the call could not begin, the result is zero but for its error: BIDE_CURL_NOT_RECORDED for NULL options on a
+ * handle that was not recorded, CURLE_BAD_FUNCTION_ARGUMENT if the options are invalid (see bide_curl_options_check) or
+ * a call is running on this recorded handle, CURLE_FAILED_INIT if no key could be generated (see bide_key_make). */
 BIDE_API CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct bide_curl_options *options,
                                     struct bide_curl_result *result);
 

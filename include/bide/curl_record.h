@@ -43,7 +43,8 @@
  *
  * The names are replaced by asm labels (GCC, Clang), so that libcurl's checks of argument types stay, and a pointer to
  * curl_easy_setopt is one to bide's function, too. Clang wants this header before the first use of the functions, in
- * inline functions of other headers as well. BIDE_CURL_RECORD_DECLARE_ONLY declares the functions, and replaces no name.
+ * inline functions of other headers as well. BIDE_CURL_RECORD_DECLARE_ONLY declares the functions, and replaces no
+ * name.
  *
  * Threads: as with libcurl, a handle is used by one thread at a time; different handles by different threads. */
 #ifndef BIDE_CURL_RECORD_H

@@ -213,11 +213,11 @@ void http_body_note_end_of_leg(struct http_attempt *attempt); /* libcurl may beg
 
 /* ---- connection.c ---- */
 
-/* Before a transfer of an easy handle: returns the local port of its last connection if that was closed or has bytes that
- * no request asked for; 0 if it can be used. *checked: its socket. */
+/* Before a transfer of an easy handle: returns the local port of its last connection if that was closed or has bytes
+ * that no request asked for; 0 if it can be used. *checked: its socket. */
 int http_connection_stale_port(CURL *easy, curl_socket_t *checked);
-/* In PREREQFUNCTION: the transfer made no connection of its own so far; the connection is stale. sockets: the table of a
- * multi, or NULL. Returns false for the socket `checked`, and for a socket that bide does not know. */
+/* In PREREQFUNCTION: the transfer made no connection of its own so far; the connection is stale. sockets: the table of
+ * a multi, or NULL. Returns false for the socket `checked`, and for a socket that bide does not know. */
 bool http_connection_is_reused(CURL *easy);
 bool http_connection_is_stale(CURL *easy, const struct http_socket *sockets, int local_port, curl_socket_t checked);
 /* After a transfer in a multi: stores its socket in the table, in place of an older one with a similar local port. */

@@ -25,9 +25,9 @@
  *                 safety_known when the method is seen, code when an attempt cannot be made, body_dropped after a 401
  *     resume.c    resume               body.c   file_stamp
  *     easy.c      credentials_refreshed
- *     multi.c     sockets, on_change, driver_ends_late, credentials_refreshed; code when libcurl rejects the handle or the call
- *                 is cancelled late; clears winner when the call is cancelled; sets verdict.wake_ns to BIDE_NEVER when
- *                 a planned hedge is impossible
+ *     multi.c     sockets, on_change, driver_ends_late, credentials_refreshed; code when libcurl rejects the handle or
+ *                 the call is cancelled late; clears winner when the call is cancelled; sets verdict.wake_ns to
+ *                 BIDE_NEVER when a planned hedge is impossible
  *
  * The engine is called by call.c, and with outcomes by response.c, attempt.c and multi.c; each of them passes the
  * verdict to http_call_set_verdict. */

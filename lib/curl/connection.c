@@ -10,16 +10,16 @@
  *
  * So bide checks the socket, too. Of an easy handle it is that of the last transfer, checked before the next one: in
  * PREREQFUNCTION libcurl may already have read close_notify, and reports no HTTP version. Other sockets are checked in
- * PREREQFUNCTION: since 8.22 libcurl shows them there (CURLINFO_ACTIVESOCKET); before that a multi remembers the sockets
- * of all transfers by local port (http_sockets_note). A remembered descriptor may meanwhile be closed, or be another
- * socket: its local port is compared with the one that PREREQFUNCTION got. Known weakness: before 8.22 an easy handle
- * that alternates between connections, and a connection of a multi that only the program's own transfers have used, are
- * not checked.
+ * PREREQFUNCTION: since 8.22 libcurl shows them there (CURLINFO_ACTIVESOCKET); before that a multi remembers the
+ * sockets of all transfers by local port (http_sockets_note). A remembered descriptor may meanwhile be closed, or be
+ * another socket: its local port is compared with the one that PREREQFUNCTION got. Known weakness: before 8.22 an easy
+ * handle that alternates between connections, and a connection of a multi that only the program's own transfers have
+ * used, are not checked.
  *
- * Waiting bytes are stale on an HTTP/1 connection; on an HTTP/2 connection only with FIN or an alert behind them. If the
- * version is unknown, bytes count as HTTP/2 if they can be a frame (its first byte is 0, because libcurl accepts frames
- * of up to 16 KiB) or a TLS record, and otherwise as HTTP/1. A wrong guess costs a connection, no request; so does a TLS
- * 1.3 session ticket that arrives after the first response of an HTTP/1 connection. */
+ * Waiting bytes are stale on an HTTP/1 connection; on an HTTP/2 connection only with FIN or an alert behind them. If
+ * the version is unknown, bytes count as HTTP/2 if they can be a frame (its first byte is 0, because libcurl accepts
+ * frames of up to 16 KiB) or a TLS record, and otherwise as HTTP/1. A wrong guess costs a connection, no request; so
+ * does a TLS 1.3 session ticket that arrives after the first response of an HTTP/1 connection. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* POLLRDHUP */
 #endif
@@ -77,7 +77,8 @@ static bool is_tls_record(const unsigned char *at)
 }
 
 /* Returns true if one of the records is an alert: close_notify, or an error. TLS 1.3 disguises it as application data
- * (RFC 8446 section 5.2); its length identifies it: two bytes, the type, and a tag of 16. No HTTP/2 frame is so short. */
+ * (RFC 8446 section 5.2); its length identifies it: two bytes, the type, and a tag of 16. HTTP/2 frames are
+ * longer. */
 static bool tls_has_alert(const unsigned char *at, size_t length)
 {
     while (length >= TLS_HEAD && is_tls_record(at)) {
@@ -157,7 +158,9 @@ static struct http_socket easy_chosen_socket(CURL *easy, const struct http_socke
     curl_socket_t fd = CURL_SOCKET_BAD;
     if (libcurl_version_number() >= LIBCURL_8_22 && easy_socket(easy, &fd) && fd != chosen.fd)
         chosen = (struct http_socket){.fd = fd};
-    return chosen.fd == checked ? (struct http_socket){.fd = CURL_SOCKET_BAD} : chosen;
+    if (chosen.fd == checked)
+        chosen.fd = CURL_SOCKET_BAD;
+    return chosen;
 }
 
 /* The local port is compared before anything is read: a remembered descriptor may be one of the program's own now. */

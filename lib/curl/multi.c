@@ -450,8 +450,8 @@ static void slot_ended(struct attempt_slot *slot, CURLcode code)
 
 /* Extends the connect timeout by the time that the transfer spends in libcurl's queue. While it waits there, the
  * timeout on its handle is kept more than connect_limit_ns ahead until the next check, so it has its full time whenever
- * it leaves. The first check after that sets the exact instant, at which bide ends the transfer: libcurl has set a timer
- * only for the original timeout. A transfer that was never in the queue is left to libcurl. Returns false if the
+ * it leaves. The first check after that sets the exact instant, at which bide ends the transfer: libcurl has set a
+ * timer only for the original timeout. A transfer that was never in the queue is left to libcurl. Returns false if the
  * transfer is late. */
 static bool slot_check_queue(struct attempt_slot *slot, int64_t now_ns)
 {

@@ -183,7 +183,7 @@ CURL *bide_curl_easy_duphandle(CURL *easy)
     return copy;
 }
 
-/* After a reset all values are known: a handle that was not recorded is recorded from now on, unless memory is short. */
+/* After a reset all values are known: a handle that was not recorded is recorded from now on, if memory suffices. */
 void bide_curl_easy_reset(CURL *easy)
 {
     struct http_record *record = table_find(easy);

@@ -14,14 +14,14 @@
  * first reply or its end.
  *
  * The fleet budget is the bucket's level at the start of the period, plus its refill, the earnings credited since, and
- * the initial tokens added since: one retry each time a member counts as new, in the life of a bucket at most its capacity.
- * Outstanding leases are the tokens outside of the bucket at the start: in targets, in messages, and charged for
- * retries that are not sent yet. A target is disconnected from the join until the first reply, and from the end of its
- * lease until the lease is extended; its floor is its own refill rate, which applies then. A join that begins the lease
- * of a target with a floor makes the floor's first retry available at once, and the refill starts one accrual later;
- * the first grant repays that retry (member.h, "The advance"). So a process with a private target that is started in a
- * crash loop, each time for less than an accrual and without a grant, makes one retry for each start. A shared target
- * is one member, and its lease begins once, however many processes join: one retry for a host.
+ * the initial tokens added since: one retry each time a member counts as new, in the life of a bucket at most its
+ * capacity. Outstanding leases are the tokens outside of the bucket at the start: in targets, in messages, and charged
+ * for retries that are not sent yet. A target is disconnected from the join until the first reply, and from the end of
+ * its lease until the lease is extended; its floor is its own refill rate, which applies then. A join that begins the
+ * lease of a target with a floor makes the floor's first retry available at once, and the refill starts one accrual
+ * later; the first grant repays that retry (member.h, "The advance"). So a process with a private target that is
+ * started in a crash loop, each time for less than an accrual and without a grant, makes one retry for each start. A
+ * shared target is one member, and its lease begins once, however many processes join: one retry for a host.
  *
  * The promise holds because each token is in exactly one place: the fleet's bucket, a request or reply on its way, a
  * target's bucket, or the charge of a retry, which is refunded if the retry is not sent. Tokens come into being in five
