@@ -17,12 +17,10 @@ fetch() {
     timeout 60 bide fetch --base 5ms "$@"
 }
 
-# seen PATH [N]: prints the number of requests for a path. They are logged when they end: waits for N of them, if given.
+# seen PATH: prints the number of requests for a path. The journal is complete after chaos_stop.
 seen() {
-    [ -z "${2:-}" ] || eventually enough "$1" "$2" || true
-    grep -c "\"path\":\"$1\"" "$WORK/journal" || true
+    chaos_requests "\"path\":\"$1\"" || true
 }
-enough() { [ "$(grep -c "\"path\":\"$1\"" "$WORK/journal")" -ge "$2" ]; }
 
 # Prints the number of temporary files that were left behind.
 leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
@@ -101,6 +99,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
 @test "a long incomplete response on stdout is not restarted" {
     serve '/x 200 bytes=400000 reset=half'
     run -56 bash -c "timeout 60 bide fetch --base 5ms $U/x > got 2> said"
+    chaos_stop
     [ "$(seen /x)" -eq 1 ]
     [ "$(wc -c < got)" -le 200000 ]
     grep -q 'part of the response already reached the caller' said
@@ -137,7 +136,8 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     serve '/x 200 bytes=400000 reset=half | 200 bytes=400000'
     fetch -o got "$U/x"
     [ "$(wc -c < got)" -eq 400000 ]
-    [ "$(seen /x 2)" -eq 2 ]
+    chaos_stop
+    [ "$(seen /x)" -eq 2 ]
 }
 
 @test "a final failure leaves the old file unchanged and no temporary file" {
@@ -183,6 +183,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     apart fetch -O "$U/dir/name.txt" "$U/dir/name.txt"
     [ "$status" -eq 125 ]
     [[ $stderr == *"two URLs would be written to this file"* ]]
+    chaos_stop
     [ "$(seen /dir/name.txt)" -eq 1 ]
 }
 
@@ -198,7 +199,8 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
         [ "$status" -eq 125 ]
         [[ $stderr == *"two URLs would be written to this file"* ]]
     done
-    [ "$(wc -l < "$WORK/journal")" -eq 0 ]
+    chaos_stop
+    [ "$(seen '.*')" -eq 0 ]
 }
 
 @test "an incomplete error body does not replace a file" {
@@ -273,6 +275,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     serve '/x 503 | 200'
     apart fetch -d a=1 "$U/x"
     [ "$status" -eq 22 ]
+    chaos_stop
     [ "$(seen /x)" -eq 1 ]
     [[ $stderr == *"503: the request may have run and is not safe to repeat" ]]
 }
@@ -282,7 +285,8 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     apart fetch -d @- --idempotency-key auto "$U/x" <<< "amount=1"
     [ "$status" -eq 0 ]
     [ "$output" = posted ]
-    [ "$(seen /x 3)" -eq 3 ]
+    chaos_stop
+    [ "$(seen /x)" -eq 3 ]
     [ "$(jq -r .key "$WORK/journal" | sort -u | wc -l)" -eq 1 ]
     [ "$(grep -o '"body_hash":"[^"]*"' "$WORK/journal" | sort -u | wc -l)" -eq 1 ]
     jq -es 'all(.key | test("^\"[0-9a-f-]+\"$"))' "$WORK/journal"
@@ -292,10 +296,12 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
 @test "a given key is sent unchanged, raw with --key-form raw" {
     serve '/x 503 | 200'
     fetch -X POST --idempotency-key order-7 --key-form raw "$U/x"
-    [ "$(grep -c '"key":"order-7"' "$WORK/journal")" -ge 1 ]
     apart fetch --idempotency-key order-7 "$U/x" "$U/y"
     [ "$status" -eq 125 ]
     [[ $stderr == *"must be auto"* ]]
+    chaos_stop
+    [ "$(chaos_requests '"key":"order-7"')" -eq 2 ]
+    [ "$(chaos_requests)" -eq 2 ]
 }
 
 @test "--idempotent and an Idempotency-Key header field allow repetition, too" {
@@ -304,11 +310,12 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
            /c 503 | 200'
     fetch --idempotent -d x "$U/a"
     fetch -d x -H 'Idempotency-Key: k' "$U/b"
-    [ "$(seen /a 2)" -eq 2 ]
-    [ "$(seen /b 2)" -eq 2 ]
     # A field without a value is not sent, so there is no key.
     run -22 fetch -d x -H 'Idempotency-Key:' "$U/c"
-    [ "$(seen /c 1)" -eq 1 ]
+    chaos_stop
+    [ "$(seen /a)" -eq 2 ]
+    [ "$(seen /b)" -eq 2 ]
+    [ "$(seen /c)" -eq 1 ]
 }
 
 @test "a file is uploaded again, a pipe that was read is not" {
@@ -316,11 +323,12 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
            /pipe 503 | 201'
     head -c 100000 /dev/zero > file
     fetch -T file "$U/file"
-    [ "$(grep -c '"method":"PUT","path":"/file".*"body_bytes":100000,' "$WORK/journal")" -ge 1 ]
     fetch -T - "$U/file" < file
     run bash -c "cat file | timeout 60 bide fetch --base 5ms -T - $U/pipe 2> said"
     [ "$status" -eq 22 ]
+    chaos_stop
     [ "$(seen /pipe)" -eq 1 ]
+    [ "$(chaos_requests '"method":"PUT","path":"/file".*"body_bytes":100000,')" -eq 3 ]
     grep -q 'the request body cannot be sent a second time' said
 }
 
@@ -329,18 +337,20 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
            /b 503 | 200'
     fetch --retry-on 404 "$U/a"
     run -22 fetch --retry-on 404 "$U/b"
-    [ "$(seen /a 2)" -eq 2 ]
-    [ "$(seen /b 1)" -eq 1 ]
+    chaos_stop
+    [ "$(seen /a)" -eq 2 ]
+    [ "$(seen /b)" -eq 1 ]
 }
 
 @test "inside a retry of bide run, a fetch does not retry" {
-    serve '/x 503'
-    BIDE_ATTEMPT=1 run -22 fetch --attempts 2 "$U/x"
-    [ "$(seen /x 2)" -eq 2 ]
-    BIDE_ATTEMPT=2 run -22 fetch --attempts 2 "$U/x"
-    [ "$(seen /x 3)" -eq 3 ]
-    BIDE_DEADLINE_MS=0 run -124 fetch "$U/x"
-    [ "$(seen /x)" -eq 3 ]
+    serve '* 503'
+    BIDE_ATTEMPT=1 run -22 fetch --attempts 2 "$U/first"
+    BIDE_ATTEMPT=2 run -22 fetch --attempts 2 "$U/second"
+    BIDE_DEADLINE_MS=0 run -124 fetch "$U/late"
+    chaos_stop
+    [ "$(seen /first)" -eq 2 ]
+    [ "$(seen /second)" -eq 1 ]
+    [ "$(seen /late)" -eq 0 ]
 }
 
 # ---- exit status ----
@@ -373,6 +383,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     serve '/x 503 retry-after=30'
     run -22 fetch --deadline 20s "$U/x"
     [[ $output == *"the wait would end after the deadline"* ]]
+    chaos_stop
     [ "$(seen /x)" -eq 1 ]
 }
 
@@ -388,6 +399,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     # shellcheck disable=SC2086
     apart fetch $breaker --json --target all "$U/a" "$U/b" "$U/c" http://127.0.0.1:1/d
     jq -es 'map(select(.event == "give_up") | .exit) == [22, 22, 75, 75]' <<< "$stderr"
+    chaos_stop
     [ "$(seen /c)" -eq 0 ]
 }
 
@@ -399,6 +411,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$status" -eq 75 ]
     [ "$output" = late ]
     [ "$stderr" = "bide: $U/next: nothing was sent: the circuit breaker is open" ]
+    chaos_stop
     [ "$(seen /next)" -eq 0 ]
 }
 
@@ -429,7 +442,8 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [[ $stderr == *"must be a URL such as https://host/path" ]]
     apart fetch -H $'X: a\r\nY: b' "$U"
     [ "$status" -eq 125 ]
-    [ "$(wc -l < "$WORK/journal")" -eq 0 ]
+    chaos_stop
+    [ "$(seen '.*')" -eq 0 ]
 }
 
 @test "invalid ranges, proxies, targets and files are named with their value and the cause" {
@@ -462,7 +476,8 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
         [ "$status" -eq 125 ]
         [[ $stderr == *"(Is a directory)" ]]
     done
-    [ "$(wc -l < "$WORK/journal")" -eq 0 ]
+    chaos_stop
+    [ "$(seen '.*')" -eq 0 ]
 }
 
 @test "an invalid idempotency key is not shown in the error" {
@@ -473,7 +488,8 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     apart fetch --idempotency-key $'SECRET\n' "$U"
     [ "$status" -eq 125 ]
     [[ $stderr != *SECRET* ]]
-    [ "$(wc -l < "$WORK/journal")" -eq 0 ]
+    chaos_stop
+    [ "$(seen '.*')" -eq 0 ]
 }
 
 # ---- several URLs ----
@@ -585,6 +601,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     eventually grep -q 'server asked' said
     kill -TERM $pid
     wait $pid && false || [ $? -eq 143 ]
+    chaos_stop
     [ "$(seen /x)" -eq 1 ]
 }
 
