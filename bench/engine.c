@@ -73,7 +73,7 @@ static void call_succeeds(struct world *w, uint64_t seed)
     struct bide_call call;
     struct bide_verdict v = bide_call_begin(&call, &w->policy, &w->target, &request, bide_now());
     v = bide_call_outcome(&call, v.attempt, &w->ok, bide_now());
-    require_action(&v, BIDE_DONE);
+    require_action(&v, BIDE_ACTION_DONE);
 }
 
 /* Makes a call that fails once and then succeeds, on the real clock. */
@@ -85,7 +85,7 @@ static void call_recovers(struct world *w, uint64_t seed)
     v = bide_call_outcome(&call, v.attempt, &w->unavailable, bide_now());
     v = bide_call_wake(&call, bide_now());
     v = bide_call_outcome(&call, v.attempt, &w->ok, bide_now());
-    require_action(&v, BIDE_DONE);
+    require_action(&v, BIDE_ACTION_DONE);
 }
 
 /* ---- timed: n calls, of which some fail once ---- */
@@ -117,7 +117,7 @@ static void run_blocking(void *context, uint32_t n)
     struct bide_job job = {.policy = &w->policy, .target = &w->target, .attempt = make_attempt, .context = w};
     for (uint32_t i = 0; i < n; i++) {
         struct bide_verdict v = bide_run(&job);
-        require_action(&v, BIDE_DONE);
+        require_action(&v, BIDE_ACTION_DONE);
     }
 }
 
@@ -142,7 +142,7 @@ static void count_successes(void *context, uint32_t n)
         struct bide_call call;
         struct bide_verdict v = bide_call_begin(&call, &w->policy, &w->copy, &request, MADE_UP);
         v = bide_call_outcome(&call, v.attempt, &w->ok, MADE_UP);
-        require_action(&v, BIDE_DONE);
+        require_action(&v, BIDE_ACTION_DONE);
     }
 }
 
@@ -158,7 +158,7 @@ static void count_retries(void *context, uint32_t n)
         int64_t woken_ns = v.wake_ns;
         v = bide_call_wake(&call, woken_ns);
         v = bide_call_outcome(&call, v.attempt, &w->ok, woken_ns);
-        require_action(&v, BIDE_DONE);
+        require_action(&v, BIDE_ACTION_DONE);
     }
 }
 
@@ -175,7 +175,7 @@ static void warm_up(struct world *w)
         int64_t now_ns = MADE_UP - i * WARM_STEP;
         struct bide_verdict v = bide_call_begin(&call, &w->policy, &w->warm, &request, now_ns);
         v = bide_call_outcome(&call, v.attempt, &w->ok, now_ns);
-        require_action(&v, BIDE_DONE);
+        require_action(&v, BIDE_ACTION_DONE);
     }
 }
 

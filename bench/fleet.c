@@ -107,12 +107,12 @@ static void call_once(struct world *w, uint64_t seed, bool fails)
     struct bide_request request = {.safety = BIDE_SAFE, .lane = bide_lane(), .seed = seed};
     struct bide_call call;
     struct bide_verdict v = bide_call_begin(&call, &w->policy, &w->target, &request, bide_now());
-    if (v.action == BIDE_START && fails) {
+    if (v.action == BIDE_ACTION_START && fails) {
         v = bide_call_outcome(&call, v.attempt, &bad, bide_now());
-        if (v.action == BIDE_WAIT)
+        if (v.action == BIDE_ACTION_WAIT)
             v = bide_call_wake(&call, v.wake_ns);
     }
-    if (v.action == BIDE_START)
+    if (v.action == BIDE_ACTION_START)
         bide_call_outcome(&call, v.attempt, &ok, bide_now());
 }
 

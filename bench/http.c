@@ -370,7 +370,7 @@ struct waiting {
 static void count_waits(void *context, const struct bide_event *event)
 {
     struct waiting *w = context;
-    w->waits += event->verdict->action == BIDE_WAIT;
+    w->waits += event->verdict->action == BIDE_ACTION_WAIT;
 }
 
 static void prepare_waiting(struct waiting *w)
@@ -379,7 +379,7 @@ static void prepare_waiting(struct waiting *w)
     bide_policy_init(&w->policy, BIDE_PRESET_SERVICE);
     w->policy.base_ns = w->policy.cap_ns = 3600 * BIDE_S;
     w->policy.jitter = BIDE_JITTER_NONE;
-    w->policy.deadline_ns = BIDE_NEVER;
+    w->policy.call_timeout_ns = BIDE_NEVER;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     config.budget.kind = BIDE_BUDGET_NONE;
     config.breaker.kind = BIDE_BREAKER_OFF;

@@ -39,7 +39,7 @@ static void charge_and_earn(void *context, uint32_t n)
         int64_t woken_ns = v.wake_ns;
         v = bide_call_wake(&call, woken_ns);
         v = bide_call_outcome(&call, v.attempt, &ok, woken_ns);
-        require_action(&v, BIDE_DONE);
+        require_action(&v, BIDE_ACTION_DONE);
     }
 }
 

@@ -21,12 +21,12 @@ static int running, succeeded, replies;
 static void execute_verdict(struct job *job, struct bide_verdict v, int64_t now_ns)
 {
     bide_timers_set(&timers, &job->wake, v.wake_ns); /* in every case: BIDE_NEVER disarms it */
-    if (v.action == BIDE_START) {
+    if (v.action == BIDE_ACTION_START) {
         job->attempt = v.attempt;
         bide_timers_set(&timers, &job->reply, now_ns + 5 * BIDE_MS);
     }
-    succeeded += v.action == BIDE_DONE;
-    running -= v.action == BIDE_DONE || v.action == BIDE_GIVE_UP;
+    succeeded += v.action == BIDE_ACTION_DONE;
+    running -= v.action == BIDE_ACTION_DONE || v.action == BIDE_ACTION_GIVE_UP;
 }
 
 static void handle_timer(struct bide_timer *timer, int64_t now_ns)

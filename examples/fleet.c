@@ -49,7 +49,7 @@ int main(void)
                                .attempt = charge,
                                .context = &call};
         bide_wait_until(bide_now() + 50 * BIDE_MS, NULL); /* twenty calls a second */
-        succeeded += bide_run(&job).action == BIDE_DONE;
+        succeeded += bide_run(&job).action == BIDE_ACTION_DONE;
     }
     bide_fleet_get(fleet, &target, &view);
     printf("%u of 20 calls succeeded; %s, about %lu members\n", succeeded,

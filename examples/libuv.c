@@ -55,5 +55,5 @@ int main(int argc, char **argv)
     printf("%s after %u attempts\n", bide_reason_text(result.verdict.reason), result.attempts);
     bide_multi_free(multi);
     curl_easy_cleanup(easy);
-    return result.verdict.action == BIDE_DONE ? 0 : 1;
+    return result.verdict.action == BIDE_ACTION_DONE ? 0 : 1;
 }

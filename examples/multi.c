@@ -23,8 +23,8 @@ static void done(void *context, const struct bide_multi_end *end)
 {
     const struct download *d = context;
     attempts += d->result.attempts;
-    succeeded += end->verdict.action == BIDE_DONE && d->bytes == 20000;
-    if (end->verdict.action != BIDE_DONE)
+    succeeded += end->verdict.action == BIDE_ACTION_DONE && d->bytes == 20000;
+    if (end->verdict.action != BIDE_ACTION_DONE)
         printf("%s: %s\n", bide_reason_text(end->verdict.reason), curl_easy_strerror(end->code));
     curl_easy_cleanup(end->easy);
 }

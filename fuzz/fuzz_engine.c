@@ -63,16 +63,16 @@ static void check_start(const struct engine *g, struct follower *f, const struct
 
 static void check_verdict(struct engine *g, struct follower *f, const struct bide_verdict *v, bool succeeded)
 {
-    CHECK((unsigned)v->action <= BIDE_GIVE_UP && (unsigned)v->reason < BIDE_REASON_COUNT);
-    CHECK(f->live || v->action == BIDE_NONE);
+    CHECK((unsigned)v->action <= BIDE_ACTION_GIVE_UP && (unsigned)v->reason < BIDE_REASON_COUNT);
+    CHECK(f->live || v->action == BIDE_ACTION_NONE);
     CHECK((v->observed & ~(BIDE_POLICY_GATES | BIDE_TARGET_GATES)) == 0);
-    if (v->action == BIDE_START)
+    if (v->action == BIDE_ACTION_START)
         check_start(g, f, v);
-    if (v->action == BIDE_WAIT)
+    if (v->action == BIDE_ACTION_WAIT)
         CHECK(v->wake_ns >= g->now_ns && v->wake_ns < f->deadline_ns);
-    if (v->action == BIDE_DONE)
+    if (v->action == BIDE_ACTION_DONE)
         CHECK(succeeded && v->attempt >= 1 && v->attempt <= f->attempt);
-    if (v->action == BIDE_DONE || v->action == BIDE_GIVE_UP) {
+    if (v->action == BIDE_ACTION_DONE || v->action == BIDE_ACTION_GIVE_UP) {
         CHECK(v->wake_ns == BIDE_NEVER);
         f->live = false;
     }
@@ -103,7 +103,7 @@ static void begin(struct engine *g, uint32_t i, uint8_t detail)
     request.inbound.attempt = detail >> 2 & 3;
     if (f->live)
         return;
-    *f = (struct follower){true, 0, later(g->now_ns, g->policy.deadline_ns)};
+    *f = (struct follower){true, 0, later(g->now_ns, g->policy.call_timeout_ns)};
     struct bide_verdict v = bide_call_begin(&g->call[i], &g->policy, &g->target, &request, g->now_ns);
     check_verdict(g, f, &v, false);
 }

@@ -45,7 +45,7 @@ static void corrupt_again(const uint8_t *bytes, size_t size)
 
 static void check_verdict(struct bide_verdict v)
 {
-    CHECK((unsigned)v.action <= BIDE_GIVE_UP && (unsigned)v.reason < BIDE_REASON_COUNT);
+    CHECK((unsigned)v.action <= BIDE_ACTION_GIVE_UP && (unsigned)v.reason < BIDE_REASON_COUNT);
 }
 
 static void call_event(uint8_t what, uint32_t i)

@@ -170,7 +170,7 @@ static void preset_waits(void)
         print_line("| `%s` | %u | %s | %s | %s | %s | %s | %s | %s | %s |", bide_preset_label((enum bide_preset)i),
                    p.attempts_max, jitters[p.jitter], format_duration(p.base_ns).text, format_duration(p.cap_ns).text,
                    format_duration(p.floor_ns).text, format_duration(p.attempt_timeout_ns).text,
-                   format_duration(p.connect_timeout_ns).text, format_duration(p.deadline_ns).text,
+                   format_duration(p.connect_timeout_ns).text, format_duration(p.call_timeout_ns).text,
                    format_duration(p.waits_max_ns).text);
     }
 }
@@ -323,7 +323,7 @@ static const struct field policy_table[] = {
     {P(layer), CHOICE, 99, "may this layer retry if its caller retries as well", layers},
     {P(attempt_timeout_ns), TIME, 0, "time limit of an attempt", NULL},
     {P(connect_timeout_ns), TIME, 0, "time limit of its connection", NULL},
-    {P(deadline_ns), TIME, 0, "time limit of the call", NULL},
+    {P(call_timeout_ns), TIME, 0, "time limit of the call", NULL},
     {P(waits_max_ns), TIME, 0, "time limit of all its waits together", NULL},
     {P(hint_rule), CHOICE, 99, "effect of a hint on the wait", hint_rules},
     {P(hint_long), CHOICE, 99, "effect of a hint above hint_max_ns", hint_longs},
@@ -766,7 +766,7 @@ static struct bide_verdict begin_and_fail(struct world *w, struct bide_call *cal
     struct bide_outcome outcome = bide_classify_http(status, NULL);
     outcome.hint = hint;
     struct bide_verdict v = call_begin(w, call);
-    return v.action == BIDE_START ? bide_call_outcome(call, v.attempt, &outcome, w->now_ns) : v;
+    return v.action == BIDE_ACTION_START ? bide_call_outcome(call, v.attempt, &outcome, w->now_ns) : v;
 }
 
 static const struct bide_hint no_hint = {BIDE_HINT_NONE, 0};
@@ -817,7 +817,7 @@ static struct bide_verdict until_refused(struct world *w, int status)
 {
     struct bide_verdict v = {0};
     w->policy.attempts_max = 1;
-    for (int i = 0; i < 1000 && (v.action != BIDE_GIVE_UP || v.attempt != 0); i++)
+    for (int i = 0; i < 1000 && (v.action != BIDE_ACTION_GIVE_UP || v.attempt != 0); i++)
         v = begin_and_fail(w, &w->call, status, no_hint);
     return v;
 }
@@ -929,7 +929,7 @@ static enum bide_gate gate_of(enum bide_reason reason)
         struct bide_verdict v = scenarios[i].run(&w);
         enum bide_gate gate = gate_that_refused(&w.target);
         bool one = gate != 0 && ((unsigned)gate & ((unsigned)gate - 1)) == 0;
-        if (v.action != BIDE_GIVE_UP || v.reason != reason || !one)
+        if (v.action != BIDE_ACTION_GIVE_UP || v.reason != reason || !one)
             fail("a scenario has another outcome", bide_reason_label(reason));
         return gate;
     }

@@ -137,8 +137,8 @@ void conf_print_grpc(FILE *out, const struct conf_policy *policy)
     text_json_array(&json, "methodConfig");
     text_json_object(&json, NULL);
     grpc_add_method_name(&json, policy);
-    if (p->deadline_ns != BIDE_NEVER)
-        json_add_seconds(&json, "timeout", p->deadline_ns);
+    if (p->call_timeout_ns != BIDE_NEVER)
+        json_add_seconds(&json, "timeout", p->call_timeout_ns);
     if (p->hedges_max > 0)
         grpc_add_hedging_policy(&json, policy);
     else if (grpc_has_retries(policy))
@@ -280,11 +280,11 @@ static void envoy_add_retries(struct text_json *json, const struct conf_policy *
 static void envoy_add_route(struct text_json *json, const struct conf_policy *policy, struct bide_policy *exported,
                             struct conf_diagnostics *losses)
 {
-    int64_t deadline_ns = policy->pair.policy.deadline_ns;
-    exported->deadline_ns = deadline_ns == BIDE_NEVER ? BIDE_NEVER : round_to_ms(deadline_ns);
+    int64_t deadline_ns = policy->pair.policy.call_timeout_ns;
+    exported->call_timeout_ns = deadline_ns == BIDE_NEVER ? BIDE_NEVER : round_to_ms(deadline_ns);
     exported->attempts_max = 1;
     text_json_object(json, "route");
-    json_add_seconds(json, "timeout", deadline_ns == BIDE_NEVER ? 0 : exported->deadline_ns);
+    json_add_seconds(json, "timeout", deadline_ns == BIDE_NEVER ? 0 : exported->call_timeout_ns);
     if (policy->pair.policy.attempts_max > 1)
         envoy_add_retries(json, policy, exported, losses);
     text_json_end(json);

@@ -58,7 +58,7 @@ static const char *const trust_words[] = {"throttled", "unavailable", NULL};
 
 static const struct conf_field fields[] = {
     P("attempts", attempts_max, CONF_COUNT, "number of attempts, including the first; 1: no retry"),
-    P_WORD("deadline", deadline_ns, CONF_TIME, NULL, WANT_OR_NEVER,
+    P_WORD("deadline", call_timeout_ns, CONF_TIME, NULL, WANT_OR_NEVER,
            "time limit of the call with all attempts and waits; never: no limit"),
     P_WORD("waits_max", waits_max_ns, CONF_TIME, NULL, WANT_OR_NEVER,
            "time limit of all waits of the call together; never: no limit"),

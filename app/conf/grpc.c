@@ -365,7 +365,7 @@ static void method_read(const struct node *node, struct conf_policy *policy)
     bool retry = node_enter(&retries, node, "retryPolicy"), hedge = node_enter(&hedging, node, "hedgingPolicy");
     node_check_members(node, method_members, true);
     if (node_get(node, "timeout").at != NULL)
-        node_read_duration(node, "timeout", 1, &policy->pair.policy.deadline_ns);
+        node_read_duration(node, "timeout", 1, &policy->pair.policy.call_timeout_ns);
     if (retry && hedge)
         conf_diagnostics_add(node->diagnostics, node_line(node, NULL),
                              "%s: must have retryPolicy or hedgingPolicy, not both", node->path);

@@ -90,7 +90,7 @@ void demo_client_init_naive(struct demo_client *client, const struct bide_policy
     client->policy.base_ns = client->policy.cap_ns = DEMO_NAIVE_WAIT_NS;
     client->policy.jitter = BIDE_JITTER_NONE;
     client->policy.hint_rule = BIDE_HINT_RULE_IGNORE;
-    client->policy.deadline_ns = BIDE_NEVER;
+    client->policy.call_timeout_ns = BIDE_NEVER;
     client->policy.attempt_timeout_ns = other->attempt_timeout_ns;
     client->policy.connect_timeout_ns = other->connect_timeout_ns;
 }

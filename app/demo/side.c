@@ -101,7 +101,7 @@ static void call_on_end(void *context, const struct bide_multi_end *end)
 {
     struct call_slot *call_slot = context;
     struct demo_side *side = call_slot->side;
-    bool ok = end->verdict.action == BIDE_DONE;
+    bool ok = end->verdict.action == BIDE_ACTION_DONE;
     call_slot->call->end_ns = bide_now() - side->start_ns;
     call_slot->call->attempts = call_slot->result.attempts;
     call_slot->call->reason = end->verdict.reason;

@@ -94,9 +94,9 @@ static void advise_by_deadline(struct explain_advice *a)
 {
     struct bide_policy *p = &a->pair.policy;
     static const char question[] = "a long-running background job?";
-    bool background = p->deadline_ns > BACKGROUND_NS && p->deadline_ns != BIDE_NEVER;
+    bool background = p->call_timeout_ns > BACKGROUND_NS && p->call_timeout_ns != BIDE_NEVER;
     char text[TEXT_VALUE_SIZE];
-    text_duration_format(text, p->deadline_ns);
+    text_duration_format(text, p->call_timeout_ns);
     if (background && p->jitter == BIDE_JITTER_FULL)
         p->jitter = BIDE_JITTER_DECORRELATED;
     if (background) {

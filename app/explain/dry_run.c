@@ -18,9 +18,9 @@ static struct bide_verdict call_advance_to_attempt(struct bide_call *call, const
                                                    struct bide_verdict v, int64_t *now_ns)
 {
     const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT};
-    while (v.action == BIDE_START && v.attempt < s->attempt) {
+    while (v.action == BIDE_ACTION_START && v.attempt < s->attempt) {
         v = bide_call_outcome(call, v.attempt, &failed, *now_ns);
-        if (v.action != BIDE_WAIT)
+        if (v.action != BIDE_ACTION_WAIT)
             break;
         *now_ns = v.wake_ns;
         v = bide_call_wake(call, *now_ns);
@@ -80,11 +80,11 @@ void explain_dry_run(struct explain_prediction *a, const struct explain_case *s)
     bide_target_init(&target, &s->pair.target, now_ns, NULL);
     struct bide_verdict v = bide_call_begin(&call, &s->pair.policy, &target, &s->request, now_ns);
     v = call_advance_to_attempt(&call, s, v, &now_ns);
-    a->reached = v.action == BIDE_START && v.attempt == s->attempt;
+    a->reached = v.action == BIDE_ACTION_START && v.attempt == s->attempt;
     now_ns = core_max(now_ns, core_sum(BEGAN_NS, s->elapsed_ns));
     a->elapsed_ns = now_ns - BEGAN_NS;
     a->verdict = a->reached ? bide_call_outcome(&call, s->attempt, &s->outcome, now_ns) : v;
-    if (a->verdict.action == BIDE_WAIT) {
+    if (a->verdict.action == BIDE_ACTION_WAIT) {
         a->wait_ns = a->verdict.wake_ns - now_ns;
         a->wait = wait_window(s, a->verdict.reason);
     }
@@ -99,7 +99,7 @@ static struct explain_case case_loosened(const struct explain_case *s)
     struct explain_case loose = *s;
     struct bide_policy *p = &loose.pair.policy;
     p->attempts_max = UINT32_MAX;
-    p->deadline_ns = BIDE_NEVER;
+    p->call_timeout_ns = BIDE_NEVER;
     p->waits_max_ns = BIDE_NEVER;
     p->require_key = false;
     p->observe = BIDE_POLICY_GATES;
@@ -135,7 +135,7 @@ static void restore_attempts(struct explain_case *loose, const struct explain_ca
 
 static void restore_deadline(struct explain_case *loose, const struct explain_case *s)
 {
-    loose->pair.policy.deadline_ns = s->pair.policy.deadline_ns;
+    loose->pair.policy.call_timeout_ns = s->pair.policy.call_timeout_ns;
 }
 
 static void restore_waits_max(struct explain_case *loose, const struct explain_case *s)
@@ -188,7 +188,7 @@ static void gate_run_alone(struct explain_gate *gate, const struct gate_question
     alone.pair.target.observe &= ~q->gate;
     q->restore(&alone, s);
     explain_dry_run(&prediction, &alone);
-    bool ends = prediction.verdict.action == BIDE_GIVE_UP || prediction.verdict.action == BIDE_DONE ||
+    bool ends = prediction.verdict.action == BIDE_ACTION_GIVE_UP || prediction.verdict.action == BIDE_ACTION_DONE ||
                 prediction.verdict.reason == BIDE_REASON_BUDGET_EMPTY; /* long_poll waits once before giving up */
     bool refuses = ends && q->reasons >> prediction.verdict.reason & 1;
     *gate = (struct explain_gate){.name = q->name, .question = q->question};
@@ -239,8 +239,8 @@ static bool change_one_more_attempt(struct explain_case *s, char *text)
 static bool change_longer_deadline(struct explain_case *s, char *text)
 {
     struct bide_policy *p = &s->pair.policy;
-    bool bounded = p->deadline_ns != BIDE_NEVER;
-    p->deadline_ns = BIDE_NEVER;
+    bool bounded = p->call_timeout_ns != BIDE_NEVER;
+    p->call_timeout_ns = BIDE_NEVER;
     snprintf(text, 64, "a longer deadline");
     return bounded;
 }
@@ -330,7 +330,7 @@ static bool case_is_retried(const struct explain_case *s)
 {
     struct explain_prediction prediction;
     explain_dry_run(&prediction, s);
-    return prediction.reached && prediction.verdict.action == BIDE_WAIT &&
+    return prediction.reached && prediction.verdict.action == BIDE_ACTION_WAIT &&
            prediction.verdict.reason != BIDE_REASON_BUDGET_EMPTY;
 }
 

@@ -190,7 +190,7 @@ static int check_no_deadline(const struct check_input *v)
 {
     struct time_text worst;
     int64_t attempts_ns = core_product(v->schedule->timeout_ns, v->schedule->attempts);
-    if (v->p->deadline_ns != BIDE_NEVER)
+    if (v->p->call_timeout_ns != BIDE_NEVER)
         return NONE;
     if (v->schedule->worst_without_deadline_ns == BIDE_NEVER)
         finding_set_text(v->f, "no deadline: nothing ends a call whose attempt hangs");
@@ -209,7 +209,7 @@ static int check_no_attempt_timeout(const struct check_input *v)
     if (v->p->attempt_timeout_ns != BIDE_NEVER || !policy_retries(v))
         return NONE;
     finding_set_text(v->f, "no attempt timeout: a first attempt that hangs leaves no %s for a second",
-                     v->p->deadline_ns == BIDE_NEVER ? "chance" : "time");
+                     v->p->call_timeout_ns == BIDE_NEVER ? "chance" : "time");
     finding_set_fix(v->f, "attempt_timeout = a little above the slowest normal response");
     return EXPLAIN_WARNING;
 }
@@ -217,11 +217,12 @@ static int check_no_attempt_timeout(const struct check_input *v)
 static int check_deadline_below_timeout(const struct check_input *v)
 {
     struct time_text deadline, timeout;
-    if (!policy_retries(v) || v->p->attempt_timeout_ns == BIDE_NEVER || v->p->attempt_timeout_ns < v->p->deadline_ns)
+    if (!policy_retries(v) || v->p->attempt_timeout_ns == BIDE_NEVER ||
+        v->p->attempt_timeout_ns < v->p->call_timeout_ns)
         return NONE;
     finding_set_text(
         v->f, "the deadline of %s does not exceed the attempt timeout of %s: after a slow attempt there is no retry",
-        format_time(&deadline, v->p->deadline_ns), format_time(&timeout, v->p->attempt_timeout_ns));
+        format_time(&deadline, v->p->call_timeout_ns), format_time(&timeout, v->p->attempt_timeout_ns));
     finding_set_fix(v->f, "attempt_timeout well below the deadline");
     return EXPLAIN_WARNING;
 }
@@ -230,15 +231,15 @@ static int check_deadline_below_backoff(const struct check_input *v)
 {
     struct time_text deadline, wait;
     int64_t longest_ns = 0;
-    if (!policy_retries(v) || v->p->deadline_ns == BIDE_NEVER)
+    if (!policy_retries(v) || v->p->call_timeout_ns == BIDE_NEVER)
         return NONE;
     for (uint32_t i = 0; i < v->schedule->waits; i++)
         longest_ns = core_max(longest_ns, v->schedule->wait[i].window.hi_ns);
-    bool never = v->schedule->wait[0].window.lo_ns >= v->p->deadline_ns;
-    if (longest_ns < v->p->deadline_ns)
+    bool never = v->schedule->wait[0].window.lo_ns >= v->p->call_timeout_ns;
+    if (longest_ns < v->p->call_timeout_ns)
         return NONE;
     finding_set_text(v->f, "the deadline of %s is shorter than one backoff of %s%s",
-                     format_time(&deadline, v->p->deadline_ns), format_time(&wait, longest_ns),
+                     format_time(&deadline, v->p->call_timeout_ns), format_time(&wait, longest_ns),
                      never ? ": no retry can start" : "");
     finding_set_fix(v->f, "a longer deadline, or a smaller base or cap");
     return never ? EXPLAIN_ERROR : EXPLAIN_WARNING;
@@ -335,11 +336,11 @@ static int check_hint_beyond_deadline(const struct check_input *v)
 {
     struct time_text most, deadline;
     bool follows_hints = v->p->hint_rule != BIDE_HINT_RULE_IGNORE && v->p->hint_long != BIDE_HINT_LONG_GIVE_UP;
-    if (!policy_retries(v) || !follows_hints || v->p->deadline_ns == BIDE_NEVER ||
-        v->p->hint_max_ns < v->p->deadline_ns)
+    if (!policy_retries(v) || !follows_hints || v->p->call_timeout_ns == BIDE_NEVER ||
+        v->p->hint_max_ns < v->p->call_timeout_ns)
         return NONE;
     finding_set_text(v->f, "hint_max of %s exceeds the deadline of %s: hint_long never applies",
-                     format_time(&most, v->p->hint_max_ns), format_time(&deadline, v->p->deadline_ns));
+                     format_time(&most, v->p->hint_max_ns), format_time(&deadline, v->p->call_timeout_ns));
     finding_set_fix(v->f, "hint_max below the deadline");
     return EXPLAIN_NOTE;
 }

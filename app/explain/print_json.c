@@ -170,7 +170,7 @@ static void json_prediction(struct text_json *json, const struct explain_predict
     text_json_string(json, "action", bide_action_label(verdict->action));
     text_json_string(json, "reason", bide_reason_label(verdict->reason));
     text_json_string(json, "text", bide_reason_text(verdict->reason));
-    if (verdict->action == BIDE_WAIT)
+    if (verdict->action == BIDE_ACTION_WAIT)
         json_range(json, "wait", prediction->wait);
     else
         text_json_null(json, "wait");

@@ -89,7 +89,7 @@ static void print_head(const struct cli_term *term, const struct explain_report 
             p->attempts_max == 1 ? "" : "s", kind_text(a, &c->pair, "backoff"), kind_text(b, &c->pair, "jitter"),
             format_time(&base, p->base_ns), format_time(&cap, p->cap_ns));
     fprintf(term->out, "attempt timeout %s, deadline %s", format_time(&timeout, p->attempt_timeout_ns),
-            format_time(&deadline, p->deadline_ns));
+            format_time(&deadline, p->call_timeout_ns));
     if (p->waits_max_ns != BIDE_NEVER)
         fprintf(term->out, ", all waits at most %s", format_time(&waits, p->waits_max_ns));
     fputc('\n', term->out);
@@ -309,7 +309,7 @@ static void print_load(const struct cli_term *term, const struct explain_report 
 
 static bool prediction_is_retry(const struct explain_prediction *a)
 {
-    return a->verdict.action == BIDE_WAIT && a->verdict.reason != BIDE_REASON_BUDGET_EMPTY;
+    return a->verdict.action == BIDE_ACTION_WAIT && a->verdict.reason != BIDE_REASON_BUDGET_EMPTY;
 }
 
 /* Returns "yes" or "no", or "some" if it depends on the evidence. */
@@ -469,7 +469,7 @@ static void print_situation(const struct cli_term *term, const struct explain_ve
 static void print_prediction(const struct cli_term *term, const struct explain_verdict *v)
 {
     const struct bide_verdict *verdict = &v->prediction.verdict;
-    bool retried = prediction_is_retry(&v->prediction), done = verdict->action == BIDE_DONE;
+    bool retried = prediction_is_retry(&v->prediction), done = verdict->action == BIDE_ACTION_DONE;
     struct time_text window, drawn;
     char action_text[128], text[256];
     if (!v->prediction.reached)
@@ -509,7 +509,7 @@ void explain_print_verdict(const struct cli_term *term, const struct explain_ver
 {
     print_situation(term, v);
     print_prediction(term, v);
-    for (size_t i = 0; i < EXPLAIN_GATES && v->prediction.verdict.action != BIDE_DONE; i++)
+    for (size_t i = 0; i < EXPLAIN_GATES && v->prediction.verdict.action != BIDE_ACTION_DONE; i++)
         print_gate(term, &v->gates[i]);
     if (v->change_count > 0)
         fputc('\n', term->out);

@@ -20,6 +20,6 @@ void explain_verdict(struct explain_verdict *v)
     explain_dry_run(&v->prediction, &v->situation);
     explain_gates(v->gates, &v->situation);
     v->change_count = explain_changes(v->changes, &v->situation);
-    if (v->outcome_name.source == EXPLAIN_EXIT && v->prediction.verdict.action == BIDE_WAIT)
+    if (v->outcome_name.source == EXPLAIN_EXIT && v->prediction.verdict.action == BIDE_ACTION_WAIT)
         v->change_count = 0; /* a command has no method that could change */
 }

@@ -144,7 +144,7 @@ void explain_schedule(struct explain_schedule *s, const struct bide_policy *p)
     s->waits = waits < EXPLAIN_WAITS_MAX ? waits : EXPLAIN_WAITS_MAX;
     s->unlisted = waits - s->waits;
     s->timeout_ns = p->attempt_timeout_ns;
-    s->deadline_ns = p->deadline_ns;
+    s->deadline_ns = p->call_timeout_ns;
     s->waits_max_ns = p->waits_max_ns;
     s->waits_mean_ns = s->waits_worst_ns = 0;
     s->underestimates = schedule_still_grows(s, p);
@@ -195,9 +195,9 @@ uint32_t explain_sample(const struct bide_policy *policy, uint64_t seed, int64_t
     int64_t now_ns = 0;
     uint32_t count = 0;
     struct bide_verdict v = bide_call_begin(&call, policy, NULL, &request, now_ns);
-    while (v.action == BIDE_START && count < most) {
+    while (v.action == BIDE_ACTION_START && count < most) {
         v = bide_call_outcome(&call, v.attempt, &failed, now_ns);
-        if (v.action != BIDE_WAIT)
+        if (v.action != BIDE_ACTION_WAIT)
             break;
         wait_ns[count++] = v.wake_ns - now_ns;
         now_ns = v.wake_ns;

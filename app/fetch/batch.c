@@ -168,7 +168,7 @@ static void batch_cancel_rest(struct batch_run *run)
 {
     for (size_t i = run->next_start; i < run->batch->count; i++) {
         struct fetch_job *job = &run->batch->jobs[i];
-        job->verdict = (struct bide_verdict){.action = BIDE_GIVE_UP, .reason = BIDE_REASON_CANCELLED};
+        job->verdict = (struct bide_verdict){.action = BIDE_ACTION_GIVE_UP, .reason = BIDE_REASON_CANCELLED};
         job->cancelled = true;
         job->state = FETCH_JOB_ENDED;
         job->exit_status = fetch_exit_status(job);

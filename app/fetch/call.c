@@ -72,7 +72,7 @@ void fetch_call_report(struct fetch_call *call)
         return;
     call->has_event = false;
     struct fetch_event event = {.job = call->job, .index = call->index, .verdict = call->held_verdict, .text = ""};
-    if (call->held_verdict.action != BIDE_START) {
+    if (call->held_verdict.action != BIDE_ACTION_START) {
         event.ended = call->held_ended;
         event.attempt = event_attempt(call);
         const struct bide_curl_attempt *record = attempt_record(call, event.attempt);
@@ -104,7 +104,7 @@ static void event_hold_outcome(struct fetch_call *call, const struct bide_event 
     if (!event->outcome)
         return;
     event_hold(call, event);
-    call->held_verdict.action = BIDE_NONE;
+    call->held_verdict.action = BIDE_ACTION_NONE;
 }
 
 static void on_event(void *context, const struct bide_event *event)
@@ -112,24 +112,24 @@ static void on_event(void *context, const struct bide_event *event)
     struct fetch_call *call = context;
     const struct bide_verdict *v = event->verdict;
     switch (v->action) {
-    case BIDE_START:
+    case BIDE_ACTION_START:
         event_hold(call, event);
         call->error[0] = '\0';
         call->seen_status = 0;
         call->job->state = FETCH_JOB_RUNNING;
         call->job->attempt = v->attempt;
         break;
-    case BIDE_WAIT:
+    case BIDE_ACTION_WAIT:
         event_hold(call, event);
         call->job->state = FETCH_JOB_WAITING;
         call->job->wake_ns = v->wake_ns;
         break;
-    case BIDE_GIVE_UP:
+    case BIDE_ACTION_GIVE_UP:
         call->gave_up = true;
         event_hold_outcome(call, event);
         break;
-    case BIDE_NONE:
-    case BIDE_DONE: event_hold_outcome(call, event); break;
+    case BIDE_ACTION_NONE:
+    case BIDE_ACTION_DONE: event_hold_outcome(call, event); break;
     }
 }
 
@@ -291,7 +291,7 @@ static void job_record_end(struct fetch_call *call, const struct bide_multi_end 
 static bool response_is_kept(const struct fetch_call *call)
 {
     const struct fetch_job *job = call->job;
-    if (job->verdict.action == BIDE_DONE)
+    if (job->verdict.action == BIDE_ACTION_DONE)
         return job->status != 304 || call->output.kind != FETCH_OUTPUT_FILE;
     return call->request->fail_with_body && job->status >= 400 && job->code == CURLE_OK && !call->result.body_dropped &&
            job->verdict.reason != BIDE_REASON_CANCELLED;
@@ -314,7 +314,7 @@ void fetch_call_finish(struct fetch_call *call)
     struct fetch_job *job = call->job;
     job->error = call->output.error;
     job->spool_failed = call->output.spool_failed;
-    if (job->verdict.action != BIDE_DONE && job->error == 0 && fetch_signal != 0)
+    if (job->verdict.action != BIDE_ACTION_DONE && job->error == 0 && fetch_signal != 0)
         job->cancelled = true;
     job->state = FETCH_JOB_ENDED;
     job->exit_status = fetch_exit_status(job);
@@ -356,7 +356,7 @@ static void call_fill_options(struct fetch_call *call, const struct fetch_call_p
 static bool call_fail_start(struct fetch_call *call, CURLcode code)
 {
     struct fetch_job *job = call->job;
-    job->verdict = (struct bide_verdict){.action = BIDE_GIVE_UP, .reason = BIDE_REASON_CANCELLED};
+    job->verdict = (struct bide_verdict){.action = BIDE_ACTION_GIVE_UP, .reason = BIDE_REASON_CANCELLED};
     job->code = code;
     snprintf(job->error_text, sizeof job->error_text, "%s", code_text(call, code));
     call->on_over(call->owner, call);

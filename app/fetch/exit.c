@@ -25,7 +25,7 @@ int fetch_exit_status(const struct fetch_job *job)
         return 128 + (int)fetch_signal;
     if (job->error != 0)
         return CURLE_WRITE_ERROR;
-    if (job->verdict.action == BIDE_DONE)
+    if (job->verdict.action == BIDE_ACTION_DONE)
         return 0;
     if (job_was_rejected(job))
         return EXIT_INTERNAL;

@@ -100,8 +100,8 @@ struct fetch_job {
     int exit_status;
 };
 
-/* Event for the listener. verdict.action is BIDE_START (an attempt starts), BIDE_NONE (an attempt ended), BIDE_WAIT (an
- * attempt ended, another follows), BIDE_DONE or BIDE_GIVE_UP (the job ended). */
+/* Event for the listener. verdict.action is START (an attempt starts), NONE (an attempt ended), WAIT (an attempt ended,
+ * another follows), DONE or GIVE_UP (the job ended). */
 struct fetch_event {
     const struct fetch_job *job;
     size_t index; /* of the job */

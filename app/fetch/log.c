@@ -128,7 +128,7 @@ static void text_end(const struct fetch_log *log, const struct fetch_job *job)
         return;
     if (job->error != 0)
         text_write_error(log, job);
-    else if (job->verdict.action == BIDE_DONE)
+    else if (job->verdict.action == BIDE_ACTION_DONE)
         text_success(log, job);
     else
         text_failure(log, job);
@@ -220,26 +220,26 @@ static void json_put_event(struct fetch_log *log, const struct fetch_event *e)
     if (e->ended)
         json_put_outcome(log, e);
     switch (e->verdict.action) {
-    case BIDE_NONE: break;
-    case BIDE_START: json_put_next(log, e, CLI_EVENT_ATTEMPT); break;
-    case BIDE_WAIT: json_put_next(log, e, CLI_EVENT_WAIT); break;
-    case BIDE_DONE:
-    case BIDE_GIVE_UP: json_put_end(log, e->job); break;
+    case BIDE_ACTION_NONE: break;
+    case BIDE_ACTION_START: json_put_next(log, e, CLI_EVENT_ATTEMPT); break;
+    case BIDE_ACTION_WAIT: json_put_next(log, e, CLI_EVENT_WAIT); break;
+    case BIDE_ACTION_DONE:
+    case BIDE_ACTION_GIVE_UP: json_put_end(log, e->job); break;
     }
 }
 
 void fetch_log_event(struct fetch_log *log, const struct fetch_event *e)
 {
-    bool over = e->verdict.action == BIDE_DONE || e->verdict.action == BIDE_GIVE_UP;
+    bool over = e->verdict.action == BIDE_ACTION_DONE || e->verdict.action == BIDE_ACTION_GIVE_UP;
     if (log->silent && !(log->show_errors && over && e->job->exit_status != 0))
         return;
     if (log->json)
         json_put_event(log, e);
     else if (over)
         text_end(log, e->job);
-    else if (e->verdict.action == BIDE_WAIT)
+    else if (e->verdict.action == BIDE_ACTION_WAIT)
         text_wait(log, e);
-    else if (e->verdict.action == BIDE_START)
+    else if (e->verdict.action == BIDE_ACTION_START)
         text_start(log, e);
 }
 

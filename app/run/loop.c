@@ -604,11 +604,11 @@ static int execute_verdicts(struct run *r)
 {
     while (!r->failed)
         switch (r->verdict.action) {
-        case BIDE_START: execute_start(r); break;
-        case BIDE_WAIT: execute_wait(r); break;
-        case BIDE_DONE: return call_succeed(r);
-        case BIDE_GIVE_UP: return call_give_up(r);
-        case BIDE_NONE: call_cancel(r); break; /* unreachable from this loop */
+        case BIDE_ACTION_START: execute_start(r); break;
+        case BIDE_ACTION_WAIT: execute_wait(r); break;
+        case BIDE_ACTION_DONE: return call_succeed(r);
+        case BIDE_ACTION_GIVE_UP: return call_give_up(r);
+        case BIDE_ACTION_NONE: call_cancel(r); break; /* unreachable from this loop */
         }
     return RUN_EXIT_INTERNAL;
 }
@@ -640,7 +640,7 @@ static void streams_init(struct run *r)
 static void call_begin(struct run *r)
 {
     const struct run_config *config = r->config;
-    int64_t own_ns = config->policy->deadline_ns;
+    int64_t own_ns = config->policy->call_timeout_ns;
     r->call_start_ns = r->verdict_ns = bide_now();
     /* The user of `bide run` asserts that repeating the command is safe. */
     r->request = (struct bide_request){.safety = BIDE_SAFE, .lane = bide_lane()};

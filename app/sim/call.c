@@ -176,7 +176,7 @@ static void call_end(struct sim_state *state, uint32_t slot, const struct bide_v
         call_cancel_hedges(state, slot, &call);
         sim_clients_call_ended(state, &call, verdict);
     } else
-        sim_service_call_ended(state, call.owner, verdict->action == BIDE_DONE);
+        sim_service_call_ended(state, call.owner, verdict->action == BIDE_ACTION_DONE);
 }
 
 static void call_count_start(struct sim_state *state, const struct sim_call *call, const struct bide_verdict *verdict)
@@ -205,7 +205,7 @@ static struct bide_verdict call_outcome(struct sim_state *state, struct sim_call
 static void call_execute(struct sim_state *state, uint32_t slot, struct bide_verdict verdict, int64_t timer_ns)
 {
     struct sim_call *call = sim_call_at(state, slot);
-    while (verdict.action == BIDE_START) {
+    while (verdict.action == BIDE_ACTION_START) {
         call_count_start(state, call, &verdict);
         if (!call_caller(state, call)->is_instant) {
             call_set_timer(state, slot, verdict.wake_ns);
@@ -215,11 +215,11 @@ static void call_execute(struct sim_state *state, uint32_t slot, struct bide_ver
         struct bide_outcome outcome = sim_service_instant_outcome(state, call, verdict.attempt);
         verdict = call_outcome(state, call, verdict.attempt, &outcome);
     }
-    if (verdict.action == BIDE_WAIT)
+    if (verdict.action == BIDE_ACTION_WAIT)
         call_set_timer(state, slot, call_gaussian_wake(state, call, &verdict));
-    else if (verdict.action == BIDE_NONE && verdict.wake_ns != timer_ns)
+    else if (verdict.action == BIDE_ACTION_NONE && verdict.wake_ns != timer_ns)
         call_set_timer(state, slot, verdict.wake_ns);
-    else if (verdict.action != BIDE_NONE)
+    else if (verdict.action != BIDE_ACTION_NONE)
         call_end(state, slot, &verdict);
 }
 

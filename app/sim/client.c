@@ -288,7 +288,7 @@ static void user_call_ended(struct sim_state *state, uint32_t index, bool succee
 void sim_clients_call_ended(struct sim_state *state, const struct sim_call *call, const struct bide_verdict *verdict)
 {
     const struct sim_clients *c = &state->world->clients[call->caller];
-    bool succeeded = verdict->action == BIDE_DONE;
+    bool succeeded = verdict->action == BIDE_ACTION_DONE;
     sim_stats_count_call_end(state, verdict);
     if (c->fanout > 1)
         user_call_ended(state, call->owner, succeeded);

@@ -56,11 +56,11 @@ static double attempt_mean_s(const struct sim_world *world, uint32_t s)
 static struct load policy_load(const struct sim_world *world, uint32_t s, const struct bide_policy *policy)
 {
     struct load load = {.attempts = policy->attempts_max};
-    load.has_limit = policy->attempt_timeout_ns != BIDE_NEVER || policy->deadline_ns != BIDE_NEVER;
+    load.has_limit = policy->attempt_timeout_ns != BIDE_NEVER || policy->call_timeout_ns != BIDE_NEVER;
     load.attempt_s = min_double(ns_to_seconds(policy->attempt_timeout_ns), ATTEMPT_FACTOR * attempt_mean_s(world, s));
     double waits_s =
         min_double(ns_to_seconds(policy->waits_max_ns), (load.attempts - 1) * ns_to_seconds(policy->cap_ns));
-    load.seconds = min_double(ns_to_seconds(policy->deadline_ns), load.attempts * load.attempt_s + waits_s);
+    load.seconds = min_double(ns_to_seconds(policy->call_timeout_ns), load.attempts * load.attempt_s + waits_s);
     return load;
 }
 

@@ -203,7 +203,7 @@ void sim_stats_count_probe(struct sim_state *state)
 
 void sim_stats_count_call_end(struct sim_state *state, const struct bide_verdict *verdict)
 {
-    bool succeeded = verdict->action == BIDE_DONE;
+    bool succeeded = verdict->action == BIDE_ACTION_DONE;
     state->result->succeeded += succeeded;
     state->result->gave_up += !succeeded;
     state->stats.point->succeeded += succeeded;

@@ -6,8 +6,8 @@
  *
  * A call lives on the caller's stack, allocates nothing and takes no lock. bide_call_begin initialises it: the memory
  * need not be cleared before, and beginning a call anew discards the earlier call. Every other event is legal in every
- * state, also in a zeroed call that has not begun: an event that comes late, twice or out of order returns BIDE_NONE
- * and changes nothing. After DONE or GIVE_UP the memory may be reused; before that, end the call with bide_call_cancel,
+ * state, also in a zeroed call that has not begun: an event that comes late, twice or out of order returns NONE and
+ * changes nothing. After DONE or GIVE_UP the memory may be reused; before that, end the call with bide_call_cancel,
  * which releases its probe slot and refunds its unspent charge.
  *
  * Threads: a call is used by one thread at a time; the target behind it is shared. */

@@ -124,7 +124,7 @@ struct bide_policy {
 
     int64_t attempt_timeout_ns; /* BIDE_NEVER: only the deadline */
     int64_t connect_timeout_ns; /* BIDE_NEVER: only the timeout of the attempt */
-    int64_t deadline_ns;        /* a duration, for the whole call (of a request: an instant); BIDE_NEVER: none */
+    int64_t call_timeout_ns;    /* the whole call, attempts and waits; BIDE_NEVER: none */
     int64_t waits_max_ns;       /* all waits of a call together; BIDE_NEVER: no limit. A wait that would exceed it is
                                  * not begun: the call gives up */
 

@@ -58,11 +58,11 @@ enum bide_reason {
 };
 
 enum bide_action {
-    BIDE_NONE = 0, /* nothing to do; the timer still follows wake_ns. A refused hedge has a reason */
-    BIDE_START,    /* start attempt number `attempt` */
-    BIDE_WAIT,     /* start nothing until wake_ns */
-    BIDE_DONE,     /* the call succeeded; attempt number `attempt` won */
-    BIDE_GIVE_UP,  /* the call failed; `reason` names the gate or rule that decided */
+    BIDE_ACTION_NONE = 0, /* nothing to do; the timer still follows wake_ns. A refused hedge has a reason */
+    BIDE_ACTION_START,    /* start attempt number `attempt` */
+    BIDE_ACTION_WAIT,     /* start nothing until wake_ns */
+    BIDE_ACTION_DONE,     /* the call succeeded; attempt number `attempt` won */
+    BIDE_ACTION_GIVE_UP,  /* the call failed; `reason` names the gate or rule that decided */
 };
 
 /* The gates that can refuse. A gate in observe mode decides, counts and reports, but does not refuse. */

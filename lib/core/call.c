@@ -160,7 +160,7 @@ static struct bide_verdict call_commit_start(struct core_event *e, enum bide_rea
     core_call_commit_charges(c);
     c->state = CORE_RUNNING;
     c->wake_ns = call_hedge_due_ns(e);
-    struct bide_verdict v = core_verdict(e, BIDE_START, reason);
+    struct bide_verdict v = core_verdict(e, BIDE_ACTION_START, reason);
     v.attempt_deadline_ns = core_capped_sum(e->now_ns, c->policy->attempt_timeout_ns, c->deadline_ns);
     v.connect_deadline_ns = core_capped_sum(e->now_ns, c->policy->connect_timeout_ns, v.attempt_deadline_ns);
     return v;
@@ -263,7 +263,7 @@ CORE_INLINE struct bide_verdict start_fast(struct bide_call *c, uint64_t breaker
     c->live = ROUND_ONE_RUNNING;
     c->state = CORE_RUNNING;
     int64_t attempt_by_ns = core_capped_sum(now_ns, p->attempt_timeout_ns, c->deadline_ns);
-    return (struct bide_verdict){.action = BIDE_START,
+    return (struct bide_verdict){.action = BIDE_ACTION_START,
                                  .reason = reason,
                                  .attempt = ++c->attempt,
                                  .wake_ns = BIDE_NEVER,
@@ -282,7 +282,7 @@ struct bide_verdict bide_call_begin(struct bide_call *call, const struct bide_po
     call_prepare(call, request);
     if (policy->struct_size != sizeof *policy) /* of another version: no other field can be read */
         return begin_slow(call, request, now_ns);
-    call->deadline_ns = core_capped_sum(now_ns, policy->deadline_ns, call->deadline_ns);
+    call->deadline_ns = core_capped_sum(now_ns, policy->call_timeout_ns, call->deadline_ns);
     if (request_is_inner(policy, request))
         core_set_flag(call, CORE_INNER_LAYER);
     uint64_t breaker = target ? core_load(&target->breaker) : 0;
@@ -414,7 +414,7 @@ static struct bide_verdict call_succeed(struct core_event *e, uint32_t attempt)
         core_budget_record_success(e->target, c->lane, paid ? c->charge : 0);
     else if (core_hot_budget_kind(e->hot) == BIDE_BUDGET_TOKENS)
         core_budget_credit_success(e->target, paid ? c->charge : 0);
-    struct bide_verdict v = core_call_end(e, BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    struct bide_verdict v = core_call_end(e, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
     v.attempt = attempt;
     return v;
 }
@@ -431,7 +431,7 @@ static struct bide_verdict call_wait_for_siblings(struct core_event *e, const st
         c->wake_ns = core_has_flag(c, CORE_ROUND_HINTED) ? core_max(c->wake_ns, until_ns) : until_ns;
         core_set_flag(c, CORE_ROUND_HINTED);
     }
-    struct bide_verdict v = core_verdict(e, BIDE_NONE, BIDE_REASON_NOTHING);
+    struct bide_verdict v = core_verdict(e, BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
     v.wake_ns = call_timer(c);
     return v;
 }
@@ -569,7 +569,7 @@ struct bide_verdict bide_call_outcome(struct bide_call *call, uint32_t attempt, 
         core_budget_credit_success(call->target, core_has_flag(call, CORE_PAID) ? call->charge : 0);
     call->live = 0;
     call->state = CORE_ENDED;
-    return (struct bide_verdict){.action = BIDE_DONE,
+    return (struct bide_verdict){.action = BIDE_ACTION_DONE,
                                  .reason = BIDE_REASON_SUCCEEDED,
                                  .attempt = attempt,
                                  .wake_ns = BIDE_NEVER,
@@ -625,7 +625,7 @@ static struct bide_verdict call_hedge(struct core_event *e)
         return call_commit_start(e, BIDE_REASON_HEDGE);
     }
     e->call->wake_ns = BIDE_NEVER;
-    return core_verdict(e, BIDE_NONE, refused);
+    return core_verdict(e, BIDE_ACTION_NONE, refused);
 }
 
 /* A wait that ended much too late: the machine was suspended, and its neighbours probably too. Draws a new end of the

@@ -126,7 +126,7 @@ struct bide_verdict core_call_end(struct core_event *e, enum bide_action action,
 
 CORE_INLINE struct bide_verdict core_call_give_up(struct core_event *e, enum bide_reason reason)
 {
-    return core_call_end(e, BIDE_GIVE_UP, reason);
+    return core_call_end(e, BIDE_ACTION_GIVE_UP, reason);
 }
 
 /* ---- waits ---- */
@@ -159,7 +159,7 @@ CORE_INLINE struct bide_verdict core_call_wait_until(struct core_event *e, int64
     if (core_policy_limits_waits(e->call->policy))
         core_call_count_wait(e->call, wake_ns - e->now_ns);
     e->call->wake_ns = wake_ns;
-    return core_verdict(e, BIDE_WAIT, reason);
+    return core_verdict(e, BIDE_ACTION_WAIT, reason);
 }
 
 /* ---- resources.c ---- */

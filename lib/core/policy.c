@@ -129,7 +129,7 @@ struct preset_row {
     uint32_t attempts;
     enum bide_jitter jitter;
     int64_t base_ns, cap_ns, floor_ns;
-    int64_t attempt_ns, connect_ns, deadline_ns;
+    int64_t attempt_ns, connect_ns, call_ns;
     const struct preset_hints *hints;
     const struct bide_budget_config *budget;
     bool breaker;
@@ -139,7 +139,7 @@ struct preset_row {
 
 #define NEVER BIDE_NEVER
 static const struct preset_row preset_rows[BIDE_PRESET_COUNT] = {
-    /* attempts, jitter, base, cap, floor, attempt, connect, deadline, hints, budget, breaker, require_key, foreign */
+    /* attempts, jitter, base, cap, floor, attempt, connect, call, hints, budget, breaker, require_key, foreign */
     [BIDE_PRESET_SERVICE] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, 10 * S, 3 * S, 60 * S, &default_hints,
                              &default_budget, true, false, false},
     [BIDE_PRESET_INTERACTIVE] = {3, BIDE_JITTER_FULL, 100 * MS, 2 * S, 0, 2 * S, 500 * MS, 5 * S, &default_hints,
@@ -203,7 +203,7 @@ static void preset_fill_policy(struct bide_policy *p, enum bide_preset preset)
         .layer = r->foreign ? BIDE_LAYER_ANY : BIDE_LAYER_OUTERMOST,
         .attempt_timeout_ns = r->attempt_ns,
         .connect_timeout_ns = r->connect_ns,
-        .deadline_ns = r->deadline_ns,
+        .call_timeout_ns = r->call_ns,
         .waits_max_ns = preset == BIDE_PRESET_TRANSFER ? 60 * S : BIDE_NEVER,
         .hint_rule = h->rule,
         .hint_long = h->too_long,
@@ -317,7 +317,7 @@ static const struct range policy_ranges[] = {
     AS_ROW(P(layer), NARROW, "0 (outermost) to 2 (never)", 0, BIDE_LAYER_NEVER),
     AS_ROW(P(attempt_timeout_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
     AS_ROW(P(connect_timeout_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
-    AS_ROW(P(deadline_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
+    AS_ROW(P(call_timeout_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
     AS_ROW(P(waits_max_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
     AS_ROW(P(hint_rule), NARROW, "0 (floor) to 4 (ignore)", 0, BIDE_HINT_RULE_IGNORE),
     AS_ROW(P(hint_long), NARROW, "0 (give up) to 2 (ignore)", 0, BIDE_HINT_LONG_IGNORE),

@@ -173,7 +173,7 @@ static void call_drop_live_attempts(struct core_event *e, bool lost)
 
 static void call_release_all(struct core_event *e, enum bide_action action)
 {
-    call_drop_live_attempts(e, action == BIDE_DONE);
+    call_drop_live_attempts(e, action == BIDE_ACTION_DONE);
     core_call_refund_budget(e);
     core_call_refund_key(e, e->call->key_tick);
     if (core_has_flag(e->call, CORE_COUNTED_CALL) && e->target)
@@ -184,7 +184,7 @@ struct bide_verdict core_call_end(struct core_event *e, enum bide_action action,
 {
     struct bide_call *c = e->call;
     core_assert(c->state != CORE_NEW && c->state != CORE_ENDED);
-    core_assert(action == BIDE_DONE || action == BIDE_GIVE_UP);
+    core_assert(action == BIDE_ACTION_DONE || action == BIDE_ACTION_GIVE_UP);
     call_release_all(e, action);
     core_assert(c->live == 0 && !core_has_flag(c, CORE_CHARGED | CORE_KEY_CHARGED));
     c->state = CORE_ENDED;

@@ -7,8 +7,8 @@ static const char *const reason_labels[] = {BIDE_REASON_LIST(CORE_LIST_LABEL)};
 static const char *const reason_texts[] = {BIDE_REASON_LIST(CORE_LIST_TEXT)};
 
 static const char *const action_labels[] = {
-    [BIDE_NONE] = "none", [BIDE_START] = "start",     [BIDE_WAIT] = "wait",
-    [BIDE_DONE] = "done", [BIDE_GIVE_UP] = "give_up",
+    [BIDE_ACTION_NONE] = "none", [BIDE_ACTION_START] = "start",     [BIDE_ACTION_WAIT] = "wait",
+    [BIDE_ACTION_DONE] = "done", [BIDE_ACTION_GIVE_UP] = "give_up",
 };
 
 /* In the order of the bits of enum bide_gate. */

@@ -517,7 +517,7 @@ static void attempt_reset_state(struct http_attempt *attempt, int64_t now_ns)
 CURLcode http_attempt_start(struct http_attempt *attempt, const struct bide_verdict *v, int64_t now_ns)
 {
     struct http_call *call = attempt->call;
-    assert(v->action == BIDE_START && !call->is_over);
+    assert(v->action == BIDE_ACTION_START && !call->is_over);
     attempt->start = *v;
     CURLcode code = attempt_prepare(attempt, now_ns);
     if (code != CURLE_OK)
@@ -580,7 +580,7 @@ static void attempt_conclude(struct http_attempt *attempt, CURLcode code, int64_
         struct bide_outcome success = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
         struct bide_outcome o = code == CURLE_OK ? success : http_outcome_from_failure(attempt, code);
         http_report_outcome(attempt, &o, now_ns);
-        if (response->status >= 400 && attempt->call->verdict.action == BIDE_GIVE_UP)
+        if (response->status >= 400 && attempt->call->verdict.action == BIDE_ACTION_GIVE_UP)
             /* With FAILONERROR the callbacks never see the end of the head. */
             (void)http_call_show_head(attempt->call, &attempt->head);
     }

@@ -121,7 +121,7 @@ static enum bide_err call_make_key_and_trace(struct http_call *call)
 static void call_set_verdict_unless_cancelled(struct http_call *call, struct bide_verdict v, int64_t now_ns)
 {
     const struct bide_cancel *cancel = call->options->cancel;
-    if (v.action == BIDE_START && cancel && bide_cancelled(cancel))
+    if (v.action == BIDE_ACTION_START && cancel && bide_cancelled(cancel))
         http_call_cancel(call, now_ns);
     else
         http_call_set_verdict(call, v, NULL, now_ns);
@@ -209,15 +209,15 @@ bool http_call_cancel(struct http_call *call, int64_t now_ns)
 {
     struct bide_verdict v = bide_call_cancel(&call->engine, now_ns);
     call->cancelled = true;
-    if (v.action == BIDE_GIVE_UP)
+    if (v.action == BIDE_ACTION_GIVE_UP)
         http_call_set_verdict(call, v, NULL, now_ns);
-    return v.action == BIDE_GIVE_UP;
+    return v.action == BIDE_ACTION_GIVE_UP;
 }
 
 bool http_call_set_safety(struct http_call *call, struct http_attempt *attempt, enum bide_safety safety)
 {
     struct bide_verdict v = bide_call_safety(&call->engine, safety, attempt->state.start_ns);
-    if (v.action != BIDE_GIVE_UP)
+    if (v.action != BIDE_ACTION_GIVE_UP)
         return true;
     attempt->state.reported = true;
     http_call_set_verdict(call, v, NULL, bide_now());
@@ -231,9 +231,9 @@ void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, 
 {
     if (call->is_over)
         return; /* a late report: the call has its final verdict */
-    assert(verdict.action != BIDE_START || verdict.attempt > call->attempts);
+    assert(verdict.action != BIDE_ACTION_START || verdict.attempt > call->attempts);
     call->verdict = verdict;
-    if (verdict.action == BIDE_DONE || verdict.action == BIDE_GIVE_UP)
+    if (verdict.action == BIDE_ACTION_DONE || verdict.action == BIDE_ACTION_GIVE_UP)
         call->is_over = true;
     if (call->record && call->record->set.verbose)
         http_trace_verdict(call, now_ns);
@@ -361,7 +361,7 @@ static void call_deliver_kept_response(struct http_call *call)
  * required key, BIDE_CURL_NOT_SENT. */
 static CURLcode call_return_code(const struct http_call *call)
 {
-    if (call->verdict.action == BIDE_DONE)
+    if (call->verdict.action == BIDE_ACTION_DONE)
         return CURLE_OK;
     bool was_stopped = call->verdict.reason == BIDE_REASON_CANCELLED && call->code == CURLE_OK;
     if (was_stopped || (call->cancelled && call->attempts > 0))
@@ -393,10 +393,10 @@ static void call_describe_failure(struct http_call *call, CURLcode code)
 CURLcode http_call_finish(struct http_call *call)
 {
     assert(call->is_over);
-    if (call->verdict.action == BIDE_GIVE_UP)
+    if (call->verdict.action == BIDE_ACTION_GIVE_UP)
         call_deliver_kept_response(call);
     CURLcode code = call_return_code(call);
-    if (call->verdict.action == BIDE_GIVE_UP)
+    if (call->verdict.action == BIDE_ACTION_GIVE_UP)
         call_describe_failure(call, code);
     struct bide_curl_result *r = call->result;
     if (r) {

@@ -70,13 +70,13 @@ void http_trace_verdict(const struct http_call *call, int64_t now_ns)
     const struct bide_verdict *v = &call->verdict;
     const char *label = bide_reason_label(v->reason);
     char text[128];
-    if (v->action == BIDE_START)
+    if (v->action == BIDE_ACTION_START)
         snprintf(text, sizeof text, "attempt %u (%s)", v->attempt, label);
-    else if (v->action == BIDE_WAIT)
+    else if (v->action == BIDE_ACTION_WAIT)
         snprintf(text, sizeof text, "waiting %.3f s (%s)", (double)(v->wake_ns - now_ns) / (double)BIDE_S, label);
-    else if (v->action == BIDE_DONE)
+    else if (v->action == BIDE_ACTION_DONE)
         snprintf(text, sizeof text, "done after %u attempt%s", call->attempts, call->attempts == 1 ? "" : "s");
-    else if (v->action == BIDE_GIVE_UP)
+    else if (v->action == BIDE_ACTION_GIVE_UP)
         snprintf(text, sizeof text, "gave up after %u attempt%s (%s)", call->attempts, call->attempts == 1 ? "" : "s",
                  label);
     else

@@ -71,7 +71,7 @@ static CURLcode easy_run_call(struct http_attempt *attempt)
     struct http_call *call = attempt->call;
     int64_t now_ns = call->begin_ns;
     while (!call->is_over) {
-        if (call->verdict.action == BIDE_START)
+        if (call->verdict.action == BIDE_ACTION_START)
             easy_perform_attempt(attempt, now_ns);
         else
             now_ns = easy_wait(call);

@@ -342,7 +342,7 @@ static void multi_call_wake(struct bide_multi_call *call)
         return;
     }
     http_call_wake(&call->http, bide_now());
-    call->start_due = call->http.verdict.action == BIDE_START;
+    call->start_due = call->http.verdict.action == BIDE_ACTION_START;
 }
 
 /* Returns when the engine's timer is due. */
@@ -350,7 +350,7 @@ static int64_t multi_call_wake_ns(const struct bide_multi_call *call)
 {
     const struct http_call *http = &call->http;
     bool no_timer = http->is_over || call->hedge_due || http->verdict.wake_ns == BIDE_NEVER ||
-                    (http->winner && http->verdict.action != BIDE_WAIT);
+                    (http->winner && http->verdict.action != BIDE_ACTION_WAIT);
     return no_timer ? DUE_PARKED : http->verdict.wake_ns;
 }
 
@@ -723,7 +723,7 @@ static void multi_call_take_handle(struct bide_multi_call *call, CURL *easy)
     call->http.on_change = multi_call_mark_ready;
     call->http.sockets = call->multi->sockets;
     call->http.driver_ends_late = true;
-    call->start_due = call->http.verdict.action == BIDE_START;
+    call->start_due = call->http.verdict.action == BIDE_ACTION_START;
     call->cancel_requested = call->http.code != CURLE_OK;
 }
 

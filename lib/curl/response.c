@@ -115,11 +115,11 @@ static bool response_route_body(struct http_attempt *attempt, int64_t now_ns)
     if (http_attempt_has_lost(attempt))
         return false;
     switch (call->verdict.action) {
-    case BIDE_WAIT: return response_set_aside(attempt, HTTP_ROUTE_KEEP, now_ns);
-    case BIDE_NONE:
-    case BIDE_START: return response_set_aside(attempt, HTTP_ROUTE_DISCARD, now_ns);
-    case BIDE_DONE:
-    case BIDE_GIVE_UP: break;
+    case BIDE_ACTION_WAIT: return response_set_aside(attempt, HTTP_ROUTE_KEEP, now_ns);
+    case BIDE_ACTION_NONE:
+    case BIDE_ACTION_START: return response_set_aside(attempt, HTTP_ROUTE_DISCARD, now_ns);
+    case BIDE_ACTION_DONE:
+    case BIDE_ACTION_GIVE_UP: break;
     }
     if (call->delivered_bytes == 0)
         return response_stream_body(attempt);

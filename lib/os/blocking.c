@@ -45,16 +45,17 @@ static struct bide_verdict job_wait(const struct bide_job *job, struct bide_call
     return reached ? bide_call_wake(call, now_ns) : bide_call_cancel(call, now_ns);
 }
 
-/* Handles BIDE_NONE, which this loop gives the engine no reason to return. If a wake-up is pending, waits for it;
- * otherwise ends the call instead of looping for ever. */
+/* Handles the verdict NONE, which this loop gives the engine no reason to return. If a wake-up is pending, waits for
+ * it; otherwise ends the call instead of looping for ever. */
 static struct bide_verdict job_handle_none(const struct bide_job *job, struct bide_call *call, int64_t wake_ns)
 {
     int64_t now_ns = bide_now();
     if (wake_ns != BIDE_NEVER && wake_ns > now_ns)
         return job_wait(job, call, wake_ns);
     struct bide_verdict v = bide_call_cancel(call, now_ns);
-    if (v.action == BIDE_NONE) /* the call had already ended */
-        v = (struct bide_verdict){.action = BIDE_GIVE_UP, .reason = BIDE_REASON_CANCELLED, .wake_ns = BIDE_NEVER};
+    if (v.action == BIDE_ACTION_NONE) /* the call had already ended */
+        v = (struct bide_verdict){
+            .action = BIDE_ACTION_GIVE_UP, .reason = BIDE_REASON_CANCELLED, .wake_ns = BIDE_NEVER};
     return v;
 }
 
@@ -66,16 +67,16 @@ struct bide_verdict bide_run(const struct bide_job *job)
     struct bide_outcome outcome;
     const struct bide_outcome *cause = NULL; /* the outcome that led to the current verdict */
     for (;;) {
-        if (v.action == BIDE_START && bide_cancelled(job->cancel))
+        if (v.action == BIDE_ACTION_START && bide_cancelled(job->cancel))
             v = bide_call_cancel(&call, bide_now());
         job_report(job, &v, cause);
-        cause = v.action == BIDE_START ? &outcome : NULL;
+        cause = v.action == BIDE_ACTION_START ? &outcome : NULL;
         switch (v.action) {
-        case BIDE_NONE: v = job_handle_none(job, &call, v.wake_ns); break;
-        case BIDE_START: v = job_attempt(job, &call, &v, &outcome); break;
-        case BIDE_WAIT: v = job_wait(job, &call, v.wake_ns); break;
-        case BIDE_DONE:
-        case BIDE_GIVE_UP: return v;
+        case BIDE_ACTION_NONE: v = job_handle_none(job, &call, v.wake_ns); break;
+        case BIDE_ACTION_START: v = job_attempt(job, &call, &v, &outcome); break;
+        case BIDE_ACTION_WAIT: v = job_wait(job, &call, v.wake_ns); break;
+        case BIDE_ACTION_DONE:
+        case BIDE_ACTION_GIVE_UP: return v;
         }
     }
 }

@@ -30,11 +30,11 @@ int main(void)
     memset(&request, 0, sizeof request);
     memset(&outcome, 0, sizeof outcome);
     verdict = bide_call_begin(&call, &policy, NULL, &request, now_ns);
-    if (verdict.action != BIDE_START || verdict.attempt != 1)
+    if (verdict.action != BIDE_ACTION_START || verdict.attempt != 1)
         return fail("the first attempt does not start");
     outcome.kind = BIDE_KIND_OK;
     verdict = bide_call_outcome(&call, 1, &outcome, now_ns + BIDE_MS);
-    if (verdict.action != BIDE_DONE || verdict.reason != BIDE_REASON_SUCCEEDED)
+    if (verdict.action != BIDE_ACTION_DONE || verdict.reason != BIDE_REASON_SUCCEEDED)
         return fail("the call is not done");
 
     memset(&ask, 0, sizeof ask);

@@ -96,7 +96,7 @@ static struct expected start(struct model *m, struct model_call *c, struct expec
     if (refusal != BIDE_REASON_NOTHING) {
         c->ticket.votes = refusal == BIDE_REASON_BREAKER_RAMPING; /* observed: a closed breaker still counts it */
         if (model_refuse(m, &e, BIDE_GATE_BREAKER))
-            return end(m, c, e, BIDE_GIVE_UP, refusal, now_ns);
+            return end(m, c, e, BIDE_ACTION_GIVE_UP, refusal, now_ns);
         observed = e.observed;
     }
     if (first)
@@ -105,7 +105,7 @@ static struct expected start(struct model *m, struct model_call *c, struct expec
     c->state = CALL_RUNNING;
     c->started_ns = now_ns;
     c->held = c->key_held = false; /* spent */
-    e = expect(c, BIDE_START, first ? BIDE_REASON_FIRST_ATTEMPT : BIDE_REASON_RETRY);
+    e = expect(c, BIDE_ACTION_START, first ? BIDE_REASON_FIRST_ATTEMPT : BIDE_REASON_RETRY);
     e.observed = observed;
     e.attempt_deadline_ns = smaller(sum(now_ns, c->policy->attempt_timeout_ns), c->deadline_ns);
     return e;
@@ -142,8 +142,8 @@ static struct expected wait_for(struct model_call *c, struct expected e, enum bi
 {
     uint32_t observed = e.observed;
     wake.hi = smaller(wake.hi, sum(now_ns, waits_left(c)));
-    count_wait(c, (seen->action == BIDE_WAIT ? seen->wake_ns : wake.lo) - now_ns);
-    e = expect(c, BIDE_WAIT, reason);
+    count_wait(c, (seen->action == BIDE_ACTION_WAIT ? seen->wake_ns : wake.lo) - now_ns);
+    e = expect(c, BIDE_ACTION_WAIT, reason);
     e.observed = observed;
     e.wake_lo_ns = wake.lo;
     e.wake_hi_ns = wake.hi;
@@ -176,9 +176,9 @@ static struct expected wait_for_hold_off(struct model *m, struct model_call *c, 
     struct range wake = hold_off_range(m, c->policy, now_ns);
     bool near = seen->reason == BIDE_REASON_DEADLINE_NEAR;
     if (wake.lo >= c->deadline_ns || (wake.hi >= c->deadline_ns && near))
-        return end(m, c, e, BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR, now_ns);
+        return end(m, c, e, BIDE_ACTION_GIVE_UP, BIDE_REASON_DEADLINE_NEAR, now_ns);
     if (waits_are_spent(c, wake, seen, now_ns))
-        return end(m, c, e, BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT, now_ns);
+        return end(m, c, e, BIDE_ACTION_GIVE_UP, BIDE_REASON_WAITS_SPENT, now_ns);
     return wait_for(c, e, BIDE_REASON_HOLD_OFF, wake, seen, now_ns);
 }
 
@@ -190,13 +190,13 @@ struct expected model_begin(struct model *m, struct model_call *c, const struct 
                              .safety = request->safety,
                              .key =
                                  m->config.key_retries > 0 ? request->retry_key : 0, /* a reload concerns later calls */
-                             .deadline_ns = sum(now_ns, policy->deadline_ns),
+                             .deadline_ns = sum(now_ns, policy->call_timeout_ns),
                              .wake_ns = BIDE_NEVER};
     if (request->deadline_ns != 0)
         c->deadline_ns = smaller(c->deadline_ns, request->deadline_ns);
-    struct expected e = expect(c, BIDE_NONE, BIDE_REASON_NOTHING);
+    struct expected e = expect(c, BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
     if (c->deadline_ns <= now_ns)
-        return end(m, c, e, BIDE_GIVE_UP, BIDE_REASON_DEADLINE, now_ns);
+        return end(m, c, e, BIDE_ACTION_GIVE_UP, BIDE_REASON_DEADLINE, now_ns);
     if (m->config.hold_off_first && holds_off(m, now_ns))
         return wait_for_hold_off(m, c, e, seen, now_ns);
     return start(m, c, e, now_ns);
@@ -477,7 +477,7 @@ static struct expected budget_is_empty(struct model *m, struct model_call *c, st
     if (m->config.budget.on_empty == BIDE_ON_EMPTY_OPEN && m->breaker.state == BIDE_BREAKER_CLOSED)
         breaker_open(m, now_ns);
     if (!c->policy->long_poll)
-        return end(m, c, e, BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY, now_ns);
+        return end(m, c, e, BIDE_ACTION_GIVE_UP, BIDE_REASON_BUDGET_EMPTY, now_ns);
     c->state = CALL_GIVING_UP;
     return wait_for(c, e, BIDE_REASON_COUNT, wake, seen, now_ns);
 }
@@ -485,7 +485,7 @@ static struct expected budget_is_empty(struct model *m, struct model_call *c, st
 static struct expected retry(struct model *m, struct model_call *c, const struct bide_outcome *o, enum bide_kind kind,
                              const struct bide_verdict *seen, int64_t now_ns)
 {
-    struct expected e = expect(c, BIDE_NONE, BIDE_REASON_NOTHING);
+    struct expected e = expect(c, BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
     struct plan plan = plan_wait(c, o, kind);
     struct range wake = {sum(now_ns, plan.wait.lo), sum(now_ns, plan.wait.hi)};
     enum bide_reason reason = plan.reason;
@@ -496,17 +496,17 @@ static struct expected retry(struct model *m, struct model_call *c, const struct
     }
     bool near = seen->reason == BIDE_REASON_DEADLINE_NEAR;
     if (wake.lo >= c->deadline_ns || (wake.hi >= c->deadline_ns && near))
-        return end(m, c, e, BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR, now_ns);
+        return end(m, c, e, BIDE_ACTION_GIVE_UP, BIDE_REASON_DEADLINE_NEAR, now_ns);
     if (waits_are_spent(c, wake, seen, now_ns))
-        return end(m, c, e, BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT, now_ns);
-    int64_t wake_ns = seen->action == BIDE_WAIT ? seen->wake_ns : -1;
+        return end(m, c, e, BIDE_ACTION_GIVE_UP, BIDE_REASON_WAITS_SPENT, now_ns);
+    int64_t wake_ns = seen->action == BIDE_ACTION_WAIT ? seen->wake_ns : -1;
     if (wake.lo <= wake_ns && wake_ns <= wake.hi)
         wake.lo = wake.hi = wake_ns;
     if (model_decides_no(m, BIDE_GATE_BREAKER, breaker_admits_wait(m, wake.lo, wake.hi)) &&
         model_refuse(m, &e, BIDE_GATE_BREAKER))
-        return end(m, c, e, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, now_ns);
+        return end(m, c, e, BIDE_ACTION_GIVE_UP, BIDE_REASON_BREAKER_OPEN, now_ns);
     if (!charge_key(m, c, &e, now_ns))
-        return end(m, c, e, BIDE_GIVE_UP, BIDE_REASON_KEY_LIMIT, now_ns);
+        return end(m, c, e, BIDE_ACTION_GIVE_UP, BIDE_REASON_KEY_LIMIT, now_ns);
     if (!charge_budget(m, c, &e, cost_of(&m->config.budget, kind, o), now_ns))
         return budget_is_empty(m, c, e, wake, seen, now_ns);
     enum bide_reason own_reason = plan.reason == BIDE_REASON_COUNT ? seen->reason : plan.reason;
@@ -520,25 +520,25 @@ static struct expected retry(struct model *m, struct model_call *c, const struct
 static struct expected judge(struct model *m, struct model_call *c, const struct bide_outcome *o,
                              const struct bide_verdict *seen, int64_t now_ns)
 {
-    struct expected e = expect(c, BIDE_NONE, BIDE_REASON_NOTHING);
+    struct expected e = expect(c, BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
     bool key_409 = (o->flags & BIDE_FLAG_KEY_409) != 0 && c->safety == BIDE_KEYED;
     enum bide_kind kind = key_409 ? BIDE_KIND_TRANSIENT : o->kind;
     if (kind == BIDE_KIND_PERMANENT)
-        return end(m, c, e, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, now_ns);
+        return end(m, c, e, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, now_ns);
     enum bide_reason refusal = refusal_before_wait(c, o, kind, now_ns);
     bool by_hint = refusal == BIDE_REASON_SERVER_STOP || refusal == BIDE_REASON_HINT_MISSING ||
                    refusal == BIDE_REASON_HINT_TOO_LONG;
     if (by_hint)
         model_refuse(m, &e, BIDE_GATE_HINT);
     if (refusal != BIDE_REASON_NOTHING)
-        return end(m, c, e, BIDE_GIVE_UP, refusal, now_ns);
+        return end(m, c, e, BIDE_ACTION_GIVE_UP, refusal, now_ns);
     return retry(m, c, o, kind, seen, now_ns);
 }
 
 struct expected model_outcome(struct model *m, struct model_call *c, uint32_t attempt, const struct bide_outcome *o,
                               const struct bide_verdict *seen, int64_t now_ns)
 {
-    struct expected e = expect(c, BIDE_NONE, BIDE_REASON_NOTHING);
+    struct expected e = expect(c, BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
     if (c->state != CALL_RUNNING || attempt != c->attempt) {
         e.wake_lo_ns = e.wake_hi_ns = c->state == CALL_IDLE || c->state == CALL_RUNNING ? BIDE_NEVER : c->wake_ns;
         return e;
@@ -546,13 +546,13 @@ struct expected model_outcome(struct model *m, struct model_call *c, uint32_t at
     record(m, c, o, now_ns);
     if (o->kind == BIDE_KIND_OK) {
         earn_success(m, c);
-        return end(m, c, e, BIDE_DONE, BIDE_REASON_SUCCEEDED, now_ns);
+        return end(m, c, e, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, now_ns);
     }
     if (o->kind != BIDE_KIND_CANCELLED)
         return judge(m, c, o, seen, now_ns);
     c->held = o->evidence == BIDE_EVIDENCE_NOT_SENT && c->attempt > 1 && c->paid;
     bool delivered = o->evidence == BIDE_EVIDENCE_BODY_DELIVERED;
-    return end(m, c, e, BIDE_GIVE_UP, delivered ? BIDE_REASON_BODY_DELIVERED : BIDE_REASON_CANCELLED, now_ns);
+    return end(m, c, e, BIDE_ACTION_GIVE_UP, delivered ? BIDE_REASON_BODY_DELIVERED : BIDE_REASON_CANCELLED, now_ns);
 }
 
 /* -- the other events ---------------------------------------------------------------------------------------------- */
@@ -581,16 +581,16 @@ static struct expected wait_again(const struct model *m, struct model_call *c, s
 
 struct expected model_wake(struct model *m, struct model_call *c, const struct bide_verdict *seen, int64_t now_ns)
 {
-    struct expected e = expect(c, BIDE_NONE, BIDE_REASON_NOTHING);
+    struct expected e = expect(c, BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
     if (c->state == CALL_IDLE || c->state == CALL_RUNNING)
         return e;
     e.wake_lo_ns = e.wake_hi_ns = c->wake_ns;
     if (now_ns < c->wake_ns)
         return e;
     if (c->state == CALL_GIVING_UP)
-        return end(m, c, e, BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY, now_ns);
+        return end(m, c, e, BIDE_ACTION_GIVE_UP, BIDE_REASON_BUDGET_EMPTY, now_ns);
     if (now_ns >= c->deadline_ns)
-        return end(m, c, e, BIDE_GIVE_UP, BIDE_REASON_DEADLINE, now_ns);
+        return end(m, c, e, BIDE_ACTION_GIVE_UP, BIDE_REASON_DEADLINE, now_ns);
     if (is_jittered_again(c, seen, now_ns))
         return wait_again(m, c, e, seen, now_ns);
     if (holds_off(m, now_ns))
@@ -600,10 +600,10 @@ struct expected model_wake(struct model *m, struct model_call *c, const struct b
 
 struct expected model_cancel(struct model *m, struct model_call *c, int64_t now_ns)
 {
-    struct expected e = expect(c, BIDE_NONE, BIDE_REASON_NOTHING);
+    struct expected e = expect(c, BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
     if (c->state == CALL_IDLE)
         return e;
     if (c->state == CALL_RUNNING)
         breaker_vote(m, &c->ticket, 0, now_ns);
-    return end(m, c, e, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, now_ns);
+    return end(m, c, e, BIDE_ACTION_GIVE_UP, BIDE_REASON_CANCELLED, now_ns);
 }

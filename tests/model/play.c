@@ -48,7 +48,7 @@ static void compare_verdict(struct world *w, const struct bide_verdict *v, const
     require_range(w, "wake_ns", v->wake_ns, e->wake_lo_ns, e->wake_hi_ns);
     require_equal(w, "attempt_deadline_ns", v->attempt_deadline_ns, e->attempt_deadline_ns);
     require_range(w, "connect_deadline_ns", v->connect_deadline_ns, w->now_ns,
-                  v->action == BIDE_START ? v->attempt_deadline_ns : BIDE_NEVER);
+                  v->action == BIDE_ACTION_START ? v->attempt_deadline_ns : BIDE_NEVER);
 }
 
 static void compare_budget(struct world *w)
@@ -163,9 +163,9 @@ static void pass_time(struct world *w)
 static void settle(struct world *w, int i, const struct bide_verdict *v, const struct expected *e)
 {
     compare_verdict(w, v, e);
-    if (v->action == BIDE_WAIT)
+    if (v->action == BIDE_ACTION_WAIT)
         w->model_call[i].wake_ns = v->wake_ns;
-    else if (v->action != BIDE_NONE)
+    else if (v->action != BIDE_ACTION_NONE)
         w->model_call[i].wake_ns = BIDE_NEVER;
 }
 
@@ -435,7 +435,7 @@ static void tell_policy(const struct bide_policy *p)
 {
     printf("policy: attempts %u, backoff %d, jitter %d, base %" PRId64 ", cap %" PRId64 ", throttled %" PRId64
            ", deadline %" PRId64 ", hints: rule %d, long %d, step %d, jitter %u, max %" PRId64 ", over %" PRId64 "\n",
-           p->attempts_max, p->backoff, p->jitter, p->base_ns, p->cap_ns, p->throttled_base_ns, p->deadline_ns,
+           p->attempts_max, p->backoff, p->jitter, p->base_ns, p->cap_ns, p->throttled_base_ns, p->call_timeout_ns,
            p->hint_rule, p->hint_long, p->hint_step, p->hint_jitter_permille, p->hint_max_ns, p->hint_over_ns);
 }
 

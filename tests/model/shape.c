@@ -22,7 +22,7 @@ static void shape_policy(struct world *w, struct bide_policy *p)
     p->cap_ns = p->base_ns * between(w, 1, 9);
     p->throttled_base_ns = chance(w, 30) ? p->base_ns + some_ns(w, p->cap_ns - p->base_ns) : 0;
     p->floor_ns = chance(w, 20) ? some_ns(w, p->base_ns) : 0;
-    p->deadline_ns = chance(w, 70) ? BIDE_NEVER : 1 + some_ns(w, 30 * w->unit_ns);
+    p->call_timeout_ns = chance(w, 70) ? BIDE_NEVER : 1 + some_ns(w, 30 * w->unit_ns);
     p->waits_max_ns = chance(w, 70) ? BIDE_NEVER : 1 + some_ns(w, 12 * w->unit_ns);
     p->conflict_at_once = chance(w, 50);
     p->long_poll = chance(w, 10);

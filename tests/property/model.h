@@ -517,31 +517,34 @@ static void check_verdict(struct run *r, const struct event *e, int64_t hold_off
     struct model *m = &r->model[e->call];
     struct bide_verdict v = r->verdict;
     bool success = e->op == OP_OUTCOME && e->outcome.kind == BIDE_KIND_OK;
-    require_invariant(r, success == (v.action == BIDE_DONE), "the call is done exactly when an attempt succeeds");
-    require_invariant(r, e->op != OP_CANCEL || v.action == BIDE_GIVE_UP, "a cancelled call has ended");
+    require_invariant(r, success == (v.action == BIDE_ACTION_DONE),
+                      "the call is done exactly when an attempt succeeds");
+    require_invariant(r, e->op != OP_CANCEL || v.action == BIDE_ACTION_GIVE_UP, "a cancelled call has ended");
     switch (v.action) {
-    case BIDE_NONE: require_invariant(r, m->live != 0, "a call without an attempt in flight gets an action"); break;
-    case BIDE_START:
+    case BIDE_ACTION_NONE:
+        require_invariant(r, m->live != 0, "a call without an attempt in flight gets an action");
+        break;
+    case BIDE_ACTION_START:
         check_start(r, e, hold_off_ns, breaker);
         apply_start(r, e);
         break;
-    case BIDE_WAIT:
+    case BIDE_ACTION_WAIT:
         check_wait(r, e, hold_off_ns);
         apply_wait(r, e);
         break;
-    case BIDE_DONE:
+    case BIDE_ACTION_DONE:
         require_invariant(r, v.reason == BIDE_REASON_SUCCEEDED && v.attempt == e->attempt,
                           "done names the attempt that succeeded");
         apply_end(r, e);
         break;
-    case BIDE_GIVE_UP:
+    case BIDE_ACTION_GIVE_UP:
         check_give_up(r, e);
         apply_end(r, e);
         break;
     }
-    if (v.action == BIDE_DONE || v.action == BIDE_GIVE_UP)
+    if (v.action == BIDE_ACTION_DONE || v.action == BIDE_ACTION_GIVE_UP)
         require_invariant(r, v.wake_ns == BIDE_NEVER, "an ended call has no timer");
-    if (v.action != BIDE_START)
+    if (v.action != BIDE_ACTION_START)
         require_invariant(r, v.attempt_deadline_ns == BIDE_NEVER && v.connect_deadline_ns == BIDE_NEVER,
                           "only a start has deadlines");
     require_invariant(r, v.wake_ns == BIDE_NEVER || v.wake_ns >= r->now_ns || v.wake_ns == m->wake_ns,

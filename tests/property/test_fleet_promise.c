@@ -419,7 +419,7 @@ static void make_call(struct world *w, struct instance *i)
     struct bide_call call;
     struct bide_request request = {.safety = BIDE_SAFE, .seed = roll(&w->dice), .lane = below(&w->dice, BIDE_LANES)};
     struct bide_verdict v = bide_call_begin(&call, &w->policy, &i->target, &request, w->now_ns);
-    if (v.action != BIDE_START) {
+    if (v.action != BIDE_ACTION_START) {
         bide_call_cancel(&call, w->now_ns);
         return;
     }
@@ -430,10 +430,10 @@ static void make_call(struct world *w, struct instance *i)
         outcome.hint = (struct bide_hint){BIDE_HINT_WAIT, below(&w->dice, 5000) * MS};
     }
     v = bide_call_outcome(&call, 1, &outcome, w->now_ns);
-    if (v.action == BIDE_DONE)
+    if (v.action == BIDE_ACTION_DONE)
         w->earned_milli += EARN;
     w->refused += v.reason == BIDE_REASON_BUDGET_EMPTY;
-    if (v.action != BIDE_WAIT)
+    if (v.action != BIDE_ACTION_WAIT)
         return;
     w->paid_milli += RETRY;
     w->retries++;
@@ -449,13 +449,13 @@ static void end_pending(struct world *w, struct pending *p)
         v = bide_call_cancel(&p->call, w->now_ns);
     else
         v = bide_call_wake(&p->call, w->now_ns);
-    if (v.action == BIDE_GIVE_UP) { /* cancelled, or a gate has closed meanwhile: refunded */
+    if (v.action == BIDE_ACTION_GIVE_UP) { /* cancelled, or a gate has closed meanwhile: refunded */
         w->paid_milli -= RETRY;
         w->retries--;
-    } else if (v.action == BIDE_START) {
+    } else if (v.action == BIDE_ACTION_START) {
         v = bide_call_outcome(&p->call, v.attempt, &ok, w->now_ns);
-        w->earned_milli += v.action == BIDE_DONE ? EARN : 0;
-    } else if (v.action == BIDE_WAIT) {
+        w->earned_milli += v.action == BIDE_ACTION_DONE ? EARN : 0;
+    } else if (v.action == BIDE_ACTION_WAIT) {
         p->at_ns = v.wake_ns;
         return;
     }

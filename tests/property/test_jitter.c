@@ -372,7 +372,7 @@ static int64_t wait_after(const struct bide_policy *policy, struct bide_target *
     const struct bide_request request = {.safety = BIDE_SAFE, .seed = seed};
     bide_call_begin(&call, policy, target, &request, 1 * S);
     struct bide_verdict v = bide_call_outcome(&call, 1, &outcome, 1 * S);
-    assert_int_equal(v.action, BIDE_WAIT);
+    assert_int_equal(v.action, BIDE_ACTION_WAIT);
     bide_call_cancel(&call, 1 * S);
     return v.wake_ns - 1 * S;
 }
@@ -407,7 +407,7 @@ static void a_late_wake_is_jittered_uniformly(void **state)
     struct bide_policy policy = policy_with(BIDE_JITTER_FULL, 1 * S, 1 * S);
     const struct bide_outcome transient = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
     (void)state;
-    policy.deadline_ns = BIDE_NEVER;
+    policy.call_timeout_ns = BIDE_NEVER;
     for (size_t i = 0; i < DRAWS; i++) {
         struct bide_call call;
         const struct bide_request request = {.safety = BIDE_SAFE, .seed = test_seed + i};

@@ -85,7 +85,7 @@ static void check_not_due(struct run *r, const struct event *e, const struct bid
                           const struct bide_target *target)
 {
     const struct model *m = &r->model[e->call];
-    require_invariant(r, r->verdict.action == BIDE_NONE && r->verdict.reason == BIDE_REASON_NOTHING,
+    require_invariant(r, r->verdict.action == BIDE_ACTION_NONE && r->verdict.reason == BIDE_REASON_NOTHING,
                       "an event that is not due returns NONE");
     require_invariant(r, r->verdict.wake_ns == (m->end == ALIVE ? m->wake_ns : BIDE_NEVER),
                       "an event that is not due keeps the timer");
@@ -98,7 +98,7 @@ static void check_not_due(struct run *r, const struct event *e, const struct bid
 static void begin_model(struct run *r, const struct event *e)
 {
     struct model *m = &r->model[e->call];
-    int64_t own = r->world->policy.deadline_ns, asked = r->world->request[e->call].deadline_ns;
+    int64_t own = r->world->policy.call_timeout_ns, asked = r->world->request[e->call].deadline_ns;
     *m = (struct model){.end = ALIVE, .wake_ns = BIDE_NEVER};
     m->deadline_ns = own == BIDE_NEVER ? BIDE_NEVER : e->now_ns + own;
     if (asked > 0 && asked < m->deadline_ns)
@@ -325,7 +325,7 @@ static void print_world(const struct world *w)
            "ns hedges_max=%" PRIu32 " deadline=%" PRId64 "ns hint_rule=%d hint_long=%d hint_max=%" PRId64
            "ns observe=0x%" PRIx32 "%s\n",
            p->attempts_max, (int)p->backoff, (int)p->jitter, p->base_ns, p->cap_ns, p->floor_ns, p->hedges_max,
-           p->deadline_ns, (int)p->hint_rule, (int)p->hint_long, p->hint_max_ns, p->observe,
+           p->call_timeout_ns, (int)p->hint_rule, (int)p->hint_long, p->hint_max_ns, p->observe,
            p->long_poll ? " long_poll" : "");
     if (w->has_target)
         printf("  target observe=0x%" PRIx32 " in_flight_max=%" PRIu32 " key_retries=%" PRIu32

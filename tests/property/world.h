@@ -76,7 +76,7 @@ static void some_policy(struct dice *d, struct bide_policy *p)
     p->layer = (enum bide_layer_rule)(one_in(d, 3) ? below(d, 3) : BIDE_LAYER_OUTERMOST);
     p->attempt_timeout_ns = one_in(d, 3) ? BIDE_NEVER : some_time(d);
     p->connect_timeout_ns = one_in(d, 3) ? BIDE_NEVER : some_time(d);
-    p->deadline_ns = one_in(d, 3) ? BIDE_NEVER : some_time(d);
+    p->call_timeout_ns = one_in(d, 3) ? BIDE_NEVER : some_time(d);
     p->waits_max_ns = one_in(d, 2) ? BIDE_NEVER : some_time(d);
     p->hint_rule = (enum bide_hint_rule)(one_in(d, 2) ? below(d, BIDE_HINT_RULE_IGNORE + 1) : BIDE_HINT_RULE_FLOOR);
     p->hint_long = (enum bide_hint_long)below(d, 3);

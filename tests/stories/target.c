@@ -156,7 +156,7 @@ static void play_crowd(struct story *s, const struct crowd *crowd, uint32_t coun
         struct bide_verdict v =
             bide_call_begin(&call, &s->policy[s->policies - 1], story_get_target(s), &request, s->now_ns);
         story_record_verdict(s, v);
-        if (v.action == BIDE_START) {
+        if (v.action == BIDE_ACTION_START) {
             s->now_ns += crowd->took_ns;
             v = bide_call_outcome(&call, v.attempt, &crowd->outcome, s->now_ns);
             story_record_verdict(s, v);

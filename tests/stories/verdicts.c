@@ -82,13 +82,13 @@ static void print_verdict(const struct story *s, struct bide_verdict v, const st
     char time[32], gates[96];
     size_t used = (size_t)snprintf(text, size, "%s", bide_action_label(v.action));
     story_print_duration(time, sizeof time, story_from_engine(s, v.wake_ns));
-    if (v.action == BIDE_WAIT)
+    if (v.action == BIDE_ACTION_WAIT)
         used += (size_t)snprintf(text + used, size - used, " %s", time);
-    else if (v.action != BIDE_NONE)
+    else if (v.action != BIDE_ACTION_NONE)
         used += (size_t)snprintf(text + used, size - used, " %" PRIu32, v.attempt);
-    if (v.action != BIDE_NONE || v.reason != BIDE_REASON_NOTHING)
+    if (v.action != BIDE_ACTION_NONE || v.reason != BIDE_REASON_NOTHING)
         used += (size_t)snprintf(text + used, size - used, " %s", bide_reason_label(v.reason));
-    if (v.action != BIDE_WAIT && v.wake_ns != BIDE_NEVER)
+    if (v.action != BIDE_ACTION_WAIT && v.wake_ns != BIDE_NEVER)
         used += (size_t)snprintf(text + used, size - used, " wake=%s", time);
     if (e->has_cut) {
         story_print_duration(time, sizeof time, story_from_engine(s, v.attempt_deadline_ns));
@@ -115,7 +115,7 @@ static bool matches_expected(struct bide_verdict v, const struct expected *e)
         return false;
     if (strcmp(bide_reason_label(v.reason), e->reason) != 0)
         return false;
-    return v.action == BIDE_WAIT || v.action == BIDE_NONE || v.attempt == e->attempt;
+    return v.action == BIDE_ACTION_WAIT || v.action == BIDE_ACTION_NONE || v.attempt == e->attempt;
 }
 
 void story_compare(struct story *s, struct bide_verdict v, struct story_cursor expected_words)

@@ -70,7 +70,7 @@ void live_expect(const struct live_call *call, enum bide_action action, enum bid
 void live_expect_done(const struct live_call *call, uint32_t attempts)
 {
     assert_int_equal(call->code, CURLE_OK);
-    live_expect(call, BIDE_DONE, BIDE_REASON_SUCCEEDED, attempts);
+    live_expect(call, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, attempts);
     assert_false(call->result.body_dropped);
 }
 

@@ -106,7 +106,7 @@ struct bide_policy live_policy(uint32_t attempts)
     policy.jitter = BIDE_JITTER_NONE;
     policy.attempt_timeout_ns = 60 * BIDE_S;
     policy.connect_timeout_ns = 60 * BIDE_S;
-    policy.deadline_ns = 100 * BIDE_S;
+    policy.call_timeout_ns = 100 * BIDE_S;
     return policy;
 }
 

@@ -58,7 +58,7 @@ bool live_fleet_fail(struct bide_target *target)
     struct bide_call call;
     struct bide_verdict v = call_begin(&call, &policy, target);
     v = bide_call_outcome(&call, v.attempt, &failed, bide_now());
-    if (v.action != BIDE_WAIT)
+    if (v.action != BIDE_ACTION_WAIT)
         return false;
     v = bide_call_wake(&call, bide_now());
     bide_call_outcome(&call, v.attempt, &failed, bide_now());

@@ -77,7 +77,7 @@ static int print_end(CURLcode code, struct bide_verdict verdict, long status)
 {
     if (code != CURLE_OK)
         return fail("call", curl_easy_strerror(code));
-    if (verdict.action != BIDE_DONE || status != 200)
+    if (verdict.action != BIDE_ACTION_DONE || status != 200)
         return fail("call", bide_reason_text(verdict.reason));
     fwrite(body, 1, body_length, stdout);
     return 0;
@@ -143,7 +143,7 @@ static bool make_call(struct bide_target *target, bool may_refuse)
     bide_policy_init(&p, BIDE_PRESET_SERVICE);
     p.base_ns = p.cap_ns = BIDE_MS;
     struct bide_job job = {.policy = &p, .target = target, .request = {.safety = BIDE_SAFE}, .attempt = fail_once};
-    return bide_run(&job).action == BIDE_DONE || may_refuse;
+    return bide_run(&job).action == BIDE_ACTION_DONE || may_refuse;
 }
 
 /* Waits until the member has exchanged with Redis, or failed to. */

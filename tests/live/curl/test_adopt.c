@@ -272,7 +272,7 @@ static void an_adopted_handle_can_be_used_in_a_multi(void **state)
         struct bide_multi_job job = {.easy = p.easy, .result = &p.result};
         assert_int_equal(bide_multi_start(multi, &job, NULL, NULL), BIDE_OK);
         assert_true(live_multi_run(multi));
-        assert_int_equal(p.result.verdict.action, BIDE_DONE);
+        assert_int_equal(p.result.verdict.action, BIDE_ACTION_DONE);
         live_expect_text(&p.body, "fine");
     }
     expect_plain_perform(&p, "fine");

@@ -15,7 +15,7 @@
 static void expect_done(const struct live_call *c, uint32_t attempts)
 {
     assert_int_equal(c->code, CURLE_OK);
-    live_expect(c, BIDE_DONE, BIDE_REASON_SUCCEEDED, attempts);
+    live_expect(c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, attempts);
 }
 
 /* Checks that all requests had this body. */
@@ -298,7 +298,7 @@ static void change_file(void *context, const struct bide_event *event)
 {
     struct live_call *c = context;
     static const struct timespec times[2] = {{12345, 0}, {12345, 6789}};
-    if (event->verdict->action == BIDE_WAIT || event->verdict->action == BIDE_GIVE_UP) {
+    if (event->verdict->action == BIDE_ACTION_WAIT || event->verdict->action == BIDE_ACTION_GIVE_UP) {
         assert_int_equal(pwrite(c->options.body.fd, "J", 1, 0), 1);
         assert_int_equal(futimens(c->options.body.fd, times), 0); /* a clock too coarse to show the change */
     }
@@ -313,7 +313,7 @@ static void a_file_that_changed_is_not_sent_again(void **state)
     c.options.event = change_file;
     c.options.context = &c;
     live_call_perform(&c, "/a");
-    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
     expect_bodies(&c, 1, "hello", 5);
     live_expect_text(&c.sink, "down"); /* the last response is delivered */
     assert_int_equal(c.result.status, 503);
@@ -342,7 +342,7 @@ static void a_file_that_changed_is_not_sent_again_after_a_replay_was_stopped(voi
     live_call_perform(&c, "/a");
     live_server_stop(&c.server);
     assert_int_equal(live_server_requests(&c.server, "/a"), 1);
-    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
     close(fd);
     live_call_close(&c);
 }
@@ -354,7 +354,7 @@ static void a_file_shorter_than_its_length_ends_the_call(void **state)
     open_keyed(&c, "/a 200");
     c.options.body = file_body(fd, 0, 50);
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_CANCELLED, 1);
     close(fd);
     live_call_close(&c);
 }
@@ -425,7 +425,7 @@ static void a_failing_seek_ends_the_call_with_the_last_response(void **state)
     open_stream(&c, &s, "/a 503 body=down", true);
     s.stuck = true;
     live_call_perform(&c, "/a");
-    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
     live_expect_text(&c.sink, "down");
     assert_int_equal(c.result.status, 503);
     expect_requests(&c, 1);
@@ -442,7 +442,7 @@ static void a_one_shot_stream_is_not_sent_again(void **state)
         struct stream s;
         open_stream(&c, &s, script[i], false);
         live_call_perform(&c, "/a");
-        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
         expect_requests(&c, 1);
         live_call_close(&c);
     }
@@ -456,7 +456,7 @@ static void an_unread_one_shot_stream_is_retried(void **state)
     live_refuser_open(&trap);
     open_stream(&c, &s, "", false);
     live_call_perform_url(&c, trap.url);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 4);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 4);
     assert_int_equal(s.reads, 0);
     live_trap_close(&trap);
     live_call_close(&c);
@@ -486,7 +486,7 @@ static void a_partly_read_one_shot_stream_does_not_follow_a_redirect(void **stat
     open_stream(&c, &s, "/a 307 location=/b\n/b 200", false);
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_SEND_FAIL_REWIND);
-    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
     live_server_stop(&c.server);
     assert_int_equal(live_server_requests(&c.server, "/b"), 0);
     live_call_close(&c);
@@ -504,7 +504,7 @@ static void a_stream_can_abort_the_call(void **state)
     open_stream(&c, &s, "/a 200", true);
     c.options.body.read = abort_read;
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_CANCELLED, 1);
     live_call_close(&c);
 }
 
@@ -519,7 +519,7 @@ static void an_unknown_body_is_spent_once_sent(void **state)
         c.options.safety = BIDE_CURL_IDEMPOTENT;
         curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, "mine");
         live_call_perform(&c, "/a");
-        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
         expect_bodies(&c, 1, "mine", 4);
         live_call_close(&c);
     }
@@ -545,7 +545,7 @@ static void a_delete_with_upload_is_spent(void **state)
     curl_easy_setopt(c.easy, CURLOPT_CUSTOMREQUEST, "DELETE");
     curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, "mine");
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
     live_call_close(&c);
 }
 
@@ -625,7 +625,7 @@ static void a_mime_of_unknown_size_is_spent_once_sent(void **state)
     open_keyed(&c, "/a 503 | 200");
     curl_mime *mime = set_mime(&c, &s, -1);
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
     live_call_close(&c);
     curl_mime_free(mime);
 }
@@ -650,7 +650,7 @@ static void a_chunked_read_function_is_spent_once_sent(void **state)
         struct stream s;
         open_upload(&c, &s, script[i]);
         live_call_perform(&c, "/a");
-        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
         expect_requests(&c, 1);
         live_call_close(&c);
     }
@@ -664,7 +664,7 @@ static void a_chunked_read_function_is_spent_after_a_redirect_to_get(void **stat
     open_upload(&c, &s, "/a 303 location=/b\n/b 503 | 200");
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
     expect_requests(&c, 2);
     live_call_close(&c);
 }
@@ -677,7 +677,7 @@ static void an_unread_chunked_read_function_is_retried(void **state)
     live_refuser_open(&trap);
     open_upload(&c, &s, "");
     live_call_perform_url(&c, trap.url);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 4);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 4);
     live_trap_close(&trap);
     live_call_close(&c);
 }
@@ -692,7 +692,7 @@ static void a_read_function_with_a_length_is_spent_when_a_retry_sends_nothing(vo
     curl_easy_setopt(c.easy, CURLOPT_INFILESIZE, (long)strlen(s.text));
     c.policy.attempt_timeout_ns = BIDE_S;
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, libcurl_notices ? BIDE_REASON_CANCELLED : BIDE_REASON_BODY_SPENT, 2);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, libcurl_notices ? BIDE_REASON_CANCELLED : BIDE_REASON_BODY_SPENT, 2);
     assert_int_equal(c.code, libcurl_notices ? CURLE_READ_ERROR : CURLE_OPERATION_TIMEDOUT);
     live_call_close(&c);
 }

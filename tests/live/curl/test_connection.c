@@ -261,7 +261,7 @@ static void the_legs_of_an_attempt_are_bounded(void **state)
     curl_easy_setopt(c.easy, CURLOPT_MAXREDIRS, -1L); /* libcurl itself follows for ever */
     c.policy.attempt_timeout_ns = 20 * BIDE_S;
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_TOO_MANY_REDIRECTS);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     live_server_stop(&c.server);
     assert_int_equal(live_server_requests(&c.server, "/a"), 64);
     live_call_close(&c);

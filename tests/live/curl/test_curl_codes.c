@@ -199,7 +199,7 @@ static void perform_case(const struct code_case *p)
         fail_msg("%s: %d (%s), %s, %s; want %d, %s, %s", p->name, c.code, curl_easy_strerror(c.code),
                  bide_kind_label(a->kind), bide_evidence_label(a->evidence), p->code, bide_kind_label(p->kind),
                  bide_evidence_label(p->evidence));
-    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
     assert_int_equal(c.result.attempts, 1);
     live_call_close(&c);
 }
@@ -243,9 +243,9 @@ static void curl_rules_override_the_table(void **state)
     curl_easy_setopt(c.easy, CURLOPT_FORBID_REUSE, 1L); /* otherwise the guard stops a replay */
     c.options.curl_rules = &rules;
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 3);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 3);
     live_call_perform(&c, "/b");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     assert_int_equal(c.result.attempt[0].evidence, BIDE_EVIDENCE_REJECTED); /* nothing better was known */
     live_call_close(&c);
 }
@@ -257,13 +257,13 @@ static void failonerror_changes_only_the_returned_code(void **state)
     live_call_open(&c, "/a 503 | 429 | 200 body=fine\n/b 404\n/c 503 retry-after=86400", 5);
     set_fail_on_error(&c);
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 3);
+    live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 3);
     live_expect_text(&c.sink, "fine");
     assert_int_equal(live_call_perform(&c, "/b"), CURLE_HTTP_RETURNED_ERROR);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     assert_int_equal(c.sink.length, 0);
     assert_int_equal(live_call_perform(&c, "/c"), CURLE_HTTP_RETURNED_ERROR);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_HINT_TOO_LONG, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_HINT_TOO_LONG, 1);
     live_call_close(&c);
 }
 
@@ -271,7 +271,7 @@ static void failonerror_changes_only_the_returned_code(void **state)
 static void open_when_waiting(void *context, const struct bide_event *event)
 {
     struct live_call *c = context;
-    if (event->verdict->action == BIDE_WAIT)
+    if (event->verdict->action == BIDE_ACTION_WAIT)
         bide_breaker_hold(&c->target, BIDE_HOLD_OPEN);
 }
 
@@ -286,7 +286,7 @@ static void failonerror_applies_when_a_wait_is_given_up(void **state)
         c.options.event = open_when_waiting;
         c.options.context = &c;
         assert_int_equal(live_call_perform(&c, "/a"), CURLE_HTTP_RETURNED_ERROR);
-        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
         live_call_close(&c);
     }
 }

@@ -14,14 +14,14 @@
 static void expect_done(const struct live_call *c, uint32_t attempts)
 {
     assert_int_equal(c->code, CURLE_OK);
-    live_expect(c, BIDE_DONE, BIDE_REASON_SUCCEEDED, attempts);
+    live_expect(c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, attempts);
 }
 
 /* Opens the breaker when the call starts to wait, so that the call gives up after the wait. */
 static void open_when_waiting(void *context, const struct bide_event *event)
 {
     struct live_call *c = context;
-    if (event->verdict->action == BIDE_WAIT)
+    if (event->verdict->action == BIDE_ACTION_WAIT)
         bide_breaker_hold(&c->target, BIDE_HOLD_OPEN);
 }
 
@@ -42,7 +42,7 @@ static void a_body_written_without_a_sink_is_not_followed_by_another(void **stat
         live_call_without_sink(&c);
         c.options.status_rules = &rules;
         live_call_perform(&c, "/a");
-        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_DELIVERED, 1);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BODY_DELIVERED, 1);
         live_expect_text(&c.sink, "first");
         live_call_close(&c);
     }
@@ -84,7 +84,7 @@ static void a_part_with_another_validator_is_not_appended(void **state)
         struct live_call c;
         open_resumable(&c, script[i]);
         assert_int_equal(live_call_perform(&c, "/a"), CURLE_PARTIAL_FILE);
-        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_DELIVERED, 2);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BODY_DELIVERED, 2);
         live_expect_text(&c.sink, "AAAAA");
         assert_false(c.result.resumed);
         live_call_close(&c);
@@ -124,7 +124,7 @@ static void a_chunked_part_that_is_too_long_is_not_a_success(void **state)
     struct live_call c;
     open_resumable(&c, "/a 200 body=ABCDEFGHIJ etag=v close=4 | " PART("4-9/10") "chunked body=EFGHIJKL etag=v | 416");
     assert_int_not_equal(live_call_perform(&c, "/a"), CURLE_OK);
-    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
     live_call_close(&c);
 }
 
@@ -152,7 +152,7 @@ static void a_body_with_its_head_in_the_sink_is_not_resumed(void **state)
     open_with_head_in_sink(&c, "/a 200 body=ABCDEFGHIJ etag=v close=half | 200 ranges body=ABCDEFGHIJ etag=v");
     c.options.resume = true;
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_PARTIAL_FILE);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_DELIVERED, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BODY_DELIVERED, 1);
     assert_string_equal(body_after_head(&c.sink), "ABCDE");
     live_call_close(&c);
 }
@@ -201,7 +201,7 @@ static void problem_details_after_a_head_in_the_sink_are_read(void **state)
     struct live_call c;
     open_with_head_in_sink(&c, "/a 503 type=application/problem+json body=\"{\\\"retry_after\\\":86400}\"");
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_HINT_TOO_LONG, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_HINT_TOO_LONG, 1);
     assert_int_equal(c.result.attempt[0].hint.wait_ns, 86400 * BIDE_S);
     assert_string_equal(body_after_head(&c.sink), "{\"retry_after\":86400}");
     live_call_close(&c);
@@ -240,7 +240,7 @@ static void a_failure_is_kept_with_its_head_in_the_sink(void **state)
     c.options.event = open_when_waiting;
     c.options.context = &c;
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
     assert_int_equal(strlen(body_after_head(&c.sink)), BIDE_CURL_KEEP_MAX);
     live_call_close(&c);
 }
@@ -303,7 +303,7 @@ static void a_curl_rule_does_not_apply_to_a_stopped_replay(void **state)
     c.options.curl_rules = &rules;
     live_call_post(&c, "charge=1");
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
     live_server_stop(&c.server);
     assert_int_equal(live_server_requests(&c.server, "/a"), 1);
     live_call_close(&c);

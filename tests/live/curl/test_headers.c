@@ -14,7 +14,7 @@
 static void expect_done(const struct live_call *c, uint32_t attempts)
 {
     assert_int_equal(c->code, CURLE_OK);
-    live_expect(c, BIDE_DONE, BIDE_REASON_SUCCEEDED, attempts);
+    live_expect(c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, attempts);
 }
 
 static bool request_has(const struct chaos_seen *seen, const char *field)
@@ -125,7 +125,7 @@ static void attempts_are_numbered(void **state)
         assert_int_equal(layer.attempt, i + 1);
         assert_int_equal(layer.attempts_max, 5);
         assert_false(layer.no_retry);
-        assert_true(layer.left_ns > 0 && layer.left_ns <= c.policy.deadline_ns && layer.left_ns <= left_ns);
+        assert_true(layer.left_ns > 0 && layer.left_ns <= c.policy.call_timeout_ns && layer.left_ns <= left_ns);
         left_ns = layer.left_ns;
     }
     live_call_close(&c);
@@ -139,7 +139,7 @@ static void an_inbound_layer_is_forwarded(void **state)
     c.options.inject = BIDE_CURL_INJECT_ATTEMPT;
     c.options.inbound = &inbound;
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_INNER_LAYER, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_INNER_LAYER, 1);
     live_server_stop(&c.server);
     const char *text = c.server.seen[0].attempt;
     assert_true(bide_layer_parse((struct bide_text){text, strlen(text)}, &layer));
@@ -512,7 +512,7 @@ static void a_post_without_its_key_at_another_origin_is_not_repeated(void **stat
         struct redirect r;
         redirect_open(&r, script[i]);
         live_call_perform(&r.c, "/a");
-        assert_int_equal(r.c.result.verdict.action, BIDE_GIVE_UP);
+        assert_int_equal(r.c.result.verdict.action, BIDE_ACTION_GIVE_UP);
         assert_int_equal(r.c.result.attempts, 1);
         live_server_stop(&r.other);
         assert_int_equal(r.other.count, 1);
@@ -527,7 +527,7 @@ static void a_redirect_to_another_origin_can_be_refused(void **state)
     redirect_open(&r, "* 200 body=there");
     r.c.options.redirect = BIDE_CURL_REDIRECT_REFUSE;
     assert_int_not_equal(live_call_perform(&r.c, "/a"), CURLE_OK);
-    live_expect(&r.c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+    live_expect(&r.c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     assert_int_equal(r.c.sink.length, 0);
     live_server_stop(&r.other);
     assert_int_equal(r.other.count, 0);
@@ -543,7 +543,7 @@ static void a_redirect_to_another_origin_is_refused_without_headers_too(void **s
     r.c.options.inject = 0;
     r.c.options.redirect = BIDE_CURL_REDIRECT_REFUSE;
     assert_int_not_equal(live_call_perform(&r.c, "/a"), CURLE_OK);
-    live_expect(&r.c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+    live_expect(&r.c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     live_server_stop(&r.other);
     assert_int_equal(r.other.count, 0);
     live_server_stop(&r.c.server);

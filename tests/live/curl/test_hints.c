@@ -106,7 +106,7 @@ static void a_hint_in_a_success_is_ignored(void **state)
     struct live_call c;
     live_call_open(&c, "/a 200 retry-after=60", 2);
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
+    live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 1);
     assert_int_equal(c.result.attempt[0].hint.kind, BIDE_HINT_NONE);
     live_call_close(&c);
 }
@@ -121,7 +121,7 @@ static void a_hint_beyond_hint_max_ends_the_call_at_once(void **state)
         snprintf(script, sizeof script, "/a 503 retry-after=\"%s\" body=\"the last word\"", value[i]);
         live_call_open(&c, script, 3);
         assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_HINT_TOO_LONG, 1);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_HINT_TOO_LONG, 1);
         live_expect_text(&c.sink, "the last word");
         assert_true(c.result.total_ns < LONG_NS);
         live_call_close(&c);
@@ -137,7 +137,7 @@ static void a_malformed_hint_is_ignored(void **state)
         snprintf(script, sizeof script, "/a 503 retry-after=\"%s\" | 200", value[i]);
         live_call_open(&c, script, 2);
         assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-        live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
+        live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 2);
         assert_int_equal(c.result.attempt[0].hint.kind, BIDE_HINT_NONE);
         live_call_close(&c);
     }
@@ -153,7 +153,7 @@ static void a_stop_hint_ends_the_call(void **state)
         snprintf(script, sizeof script, "/a 503 retry-after=0 header=\"%s\" | 200", field[i]);
         live_call_open(&c, script, 3);
         assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_SERVER_STOP, 1);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_SERVER_STOP, 1);
         assert_int_equal(c.result.attempt[0].hint.kind, BIDE_HINT_STOP);
         live_call_close(&c);
     }
@@ -165,7 +165,7 @@ static void permission_to_retry_does_not_make_an_unsafe_request_safe(void **stat
     live_call_open(&c, "/a 503 header=\"Bide-Retry: ?1\" header=\"x-should-retry: true\" retry-after=0", 3);
     live_call_post(&c, "x");
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
     live_call_close(&c);
 }
 

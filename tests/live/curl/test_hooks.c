@@ -12,7 +12,7 @@
 static void expect_done(const struct live_call *c, uint32_t attempts)
 {
     assert_int_equal(c->code, CURLE_OK);
-    live_expect(c, BIDE_DONE, BIDE_REASON_SUCCEEDED, attempts);
+    live_expect(c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, attempts);
 }
 
 static void expect_requests(struct live_call *c, size_t count)
@@ -99,7 +99,7 @@ static void a_final_success_classified_as_transient_is_delivered(void **state)
     struct classify_log j;
     open_with_classify(&c, &j, "/a 200 body=later", 1000);
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 4);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 4);
     live_expect_text(&c.sink, "later");
     assert_int_equal(c.sink.pieces, 1);
     live_call_close(&c);
@@ -111,7 +111,7 @@ static void a_schema_error_is_permanent_and_delivered(void **state)
     struct classify_log j;
     open_with_classify(&c, &j, "/a 200 body=\"schema is wrong\"", 1000);
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     live_expect_text(&c.sink, "schema is wrong");
     live_call_close(&c);
 }
@@ -175,7 +175,7 @@ static void a_held_success_that_breaks_off_is_retried(void **state)
 static void open_when_waiting(void *context, const struct bide_event *event)
 {
     struct live_call *c = context;
-    if (event->verdict->action == BIDE_WAIT)
+    if (event->verdict->action == BIDE_ACTION_WAIT)
         bide_breaker_hold(&c->target, BIDE_HOLD_OPEN);
 }
 
@@ -197,7 +197,7 @@ static void hold_max_does_not_raise_the_keep_limit(void **state)
         c.options.event = open_when_waiting;
         c.options.context = &c;
         live_call_perform(&c, "/a");
-        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
         assert_true(c.result.body_dropped);
         assert_int_equal(c.sink.length, 0);
         live_call_close(&c);
@@ -227,7 +227,7 @@ static void classify_sees_the_head_with_and_without_a_sink(void **state)
         expect_done(&c, 3);
         live_expect_text(&c.sink, "fine");
         live_call_perform(&c, "/b");
-        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 1);
         live_expect_text(&c.sink, "down");
         live_call_close(&c);
     }
@@ -322,7 +322,7 @@ static void before_can_refuse_the_first_attempt(void **state)
     open_signed(&c, &s, "");
     s.refuse_at = 1;
     assert_int_equal(live_call_perform_url(&c, trap.url), CURLE_ABORTED_BY_CALLBACK);
-    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
     assert_int_equal(c.result.verdict.reason, BIDE_REASON_CANCELLED);
     assert_false(live_trap_sprung(&trap));
     live_trap_close(&trap);
@@ -336,7 +336,7 @@ static void before_can_refuse_a_retry_and_the_last_response_is_delivered(void **
     open_signed(&c, &s, "/a 503 body=down");
     s.refuse_at = 2;
     live_call_perform(&c, "/a");
-    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
     live_expect_text(&c.sink, "down");
     assert_int_equal(c.result.status, 503);
     expect_requests(&c, 1);
@@ -352,7 +352,7 @@ static void headers_set_by_before_are_checked(void **state)
     open_signed(&c, &s, "");
     s.field = "X-Signature: 1\r\nX-Evil: 1";
     assert_int_not_equal(live_call_perform_url(&c, trap.url), CURLE_OK);
-    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
     assert_false(live_trap_sprung(&trap));
     live_trap_close(&trap);
     close_signed(&c, &s);
@@ -438,7 +438,7 @@ static void a_second_401_is_final(void **state)
         if (!sink)
             live_call_without_sink(&c);
         live_call_perform(&c, "/a");
-        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 1);
         assert_int_equal(r.calls, 1);
         live_expect_text(&c.sink, "still who");
         expect_requests(&c, 2);
@@ -452,7 +452,7 @@ static void refresh_is_called_once_per_call(void **state)
     struct refresher r;
     open_refreshed(&c, &r, "/a 401 | 503 | 401 body=who");
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 2);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 2);
     assert_int_equal(r.calls, 1);
     live_expect_text(&c.sink, "who");
     expect_requests(&c, 3);
@@ -466,7 +466,7 @@ static void a_401_without_new_credentials_is_delivered(void **state)
     open_refreshed(&c, &r, "/a 401 body=who");
     r.result = false;
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     live_expect_text(&c.sink, "who");
     assert_false(c.result.body_dropped);
     assert_int_equal(c.result.status, 401);
@@ -482,7 +482,7 @@ static void a_401_without_credentials_and_sink_is_reported_as_dropped(void **sta
     r.result = false;
     live_call_without_sink(&c);
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_HTTP_RETURNED_ERROR);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     assert_true(c.result.body_dropped);
     assert_int_equal(c.result.status, 401);
     live_call_close(&c);
@@ -498,7 +498,7 @@ static void a_spent_body_is_not_sent_again_after_refresh(void **state)
         if (!sink)
             live_call_without_sink(&c);
         live_call_perform(&c, "/a");
-        assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+        assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
         assert_int_equal(r.calls, 0);
         live_expect_text(&c.sink, "who");
         expect_requests(&c, 1);
@@ -522,7 +522,7 @@ static void a_retry_whose_repetition_is_refused_is_not_refunded(void **state)
     s.refuse_at = 3;
     int64_t before_milli = bide_budget_left_milli(&c.target, bide_now());
     live_call_perform(&c, "/a");
-    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
     assert_int_equal(c.result.attempts, 2);
     expect_requests(&c, 2);
     assert_true(bide_budget_left_milli(&c.target, bide_now()) <= before_milli - 900); /* 100 of refill: many seconds */
@@ -622,7 +622,7 @@ static void a_problem_type_overrides_the_status(void **state)
     live_call_perform(&c, "/busy"); /* rejected: even an unsafe request is retried */
     expect_done(&c, 2);
     live_call_perform(&c, "/broke");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     live_expect_text(&c.sink, "{\"type\":\"https://example.net/broke\"}");
     curl_easy_setopt(c.easy, CURLOPT_CUSTOMREQUEST, "PUT");
     live_call_perform(&c, "/other");
@@ -645,10 +645,10 @@ static void problem_members_are_hints(void **state)
     live_call_perform(&c, "/longer");
     expect_done(&c, 2);
     live_call_perform(&c, "/stop");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_SERVER_STOP, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_SERVER_STOP, 1);
     live_expect_text(&c.sink, "{\"retry\":false}");
     live_call_perform(&c, "/far");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_HINT_TOO_LONG, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_HINT_TOO_LONG, 1);
     live_server_stop(&c.server);
     assert_true(live_server_request(&c.server, "/wait", 1)->at_ns - live_server_request(&c.server, "/wait", 0)->at_ns >=
                 400 * BIDE_MS);
@@ -681,7 +681,7 @@ static void problem_details_that_are_too_long_are_classified_by_status(void **st
         live_call_perform(&c, "/a");
         expect_done(&c, 2);
         live_call_perform(&c, "/b");
-        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 1);
         live_expect_pattern(&c.sink, 70000);
         live_call_close(&c);
     }
@@ -703,7 +703,7 @@ static void malformed_problem_details_are_classified_by_status(void **state)
     live_call_perform(&c, "/a");
     expect_done(&c, 2);
     live_call_perform(&c, "/b");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     live_expect_text(&c.sink, "nonsense");
     live_call_close(&c);
 }
@@ -725,7 +725,7 @@ static void problem_details_that_break_off_are_classified_by_head(void **state)
         assert_int_equal(c.result.attempt[0].status, 503);
         assert_int_equal(c.result.attempt[0].hint.wait_ns, 300 * BIDE_MS);
         live_call_perform(&c, "/b");
-        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 1);
         live_server_stop(&c.server);
         assert_true(live_server_request(&c.server, "/a", 1)->at_ns - live_server_request(&c.server, "/a", 0)->at_ns >=
                     300 * BIDE_MS);

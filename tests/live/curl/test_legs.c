@@ -65,7 +65,7 @@ static void a_post_that_lost_its_key_is_not_repeated(void **state)
         two_origins_open(&w, first[i % 2], "/ close", 4);
         key_setters[i / 2](&w);
         live_call_perform(&w.c, "/a");
-        live_expect(&w.c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
+        live_expect(&w.c, BIDE_ACTION_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
         two_origins_stop(&w);
         assert_non_null(w.c.server.seen[0].key);
         assert_int_equal(w.other.count, 1);
@@ -83,7 +83,7 @@ static void a_post_is_keyed_until_a_leg_loses_the_key(void **state)
         two_origins_open(&w, "/a close | 503 | 307 location=THERE/", "/ close", 9);
         key_setters[i](&w);
         live_call_perform(&w.c, "/a");
-        live_expect(&w.c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 3);
+        live_expect(&w.c, BIDE_ACTION_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 3);
         two_origins_stop(&w);
         assert_int_equal(w.other.count, 1);
         two_origins_close(&w);
@@ -98,7 +98,7 @@ static void require_key_sends_no_post_without_its_key(void **state)
         key_setters[i](&w);
         w.c.policy.require_key = true;
         assert_int_not_equal(live_call_perform(&w.c, "/a"), CURLE_OK);
-        live_expect(&w.c, BIDE_GIVE_UP, BIDE_REASON_KEY_REQUIRED, 1);
+        live_expect(&w.c, BIDE_ACTION_GIVE_UP, BIDE_REASON_KEY_REQUIRED, 1);
         two_origins_stop(&w);
         assert_int_equal(w.c.server.count, 1);
         assert_int_equal(w.other.count, 0);
@@ -114,7 +114,7 @@ static void a_keyed_post_redirected_to_get_at_another_origin_is_retried(void **s
         two_origins_open(&w, "/a 303 location=THERE/", "/ close | 200 body=fine", 4);
         key_setters[i](&w);
         assert_int_equal(live_call_perform(&w.c, "/a"), CURLE_OK);
-        live_expect(&w.c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
+        live_expect(&w.c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 2);
         live_expect_text(&w.c.sink, "fine");
         two_origins_stop(&w);
         assert_string_equal(w.c.server.seen[0].key, w.c.server.seen[1].key);
@@ -134,7 +134,7 @@ static void a_get_at_another_origin_does_not_make_a_later_post_safe(void **state
         live_call_perform(&w.c, "/a");
         two_origins_stop(&w);
         assert_int_equal(live_server_requests(&w.other, "/pay"), 1);
-        live_expect(&w.c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 2);
+        live_expect(&w.c, BIDE_ACTION_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 2);
         two_origins_close(&w);
     }
 }
@@ -145,7 +145,7 @@ static void an_unkeyed_post_redirected_to_get_is_not_repeated(void **state)
     struct two_origins w;
     two_origins_open(&w, "/a 303 location=THERE/", "/ close | 200", 4);
     live_call_perform(&w.c, "/a");
-    live_expect(&w.c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
+    live_expect(&w.c, BIDE_ACTION_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
     two_origins_stop(&w);
     assert_int_equal(live_server_requests(&w.c.server, "/a"), 1);
     assert_int_equal(w.other.count, 1);
@@ -173,7 +173,7 @@ static void headers_follow_redirects_until_they_leave_the_origin(void **state)
     curl_easy_setopt(c.easy, CURLOPT_IPRESOLVE, CURL_IPRESOLVE_V4);
     c.options.headers = curl_slist_append(NULL, "X-Token: secret");
     assert_int_equal(live_call_perform(&c, "/1"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
+    live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 2);
     live_server_stop(&c.server);
     for (size_t i = 0; i < 2; i++) {
         assert_true(request_has(live_server_request(&c.server, "/1", i), "X-Token"));
@@ -194,7 +194,7 @@ static void a_key_follows_redirects_within_the_origin_and_the_post_is_retried(vo
     c.options.inject = BIDE_CURL_INJECT_KEY;
     live_call_post(&c, BODY);
     assert_int_equal(live_call_perform(&c, "/1"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 3);
+    live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 3);
     live_server_stop(&c.server);
     assert_int_equal(c.server.count, 9);
     for (size_t i = 0; i < c.server.count; i++)
@@ -241,7 +241,7 @@ static void a_post_that_libcurl_authenticates_runs_once_despite_refresh(void **s
         c.options.refresh = count_and_agree;
         c.options.context = &calls;
         assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-        live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
+        live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 1);
         live_expect_text(&c.sink, "fine");
         live_server_stop(&c.server);
         assert_int_equal(requests_with_body(&c.server), 1);
@@ -280,7 +280,7 @@ static void unchallenged_credentials_cost_no_attempt(void **state)
             live_call_without_sink(&c);
         live_call_post(&c, BODY);
         assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-        live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
+        live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 1);
         live_expect_attempt(&c, 0, CURLE_OK, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED);
         live_expect_text(&c.sink, "fine");
         live_server_stop(&c.server);
@@ -299,7 +299,7 @@ static void the_leg_that_carries_the_body_is_not_repeated(void **state)
         set_digest(c.easy);
         live_call_post(&c, BODY);
         live_call_perform(&c, "/a");
-        assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+        assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
         live_server_stop(&c.server);
         assert_int_equal(requests_with_body(&c.server), 1);
         live_call_close(&c);
@@ -356,7 +356,7 @@ static void a_dead_tunnel_does_not_look_like_a_refused_stream(void **state)
         assert_int_equal(live_call_perform(&c, "/warm"), CURLE_OK);
         live_call_post(&c, BODY);
         assert_int_equal(live_call_perform(&c, "/pay"), CURLE_GOT_NOTHING);
-        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
         live_expect_attempt(&c, 0, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
         assert_true(c.result.attempt[0].replay_stopped);
         live_server_stop(&c.server);
@@ -383,7 +383,7 @@ static void a_method_made_unsafe_by_before_is_not_repeated(void **state)
     c.options.before = post_later;
     c.options.body.kind = BIDE_CURL_BODY_REPEATABLE;
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 2);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 2);
     live_server_stop(&c.server);
     assert_int_equal(c.server.count, 2);
     assert_string_equal(c.server.seen[0].method, "GET");
@@ -407,7 +407,7 @@ static void a_method_made_safe_by_before_stays_unsafe(void **state)
     c.options.body.kind = BIDE_CURL_BODY_REPEATABLE;
     curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, BODY);
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 2);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 2);
     live_server_stop(&c.server);
     assert_string_equal(c.server.seen[1].method, "GET");
     live_call_close(&c);

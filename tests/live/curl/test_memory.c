@@ -243,11 +243,11 @@ static void check_end(const struct test_call *p, const struct scenario *s)
     assert_int_equal(p->done, p->started ? 1 : 0);
     if (!p->started)
         return;
-    if (p->result.verdict.action == BIDE_DONE) {
+    if (p->result.verdict.action == BIDE_ACTION_DONE) {
         assert_int_equal(p->code, CURLE_OK);
         assert_true(is_whole(p, s));
     } else if (p->code == CURLE_OK) { /* a failure with a response */
-        assert_int_equal(p->result.verdict.action, BIDE_GIVE_UP);
+        assert_int_equal(p->result.verdict.action, BIDE_ACTION_GIVE_UP);
         assert_true(p->result.status >= 400);
     }
 }
@@ -281,7 +281,7 @@ static void check_next_call(struct test_call *p, const struct scenario *s, perfo
     perform(p);
     assert_int_equal(p->code, CURLE_OK);
     assert_int_equal(p->done, 1);
-    assert_int_equal(p->result.verdict.action, BIDE_DONE);
+    assert_int_equal(p->result.verdict.action, BIDE_ACTION_DONE);
     assert_true(is_whole(p, s));
 }
 
@@ -296,7 +296,7 @@ static bool fail_allocation(const struct scenario *s, perform_function *perform,
     check_end(&p, s);
     check_target(&p);
     if (fault.seen < at)
-        assert_int_equal(p.result.verdict.action, BIDE_DONE);
+        assert_int_equal(p.result.verdict.action, BIDE_ACTION_DONE);
     check_next_call(&p, s, perform);
     test_call_free(&p);
     return fault.seen >= at;

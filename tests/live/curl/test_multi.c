@@ -56,7 +56,7 @@ static void call_init_and_start(struct fixture *w, struct live_multi_call *call,
 static void assert_cancelled(const struct live_multi_call *call)
 {
     assert_int_equal(call->done, 1);
-    assert_int_equal(call->verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(call->verdict.action, BIDE_ACTION_GIVE_UP);
     assert_int_equal(call->verdict.reason, BIDE_REASON_CANCELLED);
     assert_int_equal(call->code, CURLE_ABORTED_BY_CALLBACK);
     assert_int_equal(call->result.verdict.reason, BIDE_REASON_CANCELLED);
@@ -66,7 +66,7 @@ static void assert_succeeded(const struct live_multi_call *call, const char *bod
 {
     assert_int_equal(call->done, 1);
     assert_int_equal(call->code, CURLE_OK);
-    assert_int_equal(call->verdict.action, BIDE_DONE);
+    assert_int_equal(call->verdict.action, BIDE_ACTION_DONE);
     assert_int_equal(call->result.status, 200);
     assert_string_equal(call->sink.at, body);
 }
@@ -252,7 +252,7 @@ static void a_handle_in_another_multi_ends_with_failed_init(void **state)
     call_start(&w, &call);
     assert_int_equal(call.done, 1);
     assert_int_equal(call.code, CURLE_FAILED_INIT);
-    assert_int_equal(call.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(call.verdict.action, BIDE_ACTION_GIVE_UP);
     curl_multi_remove_handle(other, call.easy);
     curl_multi_cleanup(other);
     live_multi_call_free(&call);
@@ -679,7 +679,7 @@ static void a_call_cancelled_during_its_final_response_is_done_once(void **state
     assert_true(live_multi_run_until(w.multi, has_bytes, &call));
     bide_multi_cancel(w.multi, call.active);
     assert_int_equal(call.done, 1);
-    assert_int_equal(call.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(call.verdict.action, BIDE_ACTION_GIVE_UP);
     assert_int_equal(call.code, CURLE_ABORTED_BY_CALLBACK); /* the sink holds part of it */
     live_multi_call_free(&call);
     fixture_end(&w);
@@ -856,7 +856,7 @@ static void giving_up_a_wait_delivers_the_kept_failure(void **state)
 
 static void open_on_wait(void *context, const struct bide_event *event)
 {
-    if (event->verdict->action == BIDE_WAIT)
+    if (event->verdict->action == BIDE_ACTION_WAIT)
         bide_breaker_hold(context, BIDE_HOLD_OPEN);
 }
 

@@ -203,7 +203,7 @@ static bool hedge_outcome_reported(void *context)
 static void open_when_waiting(void *context, const struct bide_event *event)
 {
     struct fixture *w = context;
-    if (event->verdict->action == BIDE_WAIT)
+    if (event->verdict->action == BIDE_ACTION_WAIT)
         bide_breaker_hold(&w->target, BIDE_HOLD_OPEN);
 }
 
@@ -229,7 +229,7 @@ static void two_simultaneous_responses_are_one_success(void **state)
         manual_server_send(&w.manual_server, 1, "56789");
         manual_server_send(&w.manual_server, 2, "56789");
         call_run(&w);
-        expect_end(&w, CURLE_OK, BIDE_DONE, BIDE_REASON_SUCCEEDED);
+        expect_end(&w, CURLE_OK, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
         assert_string_equal(w.call.sink.at, "0123456789");
         assert_int_equal(w.call.result.status, 200);
         assert_int_equal(w.call.result.attempt[w.call.verdict.attempt - 1].status, 200);
@@ -250,7 +250,7 @@ static void a_reset_beside_a_streaming_response_changes_nothing(void **state)
         assert_true(live_multi_run_until(w.multi, sink_has_bytes, &w));
         manual_server_send(&w.manual_server, good, "56789");
         call_run(&w);
-        expect_end(&w, CURLE_OK, BIDE_DONE, BIDE_REASON_SUCCEEDED);
+        expect_end(&w, CURLE_OK, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
         assert_string_equal(w.call.sink.at, "0123456789");
         fixture_end(&w);
     }
@@ -480,7 +480,7 @@ static void a_hedge_does_not_write_the_caller_s_error_buffer(void **state)
     assert_true(live_multi_run_until(w.multi, hedge_outcome_reported, &w));
     manual_server_send(&w.manual_server, 1, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine");
     call_run(&w);
-    expect_end(&w, CURLE_OK, BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    expect_end(&w, CURLE_OK, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
     assert_string_equal(error, "");
     fixture_end(&w);
 }
@@ -499,7 +499,7 @@ static void a_call_with_refresh_is_not_hedged(void **state)
     w.call.options.refresh = fail_refresh;
     call_start(&w);
     call_run(&w);
-    expect_end(&w, CURLE_OK, BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    expect_end(&w, CURLE_OK, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
     assert_int_equal(w.server.count, 1);
     assert_string_equal(w.call.sink.at, "fine");
     fixture_end(&w);
@@ -522,7 +522,7 @@ static void a_discarded_body_does_not_change_the_code(void **state)
     assert_true(live_multi_run_until(w.multi, hedge_outcome_reported, &w));
     manual_server_send(&w.manual_server, 1, "st\n");
     call_run(&w);
-    expect_end(&w, w.call.result.attempt[1].code, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN);
+    expect_end(&w, w.call.result.attempt[1].code, BIDE_ACTION_GIVE_UP, BIDE_REASON_BREAKER_OPEN);
     assert_int_not_equal(w.call.code, CURLE_OK);
     assert_int_equal(w.call.result.status, 0);
     assert_int_equal(w.call.sink.length, 0);
@@ -540,7 +540,7 @@ static void a_response_kept_by_a_copy_is_reported_with_the_copy(void **state)
     assert_true(live_multi_run_until(w.multi, first_outcome_reported, &w));
     manual_server_send(&w.manual_server, 2, "HTTP/1.1 503 Down\r\nContent-Length: 4\r\n\r\ndown");
     call_run(&w);
-    expect_end(&w, CURLE_OK, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN);
+    expect_end(&w, CURLE_OK, BIDE_ACTION_GIVE_UP, BIDE_REASON_BREAKER_OPEN);
     assert_true(w.call.by_copy);
     assert_int_equal(w.call.last_status, 503);
     assert_int_equal(w.call.result.status, 503);
@@ -564,7 +564,7 @@ static void before_can_refuse_a_retry_and_the_last_response_is_delivered(void **
     w.call.options.header_data = &heads;
     call_start(&w);
     call_run(&w);
-    assert_int_equal(w.call.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(w.call.verdict.action, BIDE_ACTION_GIVE_UP);
     assert_int_equal(w.call.result.status, 503);
     assert_int_equal(w.server.count, 1);
     assert_string_equal(w.call.sink.at, "down");
@@ -608,7 +608,7 @@ static void a_call_cancelled_during_its_wait_writes_nothing_to_the_sink(void **s
         assert_true(live_multi_run_until(w.multi, first_outcome_reported, &w));
         ways[i](&w);
         assert_int_equal(w.call.done, 1);
-        expect_end(&w, CURLE_ABORTED_BY_CALLBACK, BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
+        expect_end(&w, CURLE_ABORTED_BY_CALLBACK, BIDE_ACTION_GIVE_UP, BIDE_REASON_CANCELLED);
         assert_int_equal(w.call.sink.pieces, 0);
         assert_int_equal(heads.pieces, 0);
         fixture_end(&w);
@@ -644,7 +644,7 @@ static void a_call_cancelled_while_it_starts_is_not_returned(void **state)
     call_start(&w);
     assert_int_equal(other.done, 1);
     assert_int_equal(w.call.done, 1);
-    expect_end(&w, CURLE_ABORTED_BY_CALLBACK, BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
+    expect_end(&w, CURLE_ABORTED_BY_CALLBACK, BIDE_ACTION_GIVE_UP, BIDE_REASON_CANCELLED);
     fixture_end(&w);
     live_multi_call_free(&other);
 }
@@ -660,7 +660,7 @@ static void a_handle_that_cannot_be_installed_ends_the_call_with_its_code(void *
     assert_false(next_malloc_fails);
     call_run(&w);
     assert_int_equal(w.call.code, CURLE_OUT_OF_MEMORY);
-    assert_int_equal(w.call.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(w.call.verdict.action, BIDE_ACTION_GIVE_UP);
     assert_int_equal(w.call.result.attempts, 0);
     assert_int_equal(w.server.count, 0);
     curl_easy_setopt(w.call.easy, CURLOPT_HTTPHEADER, NULL);

@@ -97,7 +97,7 @@ static void fixture_end(struct fixture *w)
 static void assert_won(const struct fixture *w, uint32_t attempt, const char *body)
 {
     assert_int_equal(w->call.code, CURLE_OK);
-    assert_int_equal(w->call.verdict.action, BIDE_DONE);
+    assert_int_equal(w->call.verdict.action, BIDE_ACTION_DONE);
     assert_int_equal(w->call.verdict.attempt, attempt);
     assert_int_equal(w->call.result.status, 200);
     assert_int_equal(w->call.last_status, 200);
@@ -257,7 +257,7 @@ static void two_simultaneous_successes_are_one_success(void **state)
     assert_true(live_multi_run(w.multi));
     assert_int_equal(w.call.done, 1);
     assert_int_equal(w.call.code, CURLE_OK);
-    assert_int_equal(w.call.verdict.action, BIDE_DONE);
+    assert_int_equal(w.call.verdict.action, BIDE_ACTION_DONE);
     assert_int_equal(w.call.result.verdict.reason, BIDE_REASON_SUCCEEDED);
     bool by_first = w.call.verdict.attempt == 1;
     assert_int_equal(w.call.result.status, by_first ? 200 : 201);
@@ -656,7 +656,7 @@ static void a_safe_request_with_a_slow_connect_succeeds(void **state)
     slow_listener_open(&slow_listener);
     assert_true(live_multi_run(w.multi));
     assert_int_equal(w.call.done, 1);
-    assert_int_equal(w.call.verdict.action, BIDE_DONE);
+    assert_int_equal(w.call.verdict.action, BIDE_ACTION_DONE);
     assert_string_equal(w.call.sink.at, "late");
     fixture_end_calls(&w); /* cancels attempts that are still connecting */
     slow_listener_close(&slow_listener);

@@ -123,7 +123,7 @@ static void assert_succeeded(const struct live_multi_call *call, const char *bod
 {
     assert_int_equal(call->done, 1);
     assert_int_equal(call->code, CURLE_OK);
-    assert_int_equal(call->verdict.action, BIDE_DONE);
+    assert_int_equal(call->verdict.action, BIDE_ACTION_DONE);
     assert_string_equal(call->sink.at, body);
 }
 

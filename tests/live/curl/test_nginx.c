@@ -304,7 +304,7 @@ static void *kill_nginx(void *context)
 /* Restarts nginx after the first attempt has failed. */
 static void revive_nginx(void *context, const struct bide_event *event)
 {
-    if (event->verdict->action != BIDE_WAIT)
+    if (event->verdict->action != BIDE_ACTION_WAIT)
         return;
     pthread_join(killer, NULL);
     live_nginx_restart(&nginx);
@@ -326,7 +326,7 @@ static void a_get_survives_a_killed_server(void **state)
 
 static void on_done(void *context, const struct bide_multi_end *end)
 {
-    *(size_t *)context += end->code == CURLE_OK && end->verdict.action == BIDE_DONE;
+    *(size_t *)context += end->code == CURLE_OK && end->verdict.action == BIDE_ACTION_DONE;
 }
 
 static void start_call(struct bide_multi *multi, struct live_client *c, const char *url, size_t *ok)

@@ -122,7 +122,7 @@ struct started {
 static void note_start(void *context, const struct bide_event *event)
 {
     struct started *s = context;
-    if (event->verdict->action == BIDE_START && s->starts++ == 0)
+    if (event->verdict->action == BIDE_ACTION_START && s->starts++ == 0)
         s->first = *event->verdict;
 }
 

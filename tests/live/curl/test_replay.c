@@ -83,7 +83,7 @@ static void expect_requests(struct live_call *c, const char *path, size_t times)
 
 static void expect_replay_stopped(const struct live_call *c, uint32_t attempts, enum bide_reason reason)
 {
-    live_expect(c, BIDE_GIVE_UP, reason, attempts);
+    live_expect(c, BIDE_ACTION_GIVE_UP, reason, attempts);
     live_expect_attempt(c, 0, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_true(c->result.attempt[0].replay_stopped);
     assert_int_equal(c->code, CURLE_GOT_NOTHING);
@@ -224,7 +224,7 @@ static void a_redirect_on_a_reused_connection_is_guarded_too(void **state)
 static void expect_retried_by_bide(struct live_call *c, int64_t left)
 {
     assert_int_equal(c->code, CURLE_OK);
-    live_expect(c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
+    live_expect(c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 2);
     assert_true(c->result.attempt[0].replay_stopped);
     assert_false(c->result.attempt[1].replay_stopped);
     live_expect_attempt(c, 0, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
@@ -284,7 +284,7 @@ static void a_keyed_post_after_a_redirect_is_retried_by_bide(void **state)
     c.options.inject = BIDE_CURL_INJECT_KEY;
     live_call_post(&c, BODY);
     assert_int_equal(live_call_perform(&c, "/from"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
+    live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 2);
     expect_requests(&c, "/to", 2);
     assert_int_equal(live_server_requests(&c.server, "/from"), 2);
     live_call_close(&c);
@@ -322,7 +322,7 @@ static void a_one_shot_stream_is_sent_once_even_if_keyed(void **state)
         c.options.body = (struct bide_curl_body){
             .kind = BIDE_CURL_BODY_STREAM, .read = read_text, .read_data = &at, .length = (int64_t)strlen(BODY)};
         assert_int_not_equal(live_call_perform(&c, "/pay"), CURLE_OK);
-        assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+        assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
         assert_int_equal(c.result.attempts, 1);
         expect_requests(&c, "/pay", 1);
         live_call_close(&c);
@@ -372,7 +372,7 @@ static void a_failure_on_a_new_connection_is_not_a_replay(void **state)
     struct live_call c;
     live_call_open(&c, "/a close | reset | 200", 4);
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 3);
+    live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 3);
     assert_false(c.result.attempt[0].replay_stopped);
     assert_false(c.result.attempt[1].replay_stopped);
     expect_requests(&c, "/a", 3);
@@ -387,7 +387,7 @@ static void redirects_and_challenges_pass_the_guard(void **state)
     set_digest(c.easy);
     live_call_post(&c, BODY);
     assert_int_equal(live_call_perform(&c, "/login"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
+    live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 1);
     expect_requests(&c, "/login", 2);
     assert_int_equal(live_server_requests(&c.server, "/to"), 1);
     assert_int_equal(live_server_request(&c.server, "/to", 0)->body_hash, bide_hash(BODY, strlen(BODY)));

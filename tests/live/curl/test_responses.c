@@ -53,7 +53,7 @@ static void the_origin_s_target_is_taken_from_the_given_table(void **state)
     assert_non_null(target);
     bide_breaker_hold(target, BIDE_HOLD_OPEN);
     assert_int_equal(bide_curl_perform(c.easy, NULL, &c.options, &c.result), BIDE_CURL_NOT_SENT);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 0);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 0);
     bide_targets_free(c.options.targets);
     live_call_close(&c);
 }
@@ -83,7 +83,7 @@ static void expect_retried(struct live_call *c, int status)
 {
     if (c->result.attempts != 2)
         fail_msg("%d was not retried: %s", status, bide_reason_label(c->result.verdict.reason));
-    live_expect(c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
+    live_expect(c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 2);
     live_expect_text(&c->sink, "fine");
     assert_int_equal(c->result.attempt[0].status, status);
     assert_int_equal(c->result.status, 200);
@@ -97,7 +97,7 @@ static void expect_final(struct live_call *c, int status)
         fail_msg("%d was retried", status);
     live_expect_text(&c->sink, body);
     assert_int_equal(c->result.status, status);
-    assert_int_equal(c->result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c->result.verdict.action, BIDE_ACTION_GIVE_UP);
     assert_false(c->result.body_dropped);
 }
 
@@ -221,7 +221,7 @@ static void status_2xx_and_3xx_are_final(void **state)
         snprintf(path, sizeof path, "/%d", status);
         if (live_call_perform(&c, path) != CURLE_OK)
             fail_msg("%d: %s", status, curl_easy_strerror(c.code));
-        live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
+        live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 1);
         assert_int_equal(c.result.status, status);
     }
     live_call_close(&c);
@@ -233,7 +233,7 @@ static void status_425_is_retried_once(void **state)
     struct live_call c;
     live_call_open(&c, "/a 425", 5);
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 2);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 2);
     live_server_stop(&c.server);
     assert_int_equal(c.server.count, 2);
     live_call_close(&c);
@@ -266,11 +266,11 @@ static void status_rules_override_the_table(void **state)
     live_call_open(&c, "/404 404 | 200\n/503 503 | 200\n/202 202 body=later | 200 body=done", 3);
     c.options.status_rules = &rules;
     live_call_perform(&c, "/404");
-    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
+    live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 2);
     live_call_perform(&c, "/503");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     live_call_perform(&c, "/202");
-    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
+    live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 2);
     live_expect_text(&c.sink, "done");
     live_call_close(&c);
 }
@@ -283,7 +283,7 @@ static void a_retry_follows_the_redirect_from_the_start(void **state)
     live_call_open(&c, "/a 302 location=/b\n/b 503 | 200 body=there", 3);
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
+    live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 2);
     live_expect_text(&c.sink, "there");
     live_server_stop(&c.server);
     assert_int_equal(live_server_requests(&c.server, "/a"), 2);
@@ -299,7 +299,7 @@ static void a_post_redirected_to_get_stays_unsafe(void **state)
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
     live_call_post(&c, "x");
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
     live_server_stop(&c.server);
     assert_int_equal(live_server_requests(&c.server, "/a"), 1);
     assert_string_equal(live_server_request(&c.server, "/b", 0)->method, "GET");
@@ -316,7 +316,7 @@ static void a_failure_of_the_second_leg_is_retried(void **state)
         if (!sink)
             live_call_without_sink(&c);
         assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-        live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 3);
+        live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 3);
         live_expect_text(&c.sink, "there");
         live_call_close(&c);
     }
@@ -334,7 +334,7 @@ static void head_limits_apply_to_each_leg(void **state)
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
     curl_easy_setopt(c.easy, CURLOPT_MAXREDIRS, 20L);
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
+    live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 1);
     live_expect_text(&c.sink, "there");
     live_call_close(&c);
 }
@@ -352,7 +352,7 @@ static void a_failure_status_counts_although_its_body_breaks_off(void **state)
             snprintf(script, sizeof script, "/a %d bytes=100 %s", status[i], cut[k]);
             live_call_open(&c, script, 3);
             live_call_perform(&c, "/a");
-            live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+            live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 1);
             assert_int_equal(c.result.status, status[i]);
             assert_int_equal(c.result.attempt[0].evidence, BIDE_EVIDENCE_ANSWERED);
             live_call_close(&c);
@@ -364,7 +364,7 @@ static void interim_responses_are_ignored(void **state)
     struct live_call c;
     live_call_open(&c, "/a interim=103 503 | interim=102 interim=103 200 body=fine", 3);
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
+    live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 2);
     assert_int_equal(c.result.attempt[0].status, 503);
     live_expect_text(&c.sink, "fine");
     live_call_close(&c);
@@ -379,7 +379,7 @@ static void a_head_request_is_retried_on_the_same_connection(void **state)
         if (!sink)
             live_call_without_sink(&c);
         assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-        live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
+        live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 2);
         assert_int_equal(c.sink.length, 0);
         live_server_stop(&c.server);
         assert_string_equal(c.server.seen[1].method, "HEAD");
@@ -394,7 +394,7 @@ static void a_header_field_cannot_imitate_a_status_line(void **state)
     struct live_call c;
     live_call_open(&c, "/a 503 header=\"HTTP/1.1 200: x\" | 200 body=fine", 3);
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
+    live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 2);
     live_expect_text(&c.sink, "fine");
     live_call_close(&c);
 }
@@ -407,7 +407,7 @@ static void a_hint_beyond_the_deadline_ends_the_call_at_once(void **state)
     live_call_open(&c, "/a 503 retry-after=25 body=late", 3);
     c.options.deadline_ns = bide_now() + 20 * BIDE_S;
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_DEADLINE_NEAR, 1);
     live_expect_text(&c.sink, "late");
     assert_true(c.result.total_ns < 15 * BIDE_S);
     live_call_close(&c);
@@ -421,7 +421,7 @@ static void an_expired_deadline_opens_no_connection(void **state)
     live_call_open(&c, "", 3);
     c.options.deadline_ns = bide_now() - 1;
     assert_int_equal(live_call_perform_url(&c, trap.url), BIDE_CURL_NOT_SENT);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_DEADLINE, 0);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_DEADLINE, 0);
     assert_false(live_trap_sprung(&trap));
     live_trap_close(&trap);
     live_call_close(&c);
@@ -433,7 +433,7 @@ static void the_deadline_ends_a_running_attempt(void **state)
     live_call_open(&c, "/a delay=never", 3);
     c.options.deadline_ns = bide_now() + 300 * BIDE_MS;
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_OPERATION_TIMEDOUT);
-    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
     live_expect_attempt(&c, 0, CURLE_OPERATION_TIMEDOUT, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_true(c.result.total_ns < LONG_NS / 2);
     live_call_close(&c);
@@ -458,7 +458,7 @@ static void an_attempt_timeout_is_not_retried_for_a_post(void **state)
     c.policy.attempt_timeout_ns = 300 * BIDE_MS;
     live_call_post(&c, "x");
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_OPERATION_TIMEDOUT);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
     live_server_stop(&c.server);
     assert_int_equal(c.server.count, 1);
     live_call_close(&c);
@@ -476,7 +476,7 @@ static void a_refused_connection_is_retried_for_every_method(void **state)
         live_call_open(&c, "", 3);
         set[i](&c);
         assert_int_equal(live_call_perform_url(&c, trap.url), CURLE_COULDNT_CONNECT);
-        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 3);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 3);
         for (size_t k = 0; k < 3; k++)
             live_expect_attempt(&c, k, CURLE_COULDNT_CONNECT, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
         live_call_close(&c);
@@ -492,7 +492,7 @@ static void an_open_breaker_opens_no_connection(void **state)
     live_call_open(&c, "", 3);
     bide_breaker_hold(&c.target, BIDE_HOLD_OPEN);
     assert_int_equal(live_call_perform_url(&c, trap.url), BIDE_CURL_NOT_SENT);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 0);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 0);
     assert_false(live_trap_sprung(&trap));
     live_trap_close(&trap);
     live_call_close(&c);
@@ -510,11 +510,11 @@ static void an_empty_budget_refuses_retries_but_not_first_attempts(void **state)
     assert_int_equal(bide_target_init(&c.target, &config, bide_now(), NULL), BIDE_OK);
     for (int i = 0; i < 3; i++) {
         live_call_perform(&c, "/a");
-        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 2);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 2);
         assert_int_equal(bide_budget_left_milli(&c.target, bide_now()), (2 - i) * (int64_t)config.budget.cost_milli);
     }
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BUDGET_EMPTY, 1);
     assert_int_equal(c.code, CURLE_OK);
     live_expect_text(&c.sink, "Service Unavailable\n");
     live_server_stop(&c.server);
@@ -533,12 +533,12 @@ static void retries_of_one_retry_key_are_limited(void **state)
     assert_int_equal(bide_target_configure(&c.target, &config, bide_now(), NULL), BIDE_OK);
     c.options.retry_key = bide_hash("bob", 3);
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 2);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 2);
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_KEY_LIMIT, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_KEY_LIMIT, 1);
     c.options.retry_key = bide_hash("eve", 3);
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 2);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 2);
     live_call_close(&c);
 }
 
@@ -548,10 +548,10 @@ static void require_key_refuses_an_unkeyed_post_before_it_is_sent(void **state)
     live_call_open(&c, "/a 200", 3);
     c.policy.require_key = true;
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
+    live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 1);
     live_call_post(&c, "x");
     assert_int_equal(live_call_perform(&c, "/a"), BIDE_CURL_NOT_SENT);
-    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
     assert_int_equal(c.result.verdict.reason, BIDE_REASON_KEY_REQUIRED);
     c.options.inject = BIDE_CURL_INJECT_KEY;
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
@@ -571,7 +571,7 @@ static void require_key_refuses_a_given_unsafe_request_before_connecting(void **
     c.policy.require_key = true;
     c.options.safety = BIDE_CURL_UNSAFE;
     assert_int_equal(live_call_perform_url(&c, trap.url), BIDE_CURL_NOT_SENT);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_KEY_REQUIRED, 0);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_KEY_REQUIRED, 0);
     assert_false(live_trap_sprung(&trap));
     live_trap_close(&trap);
     live_call_close(&c);
@@ -584,7 +584,7 @@ static void an_inner_layer_does_not_retry(void **state)
     live_call_open(&c, "/a 503", 3);
     c.options.inbound = &inbound;
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_INNER_LAYER, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_INNER_LAYER, 1);
     live_call_close(&c);
 }
 
@@ -609,7 +609,7 @@ static void the_result_describes_each_attempt(void **state)
     struct live_call c;
     live_call_open(&c, "/a 503 | reset | 429 retry-after=0 | close | 200", 9);
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 5);
+    live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 5);
     live_expect_attempt(&c, 0, CURLE_OK, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED);
     assert_int_equal(c.result.attempt[1].status, 0);
     assert_int_equal(c.result.attempt[1].evidence, BIDE_EVIDENCE_UNKNOWN);
@@ -632,7 +632,7 @@ static void attempts_beyond_the_recorded_number_are_made(void **state)
     struct live_call c;
     live_call_open(&c, "/a 503", 20);
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 20);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 20);
     assert_int_equal(c.result.attempt[BIDE_CURL_ATTEMPTS_RECORDED - 1].status, 503);
     live_server_stop(&c.server);
     assert_int_equal(c.server.count, 20);
@@ -649,7 +649,7 @@ static void a_second_call_resets_the_result(void **state)
     assert_int_equal(c.result.attempts, 2);
     c.options.inject = 0;
     live_call_perform(&c, "/b");
-    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
+    live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 1);
     assert_int_equal(c.result.attempt[1].status, 0);
     assert_string_equal(c.result.key, "");
     live_call_close(&c);

@@ -10,7 +10,7 @@
 static void expect_broken(struct live_call *c, CURLcode code, size_t delivered)
 {
     assert_int_equal(c->code, code);
-    live_expect(c, BIDE_GIVE_UP, BIDE_REASON_BODY_DELIVERED, 1);
+    live_expect(c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BODY_DELIVERED, 1);
     assert_int_equal(c->result.attempt[0].evidence, BIDE_EVIDENCE_BODY_DELIVERED);
     live_expect_pattern(&c->sink, delivered);
 }
@@ -50,7 +50,7 @@ static void a_post_whose_response_breaks_off_is_not_retried(void **state)
         live_call_post(&c, "x");
         c.options.rewind = live_sink_rewind;
         assert_int_not_equal(live_call_perform(&c, "/a"), CURLE_OK);
-        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
         live_server_stop(&c.server);
         assert_int_equal(c.server.count, 1);
         live_call_close(&c);
@@ -80,7 +80,7 @@ static void a_failing_rewind_ends_the_call(void **state)
     live_call_open(&c, "/a 200 bytes=1000 close=half | 200 body=fine", 9);
     c.options.rewind = cannot_rewind;
     assert_int_not_equal(live_call_perform(&c, "/a"), CURLE_OK);
-    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
     live_expect_pattern(&c.sink, 500);
     live_server_stop(&c.server);
     assert_int_equal(c.server.count, 1);
@@ -185,7 +185,7 @@ static void expect_not_appended(const char *second, uint32_t attempts)
     snprintf(script, sizeof script, "/a 200 " WHOLE " close=half | %s", second);
     open_resumable(&c, script);
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_PARTIAL_FILE);
-    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
     assert_int_equal(c.result.attempts, attempts);
     assert_true(c.result.body_dropped);
     live_expect_pattern(&c.sink, 500);
@@ -242,7 +242,7 @@ static void a_part_that_ends_early_is_not_a_success(void **state)
     open_resumable(&c, "/a 200 " WHOLE " close=half | 206 bytes=300 header=\"Content-Range: bytes 500-799/1000\"");
     live_call_perform(&c, "/a");
     assert_int_not_equal(c.code, CURLE_OK);
-    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
     live_call_close(&c);
 }
 

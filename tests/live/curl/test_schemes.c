@@ -173,7 +173,7 @@ static void expect_mails(enum bide_curl_safety safety, unsigned mails)
     c.options.safety = safety;
     assert_int_equal(executions(&c, &server, "smtp", ""), mails);
     if (mails == 1)
-        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
     live_call_close(&c);
     curl_slist_free_all(to);
     server_close(&server);
@@ -198,7 +198,7 @@ static void an_ftp_command_runs_once(void **state)
     live_call_open(&c, "/ 200", 3);
     curl_easy_setopt(c.easy, CURLOPT_QUOTE, commands);
     assert_int_equal(executions(&c, &server, "ftp", "file"), 1);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
     live_call_close(&c);
     curl_slist_free_all(commands);
     server_close(&server);
@@ -214,7 +214,7 @@ static void a_file_is_appended_once(void **state)
     curl_easy_setopt(c.easy, CURLOPT_APPEND, 1L);
     set_upload(&c, &upload);
     assert_int_equal(executions(&c, &server, "ftp", "file"), 1);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
     live_call_close(&c);
     server_close(&server);
 }

@@ -72,7 +72,7 @@ static void expect_last_failure_delivered(const char *script, size_t length, boo
     if (!sink)
         live_call_without_sink(&c);
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
-    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
     live_expect_pattern(&c.sink, length);
     assert_false(c.result.body_dropped);
     assert_false(c.result.resumed);
@@ -103,7 +103,7 @@ static void a_last_failure_that_breaks_off_is_an_error(void **state)
     struct live_call c;
     live_call_open(&c, "/a 503 bytes=1000 close=half", 2);
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_PARTIAL_FILE);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 2);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 2);
     live_expect_pattern(&c.sink, 500);
     live_call_close(&c);
 }
@@ -114,7 +114,7 @@ static void a_last_failure_that_breaks_off_is_an_error(void **state)
 static void open_when_waiting(void *context, const struct bide_event *event)
 {
     struct live_call *c = context;
-    if (event->verdict->action == BIDE_WAIT)
+    if (event->verdict->action == BIDE_ACTION_WAIT)
         bide_breaker_hold(&c->target, BIDE_HOLD_OPEN);
 }
 
@@ -124,7 +124,7 @@ static void perform_and_give_up_waiting(struct live_call *c, const char *script,
     c->options.event = open_when_waiting;
     c->options.context = c;
     assert_int_equal(live_call_perform(c, "/a"), code);
-    live_expect(c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
+    live_expect(c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
     assert_int_equal(c->result.status, 503);
 }
 
@@ -165,7 +165,7 @@ static void a_body_cut_without_a_sink_is_reported_as_dropped(void **state)
     c.options.event = open_when_waiting;
     c.options.context = &c;
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_HTTP_RETURNED_ERROR);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
     assert_int_equal(c.sink.length, 0);
     assert_true(c.result.body_dropped);
     live_call_close(&c);
@@ -215,7 +215,7 @@ static void a_call_cancelled_during_its_wait_writes_nothing_to_the_sink(void **s
     assert_int_equal(pthread_create(&thread, NULL, cancel_after_close, &k), 0);
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
     pthread_join(thread, NULL);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_CANCELLED, 1);
     assert_int_equal(c.sink.pieces, 0); /* a cancelled call delivers nothing */
     assert_true(c.result.total_ns < 40 * BIDE_S);
     bide_cancel_free(&k.cancel);
@@ -233,7 +233,7 @@ static void a_call_cancelled_before_its_start_makes_no_attempt(void **state)
     bide_cancel_now(&cancel);
     c.options.cancel = &cancel;
     assert_int_equal(live_call_perform_url(&c, trap.url), CURLE_ABORTED_BY_CALLBACK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, 0);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_CANCELLED, 0);
     assert_false(live_trap_sprung(&trap));
     bide_cancel_free(&cancel);
     live_trap_close(&trap);
@@ -260,7 +260,7 @@ static void a_call_cancelled_during_an_attempt_ends_soon(void **state)
     assert_int_equal(pthread_create(&thread, NULL, cancel_when_asked, &c), 0);
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
     pthread_join(thread, NULL);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_CANCELLED, 1);
     live_expect_attempt(&c, 0, CURLE_ABORTED_BY_CALLBACK, BIDE_KIND_CANCELLED, BIDE_EVIDENCE_UNKNOWN);
     assert_true(c.result.total_ns < 30 * BIDE_S);
     bide_cancel_free(&cancel);
@@ -317,7 +317,7 @@ static void endless_headers_are_a_permanent_failure(void **state)
         if (!sink)
             live_call_without_sink(&c);
         assert_int_equal(live_call_perform(&c, "/a"), CURLE_WEIRD_SERVER_REPLY);
-        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 1);
         live_expect_attempt(&c, 0, CURLE_WEIRD_SERVER_REPLY, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN);
         assert_int_equal(c.sink.length, 0);
         live_call_close(&c);
@@ -393,7 +393,7 @@ static void a_failing_sink_ends_the_call(void **state)
             c.options.write = own ? NULL : write_limited;
             c.options.write_data = own ? NULL : &m;
             assert_int_equal(live_call_perform(&c, "/a"), CURLE_WRITE_ERROR);
-            assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+            assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
             assert_int_equal(c.result.attempts, 1);
             live_call_close(&c);
         }
@@ -407,7 +407,7 @@ static void a_failing_sink_is_a_local_failure(void **state)
     c.options.write = write_limited;
     c.options.write_data = &m;
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_WRITE_ERROR);
-    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
     assert_int_equal(c.result.attempts, 1);
     assert_int_equal(c.result.attempt[0].kind, BIDE_KIND_CANCELLED);
     live_call_close(&c);
@@ -423,7 +423,7 @@ static void a_sink_that_rejects_a_kept_body_is_a_write_error(void **state)
     c.options.event = open_when_waiting;
     c.options.context = &c;
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_WRITE_ERROR);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
     live_call_close(&c);
 }
 
@@ -498,7 +498,7 @@ static void a_kept_head_is_delivered_when_the_wait_is_given_up(void **state)
     c.options.event = open_when_waiting;
     c.options.context = &c;
     live_call_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
     assert_int_equal(count_of(&c.sink, "HTTP/1.1 503"), 1);
     assert_int_equal(count_of(&c.sink, "\r\n\r\ndown"), 1);
     live_call_close(&c);
@@ -579,7 +579,7 @@ static void a_failing_header_function_ends_the_call(void **state)
         c.options.header = write_limited;
         c.options.header_data = &m;
         assert_int_equal(live_call_perform(&c, "/a"), CURLE_WRITE_ERROR);
-        assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+        assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
         assert_int_equal(c.result.attempts, 1);
         live_call_close(&c);
     }
@@ -685,7 +685,7 @@ static void the_caller_s_prereq_can_abort(void **state)
     live_call_open(&c, "/a 200", 3);
     c.options.prereq = abort_prereq;
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, 1);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_CANCELLED, 1);
     live_expect_attempt(&c, 0, CURLE_ABORTED_BY_CALLBACK, BIDE_KIND_CANCELLED, BIDE_EVIDENCE_NOT_SENT);
     live_server_stop(&c.server);
     assert_int_equal(c.server.count, 0);

@@ -283,7 +283,7 @@ static const char *slot_body_problem(const struct client_slot *client_slot, cons
                                      CURLcode code)
 {
     size_t whole = call_plan->endpoint->bytes, cut = whole - call_plan->endpoint->short_by;
-    if (client_slot->result.verdict.action == BIDE_DONE) {
+    if (client_slot->result.verdict.action == BIDE_ACTION_DONE) {
         if (code != CURLE_OK)
             return "DONE with an error code";
         return (client_slot->length == whole || client_slot->length == cut) && is_pattern(client_slot)
@@ -481,7 +481,7 @@ static void check_call(struct findings *f, const struct soak *soak, uint32_t id,
         report_finding(f, soak, id, "more requests than attempts");
     if (call_plan.kind == POST && request_trail->count > 1)
         report_finding(f, soak, id, "unsafe request was repeated");
-    if (record->action == BIDE_DONE && request_trail->count == 0)
+    if (record->action == BIDE_ACTION_DONE && request_trail->count == 0)
         report_finding(f, soak, id, "success without a request at the server");
     for (size_t i = 0; i < request_trail->count; i++)
         check_request(f, soak, id, request_trail->seen[i]);
@@ -537,7 +537,7 @@ static struct sums sums_of(const struct soak *soak)
 {
     struct sums sums = {0, 0};
     for (uint32_t id = 0; id < soak->calls; id++) {
-        sums.succeeded += soak->record[id].action == BIDE_DONE;
+        sums.succeeded += soak->record[id].action == BIDE_ACTION_DONE;
         sums.retries += soak->record[id].attempts > 0 ? soak->record[id].attempts - 1 : 0;
     }
     return sums;

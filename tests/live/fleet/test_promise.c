@@ -141,7 +141,7 @@ static void make_call(struct member *m, uint64_t seed)
     struct bide_verdict v = bide_call_begin(&call, &m->policy, &m->target, &request, bide_now());
     count_disconnected(m);
     v = bide_call_outcome(&call, v.attempt, &bad, bide_now());
-    if (v.action != BIDE_WAIT)
+    if (v.action != BIDE_ACTION_WAIT)
         return;
     add_to(&record->retries, 1);
     check_promise();

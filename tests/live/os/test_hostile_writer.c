@@ -59,7 +59,7 @@ static void *write_until_over(void *context)
 
 static void check_verdict(struct bide_verdict v)
 {
-    assert_true((unsigned)v.action <= BIDE_GIVE_UP && (unsigned)v.reason < BIDE_REASON_COUNT);
+    assert_true((unsigned)v.action <= BIDE_ACTION_GIVE_UP && (unsigned)v.reason < BIDE_REASON_COUNT);
 }
 
 static void make_call_event(struct bide_call *call, const struct bide_policy *policy, struct random *r, int64_t now_ns)

@@ -328,9 +328,9 @@ static void make_failing_call(struct bide_target *target, const struct bide_poli
     int64_t now_ns = bide_now();
     struct bide_verdict v = bide_call_begin(&call, policy, target, &request, now_ns);
     v = bide_call_outcome(&call, v.attempt, &failed, now_ns);
-    if (v.action == BIDE_GIVE_UP && v.reason == BIDE_REASON_BUDGET_EMPTY)
+    if (v.action == BIDE_ACTION_GIVE_UP && v.reason == BIDE_REASON_BUDGET_EMPTY)
         return;
-    if (v.action != BIDE_WAIT) {
+    if (v.action != BIDE_ACTION_WAIT) {
         account_add(&account->unexpected, 1);
         return;
     }
@@ -343,7 +343,7 @@ static void make_failing_call(struct bide_target *target, const struct bide_poli
     v = bide_call_wake(&call, now_ns);
     account_add(&account->earned, EARN_MILLI);
     v = bide_call_outcome(&call, v.attempt, &ok, now_ns);
-    if (v.action != BIDE_DONE)
+    if (v.action != BIDE_ACTION_DONE)
         account_add(&account->unexpected, 1);
 }
 
@@ -356,7 +356,7 @@ static void make_successful_call(struct bide_target *target, const struct bide_p
     struct bide_verdict v = bide_call_begin(&call, policy, target, &request, now_ns);
     account_add(&account->earned, EARN_MILLI);
     v = bide_call_outcome(&call, v.attempt, &ok, now_ns);
-    if (v.action != BIDE_DONE)
+    if (v.action != BIDE_ACTION_DONE)
         account_add(&account->unexpected, 1);
 }
 
@@ -446,7 +446,7 @@ static void spend_window(struct account *account, struct random *random)
         account_add(&account->calls, 1);
         struct bide_verdict v = bide_call_begin(&call, &policy, shared.target, &request, now_ns);
         v = bide_call_outcome(&call, v.attempt, &failed, now_ns);
-        if (v.action != BIDE_WAIT) {
+        if (v.action != BIDE_ACTION_WAIT) {
             account_add(&account->unexpected, v.reason != BIDE_REASON_BUDGET_EMPTY);
             continue;
         }
@@ -542,7 +542,7 @@ static struct bide_verdict attempt_once(struct bide_target *target, struct accou
     int64_t now_ns = bide_now();
     policy.attempts_max = 1;
     struct bide_verdict v = bide_call_begin(&call, &policy, target, &request, now_ns);
-    if (v.action != BIDE_START)
+    if (v.action != BIDE_ACTION_START)
         return v;
     uint32_t generation = call.generation % GENERATIONS;
     account_add(&account->started, 1);
@@ -550,7 +550,7 @@ static struct bide_verdict attempt_once(struct bide_target *target, struct accou
         sched_yield();
     v = bide_call_outcome(&call, v.attempt, __atomic_load_n(is_up, __ATOMIC_SEQ_CST) ? &ok : &failed, bide_now());
     int64_t end_ns = bide_now();
-    account_add(&account->healthy, v.action == BIDE_DONE);
+    account_add(&account->healthy, v.action == BIDE_ACTION_DONE);
     if (end_ns - now_ns >= PROBE_TIMEOUT_NS)
         account_add(&account->stalled, 1);
     else if (end_ns - recording_ns < RECORDED_NS)
@@ -653,7 +653,7 @@ static void breaker_with_killed_probes_admits_no_more_and_closes_on_recovery(voi
         attempt_once(shared.target, &all[0], &random);
         assert_true(bide_now() < until_ns);
     }
-    assert_int_equal(attempt_once(shared.target, &all[0], &random).action, BIDE_DONE);
+    assert_int_equal(attempt_once(shared.target, &all[0], &random).action, BIDE_ACTION_DONE);
     bide_shared_close(&shared);
     munmap(is_up, sizeof *is_up);
     munmap(ended_in, GENERATIONS * sizeof *ended_in);
@@ -760,7 +760,7 @@ static void killed_creator_leaves_a_complete_file_or_none(void **state)
 static void make_slow_calls(struct bide_target *target)
 {
     struct bide_policy policy = without_waits();
-    policy.deadline_ns = policy.attempt_timeout_ns = 120 * BIDE_MINUTE;
+    policy.call_timeout_ns = policy.attempt_timeout_ns = 120 * BIDE_MINUTE;
     for (unsigned i = 0; i < 100; i++) {
         struct bide_request request = {.safety = BIDE_SAFE, .seed = i + 1};
         struct bide_call call;
@@ -794,7 +794,7 @@ static void pre_forked_workers_see_each_other_s_breaker_hold_off_and_latency(voi
         struct bide_call call;
         struct bide_verdict v = bide_call_begin(&call, &policy, shared.target, &request, bide_now());
         bool hold_off = bide_target_hold_off_until(shared.target, bide_now()) > 0;
-        _exit(v.action == BIDE_GIVE_UP && v.reason == BIDE_REASON_BREAKER_OPEN && hold_off ? 0 : 1);
+        _exit(v.action == BIDE_ACTION_GIVE_UP && v.reason == BIDE_REASON_BREAKER_OPEN && hold_off ? 0 : 1);
     }
     assert_int_equal(status_of(worker), 0);
     bide_shared_close(&shared);
@@ -823,7 +823,7 @@ _Noreturn static void survive_truncation(off_t size)
     struct bide_verdict v = bide_call_begin(&call, &policy, shared.target, &request, bide_now());
     truncate_only_file(size);
     v = bide_call_outcome(&call, v.attempt, &failed, bide_now());
-    if (v.action != BIDE_GIVE_UP || (size == 0 && v.reason != BIDE_REASON_BUDGET_EMPTY))
+    if (v.action != BIDE_ACTION_GIVE_UP || (size == 0 && v.reason != BIDE_REASON_BUDGET_EMPTY))
         _exit(12);
     bide_target_config_get(shared.target, &found);
     if (size == 0 &&

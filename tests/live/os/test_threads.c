@@ -75,9 +75,9 @@ static void *make_calls(void *part)
     struct bide_job job = {.policy = c->policy, .target = c->target, .attempt = fail_often, .context = c};
     for (int i = 0; i < 5000; i++) {
         struct bide_verdict end = bide_run(&job);
-        c->successes += end.action == BIDE_DONE;
+        c->successes += end.action == BIDE_ACTION_DONE;
         c->refused += end.reason == BIDE_REASON_BUDGET_EMPTY;
-        c->unexpected += end.action != BIDE_DONE && end.action != BIDE_GIVE_UP;
+        c->unexpected += end.action != BIDE_ACTION_DONE && end.action != BIDE_ACTION_GIVE_UP;
     }
     return NULL;
 }
@@ -144,11 +144,11 @@ static void *call_until_stopped(void *part)
         struct bide_call call = {0};
         struct bide_request request = {.seed = bide_seed(), .lane = bide_lane()};
         enum bide_action action = bide_call_begin(&call, h->policy, h->target, &request, bide_now()).action;
-        if (action == BIDE_START)
+        if (action == BIDE_ACTION_START)
             action = bide_call_outcome(&call, 1, &failed, bide_now()).action;
-        if (action == BIDE_WAIT)
+        if (action == BIDE_ACTION_WAIT)
             action = bide_call_cancel(&call, bide_now()).action;
-        h->unexpected += action != BIDE_GIVE_UP;
+        h->unexpected += action != BIDE_ACTION_GIVE_UP;
     }
     return NULL;
 }
@@ -234,7 +234,7 @@ static void visit_passing(struct visitor *v)
     if (target == NULL)
         return;
     enum bide_action action = bide_run(&job).action;
-    v->errors += action != BIDE_DONE && action != BIDE_GIVE_UP;
+    v->errors += action != BIDE_ACTION_DONE && action != BIDE_ACTION_GIVE_UP;
 }
 
 static void reload(struct visitor *v, uint32_t capacity_milli)

@@ -328,7 +328,7 @@ static void run_waits_the_full_backoff_under_signals(void **state)
     signal_every(1000);
     struct bide_verdict end = bide_run(&job);
     signal_every(0);
-    assert_int_equal(end.action, BIDE_GIVE_UP);
+    assert_int_equal(end.action, BIDE_ACTION_GIVE_UP);
     assert_int_equal(end.reason, BIDE_REASON_ATTEMPTS_SPENT);
     assert_int_equal(w.attempts, 4);
     assert_true(w.shortest_ns >= 20 * BIDE_MS);
@@ -348,7 +348,7 @@ static void run_ends_when_another_thread_cancels_its_wait(void **state)
     policy.backoff = BIDE_BACKOFF_FIXED;
     policy.jitter = BIDE_JITTER_NONE;
     policy.base_ns = policy.cap_ns = 60 * BIDE_MINUTE;
-    policy.deadline_ns = BIDE_NEVER;
+    policy.call_timeout_ns = BIDE_NEVER;
     struct work w = {.shortest_ns = BIDE_NEVER};
     struct bide_job job = {.policy = &policy, .attempt = fail_fast, .context = &w, .cancel = &w.cancel};
     pthread_t thread;
@@ -356,7 +356,7 @@ static void run_ends_when_another_thread_cancels_its_wait(void **state)
     assert_int_equal(pthread_create(&thread, NULL, cancel_in_thread, &w.cancel), 0);
     struct bide_verdict end = bide_run(&job);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(end.action, BIDE_GIVE_UP);
+    assert_int_equal(end.action, BIDE_ACTION_GIVE_UP);
     assert_int_equal(end.reason, BIDE_REASON_CANCELLED);
     assert_in_range(w.attempts, 0, 1); /* 0: the thread was faster than the first attempt */
     bide_cancel_free(&w.cancel);

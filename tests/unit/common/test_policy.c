@@ -241,7 +241,7 @@ static void option_order_does_not_matter(void **state)
     assert_int_equal(resolved.pair.policy.base_ns, 300 * BIDE_MS);
     assert_int_equal(resolved.pair.policy.cap_ns, 4 * BIDE_S);
     assert_int_equal(resolved.pair.policy.jitter, BIDE_JITTER_EQUAL);
-    assert_true(resolved.pair.policy.deadline_ns == BIDE_NEVER);
+    assert_true(resolved.pair.policy.call_timeout_ns == BIDE_NEVER);
     assert_int_equal(resolved.pair.policy.attempt_timeout_ns, 5 * BIDE_S);
     assert_int_equal(resolved.pair.target.budget.capacity_milli, 20000);
 }

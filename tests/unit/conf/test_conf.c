@@ -44,7 +44,7 @@ static void section_may_shadow_a_preset_and_extend_it(void **state)
 {
     assert_reads("[x]\nextends = interactive\n[interactive]\nextends = interactive\nattempts = 2\n");
     assert_int_equal(policy_of("interactive")->pair.policy.attempts_max, 2);
-    assert_int_equal(policy_of("interactive")->pair.policy.deadline_ns, 5 * BIDE_S);
+    assert_int_equal(policy_of("interactive")->pair.policy.call_timeout_ns, 5 * BIDE_S);
     assert_int_equal(policy_of("x")->pair.policy.attempts_max, 2);
 }
 
@@ -433,7 +433,7 @@ static void examples_in_the_docs_parse_as_described(void **state)
 {
     assert_reads(page_code_block(0));
     assert_int_equal(conf.count, 4);
-    assert_int_equal(policy_of("payments")->pair.policy.deadline_ns, 20 * BIDE_S);
+    assert_int_equal(policy_of("payments")->pair.policy.call_timeout_ns, 20 * BIDE_S);
     assert_int_equal(policy_of("payments")->status.count, policy_of("base")->status.count);
     assert_reads(page_code_block(3));
     assert_int_equal(policy_of("shop.Orders/Get")->pair.policy.attempts_max, 3);

@@ -97,7 +97,7 @@ static void each_form_parses(void **state)
     reset_to_service();
     assert_true(reads("attempts", "7") && pair.policy.attempts_max == 7);
     assert_true(reads("base", "1.5s") && pair.policy.base_ns == 1500 * BIDE_MS);
-    assert_true(reads("deadline", "never") && pair.policy.deadline_ns == BIDE_NEVER);
+    assert_true(reads("deadline", "never") && pair.policy.call_timeout_ns == BIDE_NEVER);
     assert_true(reads("multiplier", "1.5x") && pair.policy.multiplier_milli == 1500);
     assert_true(reads("multiplier", "3") && pair.policy.multiplier_milli == 3000);
     assert_true(reads("hint_jitter", "12.5%") && pair.policy.hint_jitter_permille == 125);

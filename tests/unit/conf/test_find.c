@@ -162,7 +162,7 @@ static void preset_needs_no_file(void **state)
     assert_string_equal(found.name, "interactive");
     assert_string_equal(found.file, "");
     assert_int_equal(found.line, 0);
-    assert_int_equal(found.pair.policy.deadline_ns, 5 * BIDE_S);
+    assert_int_equal(found.pair.policy.call_timeout_ns, 5 * BIDE_S);
 }
 
 static void section_shadows_the_preset_of_its_name(void **state)

@@ -76,7 +76,7 @@ static void every_member_of_a_retry_policy_is_mapped(void **state)
     assert_int_equal(default_policy()->base_ns, 250 * BIDE_MS);
     assert_int_equal(default_policy()->cap_ns, 10 * BIDE_S);
     assert_int_equal(default_policy()->multiplier_milli, 1600);
-    assert_int_equal(default_policy()->deadline_ns, 1500 * BIDE_MS);
+    assert_int_equal(default_policy()->call_timeout_ns, 1500 * BIDE_MS);
     const struct conf_rules *rules = &policy_of("*")->grpc;
     assert_true(rules->only && rules->count == 2);
     assert_int_equal(rules->rule[0].first, 8);
@@ -169,7 +169,7 @@ static void without_retry_policy_there_is_one_attempt(void **state)
 {
     assert_reads(config_with_method("\"timeout\":\"2s\""));
     assert_int_equal(default_policy()->attempts_max, 1);
-    assert_int_equal(default_policy()->deadline_ns, 2 * BIDE_S);
+    assert_int_equal(default_policy()->call_timeout_ns, 2 * BIDE_S);
 }
 
 static void retry_and_hedging_policy_together_are_rejected(void **state)
@@ -265,9 +265,9 @@ static void entry_becomes_one_policy_per_name(void **state)
     assert_reads("{\"methodConfig\":[{\"name\":[{\"service\":\"pkg.S\",\"method\":\"M\"},{\"service\":\"pkg.S\"}],"
                  "\"timeout\":\"1s\"},{\"name\":[{}]},{\"name\":[{\"service\":\"t\",\"method\":\"\"}]},{}]}");
     assert_int_equal(conf.count, 4);
-    assert_int_equal(policy_of("pkg.S/M")->pair.policy.deadline_ns, BIDE_S);
-    assert_int_equal(policy_of("pkg.S")->pair.policy.deadline_ns, BIDE_S);
-    assert_int_equal(policy_of("*")->pair.policy.deadline_ns, BIDE_NEVER);
+    assert_int_equal(policy_of("pkg.S/M")->pair.policy.call_timeout_ns, BIDE_S);
+    assert_int_equal(policy_of("pkg.S")->pair.policy.call_timeout_ns, BIDE_S);
+    assert_int_equal(policy_of("*")->pair.policy.call_timeout_ns, BIDE_NEVER);
     policy_of("t");
 }
 
@@ -339,7 +339,7 @@ static void duplicate_member_is_rejected(void **state)
 static void escaped_names_and_values_are_decoded(void **state)
 {
     assert_reads("{\"method\\u0043onfig\":[{\"name\":[{\"service\":\"\\u0061\"}],\"timeout\":\"\\u0032s\"}]}");
-    assert_int_equal(policy_of("a")->pair.policy.deadline_ns, 2 * BIDE_S);
+    assert_int_equal(policy_of("a")->pair.policy.call_timeout_ns, 2 * BIDE_S);
     assert_rejected(
         "{\"methodConfig\":[{\"name\":[{\"service\":\"a\\u0000\"}]}]}",
         "f:1: methodConfig[0].name[0]: must be a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~");

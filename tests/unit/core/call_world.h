@@ -164,7 +164,7 @@ static inline void assert_verdict(struct bide_verdict got, struct bide_verdict w
 #define VERDICT(w, y, n, wake, cut, connect)                                                                           \
     (struct bide_verdict)                                                                                              \
     {                                                                                                                  \
-        .action = BIDE_##w, .reason = BIDE_REASON_##y, .attempt = (n), .wake_ns = (wake),                              \
+        .action = BIDE_ACTION_##w, .reason = BIDE_REASON_##y, .attempt = (n), .wake_ns = (wake),                       \
         .attempt_deadline_ns = (cut), .connect_deadline_ns = (connect)                                                 \
     }
 
@@ -193,12 +193,12 @@ static inline void open_hedged(uint32_t hedges)
 static inline void assert_hedge_refused(enum bide_reason reason, const char *action)
 {
     struct bide_verdict v = wake(T0 + 100 * MS);
-    if (v.action != BIDE_NONE || v.reason != reason)
+    if (v.action != BIDE_ACTION_NONE || v.reason != reason)
         fail_msg("%s: %s %s", action, bide_action_label(v.action), bide_reason_label(v.reason));
     assert_int_equal(v.wake_ns, NEVER); /* no other hedge in this round */
     assert_int_equal(v.attempt, 1);
     assert_int_equal(call.attempt, 1);
-    assert_action(report(1, good, T0 + S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(report(1, good, T0 + S), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
 }
 
 /* Retries another call with the same key. */
@@ -206,7 +206,7 @@ static inline void charge_key_of_another_call(void)
 {
     struct bide_call other;
     bide_call_begin(&other, &policy, &target, &keyed, T0);
-    assert_int_equal(bide_call_outcome(&other, 1, &failed, T0).action, BIDE_WAIT);
+    assert_int_equal(bide_call_outcome(&other, 1, &failed, T0).action, BIDE_ACTION_WAIT);
 }
 
 #endif

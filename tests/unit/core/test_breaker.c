@@ -205,7 +205,7 @@ static void run_call(const struct bide_outcome *outcome, int64_t took_ns)
 {
     struct bide_policy policy = single_attempt();
     struct bide_call c;
-    assert_int_equal(begin(&c, &policy, 1, NOW).action, BIDE_START);
+    assert_int_equal(begin(&c, &policy, 1, NOW).action, BIDE_ACTION_START);
     bide_call_outcome(&c, 1, outcome, NOW + took_ns);
 }
 
@@ -257,7 +257,7 @@ static void in_observe_mode_the_breaker_counts_refusals_and_admits_calls(void **
     open_breaker(&config);
     for (uint64_t i = 1; i <= 5; i++) {
         struct bide_verdict v = begin(&c, &policy, i, NOW + 1 * S);
-        assert_int_equal(v.action, BIDE_START);
+        assert_int_equal(v.action, BIDE_ACTION_START);
         assert_int_equal(v.observed, BIDE_GATE_BREAKER);
         assert_int_equal(bide_target_refused(&target, BIDE_GATE_BREAKER), i);
         bide_call_outcome(&c, 1, i % 2 ? &ok : &bad_gateway,

@@ -1015,10 +1015,10 @@ static void *fail_again_and_again(void *number)
         struct bide_request request = {.safety = BIDE_SAFE, .lane = lane, .seed = i};
         struct bide_call call;
         bide_call_begin(&call, &policy, &target, &request, S);
-        if (bide_call_outcome(&call, 1, &transient, S).action != BIDE_WAIT)
+        if (bide_call_outcome(&call, 1, &transient, S).action != BIDE_ACTION_WAIT)
             continue;
         record_maximum(__atomic_add_fetch(&retries_out, 1, __ATOMIC_RELAXED));
-        bool sent = i % 3 != 0 && bide_call_wake(&call, S).action == BIDE_START;
+        bool sent = i % 3 != 0 && bide_call_wake(&call, S).action == BIDE_ACTION_START;
         __atomic_fetch_add(&retries_started, sent, __ATOMIC_RELAXED);
         __atomic_fetch_sub(&retries_out, 1, __ATOMIC_RELAXED);
         if (sent)

@@ -63,7 +63,7 @@ static void an_attempt_ends_at_its_own_deadline_or_the_call_s(void **state)
         struct bide_request request = get;
         policy.attempt_timeout_ns = table[i].attempt_ns;
         policy.connect_timeout_ns = table[i].connect_ns;
-        policy.deadline_ns = table[i].policy_ns;
+        policy.call_timeout_ns = table[i].policy_ns;
         request.deadline_ns = table[i].request_ns > 0 ? T0 + table[i].request_ns : 0;
         struct bide_verdict v = begin_as(&request, T0);
         assert_int_equal(v.attempt_deadline_ns, table[i].cut_ns == NEVER ? NEVER : T0 + table[i].cut_ns);
@@ -90,7 +90,7 @@ static void a_call_refused_at_begin_made_no_attempt(void **state)
     assert_verdict(begin_as(&late, T0 + 1), VERDICT(GIVE_UP, DEADLINE, 0, NEVER, NEVER, NEVER));
     policy.struct_size--;
     assert_verdict(begin(T0), VERDICT(GIVE_UP, BAD_POLICY, 0, NEVER, NEVER, NEVER));
-    assert_action(cancel(T0), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_action(cancel(T0), BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
 }
 
 static void a_mutating_request_without_a_key_is_refused_or_observed(void **state)
@@ -105,10 +105,10 @@ static void a_mutating_request_without_a_key_is_refused_or_observed(void **state
     for (size_t i = 0; i < COUNT(table); i++) {
         struct bide_request request = {.safety = table[i].safety};
         policy.observe = 0;
-        assert_int_equal(begin_as(&request, T0).action, table[i].refused ? BIDE_GIVE_UP : BIDE_START);
+        assert_int_equal(begin_as(&request, T0).action, table[i].refused ? BIDE_ACTION_GIVE_UP : BIDE_ACTION_START);
         policy.observe = BIDE_GATE_KEY;
         struct bide_verdict v = begin_as(&request, T0);
-        assert_action(v, BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
+        assert_action(v, BIDE_ACTION_START, BIDE_REASON_FIRST_ATTEMPT);
         assert_int_equal(v.observed, table[i].refused ? BIDE_GATE_KEY : 0);
     }
     assert_int_equal(bide_target_refused(&target, BIDE_GATE_KEY), 4);
@@ -124,22 +124,22 @@ static void without_a_target_only_the_policy_decides(void **state)
     policy.hedge_quantile_permille = 950; /* no latency is recorded: the delay applies */
     policy.hedge_delay_ns = 400 * MS;
     struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &keyed, T0);
-    assert_action(v, BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
+    assert_action(v, BIDE_ACTION_START, BIDE_REASON_FIRST_ATTEMPT);
     assert_int_equal(v.wake_ns, T0 + 400 * MS);
-    assert_action(wake(T0 + 400 * MS), BIDE_START, BIDE_REASON_HEDGE);
-    assert_action(report(1, with_hint(limited, 2 * S), T0 + S), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_action(wake(T0 + 400 * MS), BIDE_ACTION_START, BIDE_REASON_HEDGE);
+    assert_action(report(1, with_hint(limited, 2 * S), T0 + S), BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
     v = report(2, failed, T0 + S);
-    assert_action(v, BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+    assert_action(v, BIDE_ACTION_WAIT, BIDE_REASON_SERVER_HINT);
     assert_int_equal(v.wake_ns, T0 + 3 * S);
-    assert_action(wake(T0 + 3 * S), BIDE_START, BIDE_REASON_RETRY);
-    assert_action(report(3, unsent, T0 + 3 * S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
+    assert_action(wake(T0 + 3 * S), BIDE_ACTION_START, BIDE_REASON_RETRY);
+    assert_action(report(3, unsent, T0 + 3 * S), BIDE_ACTION_GIVE_UP, BIDE_REASON_CANCELLED);
     bide_call_begin(&call, &policy, NULL, &get, T0);
-    assert_action(report(1, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(report(1, good, T0), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
     bide_call_begin(&call, &policy, NULL, &get, T0);
     wake(T0 + S);
-    assert_action(cancel(T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
+    assert_action(cancel(T0 + S), BIDE_ACTION_GIVE_UP, BIDE_REASON_CANCELLED);
     policy.require_key = true;
-    assert_action(bide_call_begin(&call, &policy, NULL, &post, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_REQUIRED);
+    assert_action(bide_call_begin(&call, &policy, NULL, &post, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_KEY_REQUIRED);
 }
 
 /* ---- when a hedge starts ---- */
@@ -148,7 +148,7 @@ static void a_hedge_starts_only_if_no_gate_refuses(void **state)
 {
     (void)state;
     open_hedged(1);
-    policy.deadline_ns = 101 * MS;
+    policy.call_timeout_ns = 101 * MS;
     begin(T0);
     call.deadline_ns = T0 + 100 * MS; /* passed since the hedge was planned */
     assert_hedge_refused(BIDE_REASON_DEADLINE, "deadline");
@@ -194,7 +194,7 @@ static void a_hedge_starts_only_if_no_gate_refuses(void **state)
     assert_int_equal(target.in_flight, 0); /* acquired before the budget was charged, and released again */
     assert_int_equal(tokens_left(), 999);
     begin_as(&keyed, T0);
-    assert_action(report(1, failed, T0), BIDE_GIVE_UP,
+    assert_action(report(1, failed, T0), BIDE_ACTION_GIVE_UP,
                   BIDE_REASON_BUDGET_EMPTY); /* not the key: its charge was refunded */
 }
 
@@ -214,10 +214,10 @@ static void a_gate_in_observe_mode_admits_the_hedge(void **state)
     target.lane[0].attempts += 1000000;
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
     struct bide_verdict v = wake(T0 + 100 * MS);
-    assert_action(v, BIDE_START, BIDE_REASON_HEDGE);
+    assert_action(v, BIDE_ACTION_START, BIDE_REASON_HEDGE);
     assert_int_equal(v.observed, BIDE_TARGET_GATES);
     assert_int_equal(target.in_flight, 2);
-    assert_action(report(2, good, T0 + S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(report(2, good, T0 + S), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
     assert_nothing_held();
 }
 
@@ -231,9 +231,9 @@ static void a_refused_hedge_may_be_tried_again_in_the_next_round(void **state)
     assert_hedge_refused(BIDE_REASON_IN_FLIGHT_FULL, "in flight");
     begin(T0);
     wake(T0 + 100 * MS);
-    assert_int_equal(report(1, failed, T0 + S).action, BIDE_WAIT);
+    assert_int_equal(report(1, failed, T0 + S).action, BIDE_ACTION_WAIT);
     struct bide_verdict v = wake(T0 + 1100 * MS);
-    assert_action(v, BIDE_START, BIDE_REASON_RETRY);
+    assert_action(v, BIDE_ACTION_START, BIDE_REASON_RETRY);
     assert_int_equal(v.wake_ns, T0 + 1200 * MS);
 }
 
@@ -273,7 +273,7 @@ static void open_three_in_flight(void)
     open_hedged(2);
     begin(T0);
     wake(T0 + 100 * MS);
-    assert_action(wake(T0 + 200 * MS), BIDE_START, BIDE_REASON_HEDGE);
+    assert_action(wake(T0 + 200 * MS), BIDE_ACTION_START, BIDE_REASON_HEDGE);
 }
 
 static void the_longest_hint_of_a_round_applies(void **state)
@@ -301,7 +301,7 @@ static void the_longest_hint_of_a_round_applies(void **state)
                 if (n < 2)
                     assert_verdict(v, VERDICT(NONE, NOTHING, 3, NEVER, NEVER, NEVER));
             }
-            assert_action(v, BIDE_WAIT, table[i].reason);
+            assert_action(v, BIDE_ACTION_WAIT, table[i].reason);
             assert_int_equal(v.wake_ns, T0 + S + table[i].wait_ns);
         }
 }
@@ -313,10 +313,10 @@ static void a_failure_without_a_hint_leaves_the_planned_hedges(void **state)
     begin(T0);
     assert_int_equal(wake(T0 + 100 * MS).wake_ns, T0 + 200 * MS);
     assert_int_equal(report(1, failed, T0 + 150 * MS).wake_ns, T0 + 200 * MS);
-    assert_action(wake(T0 + 200 * MS), BIDE_START, BIDE_REASON_HEDGE);
+    assert_action(wake(T0 + 200 * MS), BIDE_ACTION_START, BIDE_REASON_HEDGE);
     assert_int_equal(report(2, with_hint(stopped, S), T0 + S).wake_ns, NEVER); /* cancelled: its hint does not count */
     struct bide_verdict v = report(3, failed, T0 + S);
-    assert_action(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(v, BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
 }
 
 static void a_hint_to_one_attempt_stops_further_hedges(void **state)
@@ -326,8 +326,8 @@ static void a_hint_to_one_attempt_stops_further_hedges(void **state)
     begin(T0);
     assert_int_equal(wake(T0 + 100 * MS).wake_ns, T0 + 200 * MS);
     assert_int_equal(report(1, with_hint(limited, S), T0 + 150 * MS).wake_ns, NEVER);
-    assert_action(wake(T0 + 5 * S), BIDE_NONE, BIDE_REASON_NOTHING);
-    assert_action(report(2, good, T0 + 5 * S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(wake(T0 + 5 * S), BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
+    assert_action(report(2, good, T0 + 5 * S), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
 }
 
 /* The server requested a wait, but it had passed by the time the other attempts failed. */
@@ -339,7 +339,7 @@ static void a_hint_that_expired_during_the_round_is_ignored(void **state)
     report(1, with_hint(limited, S), T0 + S);
     report(2, failed, T0 + S);
     struct bide_verdict v = report(3, failed, T0 + 5 * S);
-    assert_action(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(v, BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
     assert_int_equal(v.wake_ns, T0 + 5 * S + 100 * MS);
 }
 
@@ -349,7 +349,7 @@ static void a_stop_to_one_attempt_applies_to_the_round(void **state)
     open_three_in_flight();
     assert_int_equal(report(1, with_stop(failed), T0 + S).wake_ns, NEVER);
     report(2, failed, T0 + S);
-    assert_action(report(3, failed, T0 + S), BIDE_GIVE_UP, BIDE_REASON_SERVER_STOP);
+    assert_action(report(3, failed, T0 + S), BIDE_ACTION_GIVE_UP, BIDE_REASON_SERVER_STOP);
     open_hedged(2);
     begin(T0);
     wake(T0 + 100 * MS);
@@ -364,7 +364,7 @@ static void an_observed_stop_keeps_the_hint_of_the_round(void **state)
     report(1, with_hint(limited, 2 * S), T0 + S);
     report(2, with_stop(failed), T0 + S);
     struct bide_verdict v = report(3, failed, T0 + S);
-    assert_action(v, BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+    assert_action(v, BIDE_ACTION_WAIT, BIDE_REASON_SERVER_HINT);
     assert_int_equal(v.wake_ns, T0 + 3 * S);
     assert_int_equal(v.observed, BIDE_GATE_HINT);
 }
@@ -377,7 +377,7 @@ static void a_spent_body_of_one_attempt_applies_to_the_round(void **state)
     open_three_in_flight();
     report(2, spent, T0 + S);
     report(1, failed, T0 + S);
-    assert_action(report(3, failed, T0 + S), BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT);
+    assert_action(report(3, failed, T0 + S), BIDE_ACTION_GIVE_UP, BIDE_REASON_BODY_SPENT);
 }
 
 static void a_final_outcome_ends_the_round_and_names_its_attempt(void **state)
@@ -396,9 +396,9 @@ static void a_round_is_cancelled_when_all_its_attempts_are(void **state)
 {
     (void)state;
     open_three_in_flight();
-    assert_int_equal(report(1, stopped, T0 + S).action, BIDE_NONE);
-    assert_int_equal(report(2, failed, T0 + S).action, BIDE_NONE);
-    assert_action(report(3, stopped, T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
+    assert_int_equal(report(1, stopped, T0 + S).action, BIDE_ACTION_NONE);
+    assert_int_equal(report(2, failed, T0 + S).action, BIDE_ACTION_NONE);
+    assert_action(report(3, stopped, T0 + S), BIDE_ACTION_GIVE_UP, BIDE_REASON_CANCELLED);
 }
 
 /* ---- what the target records ---- */
@@ -433,7 +433,7 @@ static void a_slow_success_may_count_as_a_failure(void **state)
         open_target();
         for (int n = 0; n < 3; n++) {
             begin(T0);
-            assert_action(report(1, good, T0 + latency_ns), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+            assert_action(report(1, good, T0 + latency_ns), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
         }
         assert_int_equal(bide_breaker_get(&target).state, latency_ns < 2 * S ? BIDE_BREAKER_CLOSED : BIDE_BREAKER_OPEN);
     }
@@ -530,7 +530,7 @@ static void a_success_with_more_to_record_takes_the_slow_path(void **state)
         begin(T0);
         if (lesson == HOLD_OFF)
             bide_target_hold_off(&target, T0 + 9 * S, T0);
-        assert_action(report(1, good, T0 + MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+        assert_action(report(1, good, T0 + MS), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
         assert_int_equal(latencies(), lesson == LATENCY ? 2 : 0);
         assert_int_equal(target.lane[0].accepts, lesson == THROTTLE ? 2 : 0);
         assert_int_equal(target.in_flight, 0);
@@ -545,17 +545,17 @@ static void the_fast_path_accepts_only_the_attempt_in_flight(void **state)
     reset_world();
     open_for_fast_path();
     begin(T0);
-    assert_action(report(2, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
-    assert_action(report(0, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
-    assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
-    assert_action(report(1, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
-    assert_action(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
-    assert_action(report(1, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
-    assert_action(report(2, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
-    assert_action(report(2, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_action(report(2, good, T0), BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
+    assert_action(report(0, good, T0), BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
+    assert_action(report(1, failed, T0), BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(report(1, good, T0), BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
+    assert_action(wake(T0 + 100 * MS), BIDE_ACTION_START, BIDE_REASON_RETRY);
+    assert_action(report(1, good, T0), BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
+    assert_action(report(2, good, T0), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(report(2, good, T0), BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
     begin(T0);
-    assert_action(report(1, stopped, T0), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
-    assert_action(report(1, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_action(report(1, stopped, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_CANCELLED);
+    assert_action(report(1, good, T0), BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
 }
 
 static void the_fast_paths_detect_a_new_owner(void **state)
@@ -577,8 +577,8 @@ static void the_fast_paths_detect_a_new_owner(void **state)
         bide_call_outcome(&theirs, 1, &good, T0); /* begins the slot */
         before = target;
         if (waits)
-            assert_action(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
-        assert_action(report(call.attempt, good, T0 + 100 * MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+            assert_action(wake(T0 + 100 * MS), BIDE_ACTION_START, BIDE_REASON_RETRY);
+        assert_action(report(call.attempt, good, T0 + 100 * MS), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
         assert_memory_equal(&before, &target, sizeof target);
     }
 }
@@ -590,10 +590,10 @@ static void the_breaker_is_consulted_again_after_the_wait(void **state)
     begin(T0);
     report(1, failed, T0);
     bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
-    assert_action(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
+    assert_action(wake(T0 + 100 * MS), BIDE_ACTION_START, BIDE_REASON_RETRY);
     report(2, failed, T0 + 100 * MS);
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
-    assert_action(wake(T0 + 300 * MS), BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN);
+    assert_action(wake(T0 + 300 * MS), BIDE_ACTION_GIVE_UP, BIDE_REASON_BREAKER_OPEN);
 }
 
 /* Each hedge has its own start: here 100, 200 and 300 ms after the first attempt. A success counts as slow from 50 ms
@@ -612,9 +612,9 @@ static void the_latency_of_a_hedge_counts_from_its_own_start(void **state)
             open_target();
             begin(T0);
             for (uint32_t n = 1; n <= hedge; n++)
-                assert_action(wake(T0 + n * 100 * MS), BIDE_START, BIDE_REASON_HEDGE);
+                assert_action(wake(T0 + n * 100 * MS), BIDE_ACTION_START, BIDE_REASON_HEDGE);
             int64_t end_ns = T0 + hedge * 100 * MS + 50 * MS - (slow ? 0 : BIDE_US);
-            assert_action(report(hedge + 1, good, end_ns), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+            assert_action(report(hedge + 1, good, end_ns), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
             assert_int_equal(bide_breaker_get(&target).state, slow ? BIDE_BREAKER_OPEN : BIDE_BREAKER_CLOSED);
         }
 }
@@ -625,11 +625,11 @@ static void a_hedge_after_more_than_an_hour_has_a_start_too(void **state)
     (void)state;
     reset_world();
     policy.hedges_max = 1;
-    policy.deadline_ns = policy.attempt_timeout_ns = NEVER;
+    policy.call_timeout_ns = policy.attempt_timeout_ns = NEVER;
     policy.hedge_delay_ns = 2 * 3600 * S;
     open_target();
     begin(T0);
-    assert_action(wake(T0 + 2 * 3600 * S), BIDE_START, BIDE_REASON_HEDGE);
+    assert_action(wake(T0 + 2 * 3600 * S), BIDE_ACTION_START, BIDE_REASON_HEDGE);
     assert_int_equal(call.hedge_us[0], UINT32_MAX);
 }
 
@@ -664,7 +664,7 @@ static void a_hold_off_until_the_first_instant_is_kept(void **state)
     begin(0);
     bide_target_hold_off(&target, 1, 0);
     assert_verdict(wake(0), VERDICT(NONE, HOLD_OFF, 1, NEVER, NEVER, NEVER));
-    assert_action(report(1, good, 0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(report(1, good, 0), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
     assert_int_equal(bide_target_hold_off_until(&target, 0), 0); /* the success ends it */
 }
 
@@ -717,9 +717,9 @@ static void every_retry_key_is_limited(void **state)
     config.key_retries = 1;
     open_target();
     begin_as(&request, T0);
-    assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(report(1, failed, T0), BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
     begin_as(&request, T0);
-    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_LIMIT);
+    assert_action(report(1, failed, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_KEY_LIMIT);
 }
 
 /* The server asked the first attempt for 50 ms, which have passed when its hedge fails. */
@@ -744,15 +744,15 @@ static void a_retry_releases_no_permit_of_another_call(void **state)
         config.in_flight_max = 2;
         open_target();
         begin(T0);
-        assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+        assert_action(report(1, failed, T0), BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
         bide_call_begin(&other, &policy, &target, &get, T0);
         assert_int_equal(target.in_flight, 1);
         config.in_flight_max = 0;
         assert_int_equal(bide_target_configure(&target, &config, T0, NULL), BIDE_OK);
         core_force_slow_path = slow;
-        assert_action(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
+        assert_action(wake(T0 + 100 * MS), BIDE_ACTION_START, BIDE_REASON_RETRY);
         core_force_slow_path = false;
-        assert_action(report(2, good, T0 + 100 * MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+        assert_action(report(2, good, T0 + 100 * MS), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
         assert_int_equal(target.in_flight, 1);
     }
 }
@@ -768,7 +768,7 @@ static void a_wake_up_to_a_second_late_starts_the_retry(void **state)
         core_force_slow_path = slow;
         begin(T0);
         int64_t wake_ns = report(1, failed, T0).wake_ns;
-        assert_action(wake(wake_ns + S + too_late), too_late ? BIDE_WAIT : BIDE_START,
+        assert_action(wake(wake_ns + S + too_late), too_late ? BIDE_ACTION_WAIT : BIDE_ACTION_START,
                       too_late ? BIDE_REASON_LATE_WAKE : BIDE_REASON_RETRY);
         core_force_slow_path = false;
     }

@@ -93,7 +93,7 @@ static void configure(struct fixture *f, enum state state)
     bide_policy_init(&f->policy, BIDE_PRESET_SERVICE);
     f->policy.attempts_max = 5;
     f->policy.base_ns = f->policy.cap_ns = 1 * S;
-    f->policy.deadline_ns = DEADLINE;
+    f->policy.call_timeout_ns = DEADLINE;
     f->policy.hedges_max = state == HEDGE_DUE || state == HEDGED ? 1 : 0;
     f->policy.hedge_delay_ns = 500 * MS;
     f->policy.long_poll = state == GIVING_UP;
@@ -141,7 +141,7 @@ static void enter(struct fixture *f, enum state state)
         break;
     case ENDED:
         reach_attempt_2(f);
-        assert_int_equal(report(f, 2, BIDE_KIND_OK).action, BIDE_DONE);
+        assert_int_equal(report(f, 2, BIDE_KIND_OK).action, BIDE_ACTION_DONE);
         break;
     case STATES: break;
     }
@@ -311,9 +311,9 @@ static const char *const state_names[] = {"not begun", "begun",   "running",   "
 static void print_verdict(char *text, size_t size, struct bide_verdict v)
 {
     const char *what = bide_action_label(v.action), *reason = bide_reason_label(v.reason);
-    if (v.action == BIDE_NONE)
+    if (v.action == BIDE_ACTION_NONE)
         snprintf(text, size, v.reason == BIDE_REASON_NOTHING ? "none" : "none %s", reason);
-    else if (v.action == BIDE_WAIT)
+    else if (v.action == BIDE_ACTION_WAIT)
         snprintf(text, size, "wait %s", reason);
     else
         snprintf(text, size, "%s %u %s", what, (unsigned)v.attempt, reason);
@@ -391,7 +391,7 @@ static void a_repeated_event_returns_none(void **state)
                 assert_string_equal(got, "-");
             } else if (f.wake_ns == BIDE_NEVER || f.wake_ns > now) { /* at the same instant */
                 struct bide_verdict v = bide_call_wake(&f.call, now);
-                assert_int_equal(v.action, BIDE_NONE);
+                assert_int_equal(v.action, BIDE_ACTION_NONE);
                 assert_true(v.wake_ns == f.wake_ns);
             }
         }
@@ -421,9 +421,9 @@ static void a_hedged_round_ends_when_both_attempts_have_failed(void **state)
     (void)state;
     for (uint32_t first = 2; first <= 3; first++) {
         enter(&f, HEDGED);
-        assert_int_equal(report(&f, first, BIDE_KIND_TRANSIENT).action, BIDE_NONE);
+        assert_int_equal(report(&f, first, BIDE_KIND_TRANSIENT).action, BIDE_ACTION_NONE);
         struct bide_verdict v = report(&f, 5 - first, BIDE_KIND_TRANSIENT);
-        assert_int_equal(v.action, BIDE_WAIT);
+        assert_int_equal(v.action, BIDE_ACTION_WAIT);
         assert_int_equal(v.reason, BIDE_REASON_BACKOFF);
     }
 }
@@ -443,8 +443,8 @@ static void begin_ignores_previous_memory_contents(void **state)
         assert_int_equal(report(&used, 1, BIDE_KIND_TRANSIENT).wake_ns, report(&clean, 1, BIDE_KIND_TRANSIENT).wake_ns);
         assert_int_equal(wake_on_time(&used).attempt, wake_on_time(&clean).attempt);
         assert_int_equal(report(&used, 2, BIDE_KIND_CONFLICT).reason, report(&clean, 2, BIDE_KIND_CONFLICT).reason);
-        assert_int_equal(bide_call_cancel(&used.call, used.now_ns).action, BIDE_GIVE_UP);
-        assert_int_equal(bide_call_cancel(&clean.call, clean.now_ns).action, BIDE_GIVE_UP);
+        assert_int_equal(bide_call_cancel(&used.call, used.now_ns).action, BIDE_ACTION_GIVE_UP);
+        assert_int_equal(bide_call_cancel(&clean.call, clean.now_ns).action, BIDE_ACTION_GIVE_UP);
         assert_memory_equal(&used.target, &clean.target, sizeof clean.target);
     }
 }

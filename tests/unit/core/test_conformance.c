@@ -149,8 +149,8 @@ static void aws_open(struct world *w, enum bide_preset preset, const struct aws_
 static void aws_step(struct world *w, const struct aws_case *c, size_t i)
 {
     static const enum bide_action action[] = {
-        [RETRY] = BIDE_WAIT,       [SUCCESS] = BIDE_DONE, [ATTEMPTS] = BIDE_GIVE_UP,
-        [NO_QUOTA] = BIDE_GIVE_UP, [FAIL] = BIDE_GIVE_UP,
+        [RETRY] = BIDE_ACTION_WAIT,       [SUCCESS] = BIDE_ACTION_DONE, [ATTEMPTS] = BIDE_ACTION_GIVE_UP,
+        [NO_QUOTA] = BIDE_ACTION_GIVE_UP, [FAIL] = BIDE_ACTION_GIVE_UP,
     };
     static const enum bide_reason reason[] = {
         [SUCCESS] = BIDE_REASON_SUCCEEDED,
@@ -163,13 +163,13 @@ static void aws_step(struct world *w, const struct aws_case *c, size_t i)
     if (s->end == RETRY || s->delay_ms > 0)
         assert_row(c->name, i, "delay", v.wake_ns - w->now_ns, s->delay_ms * MS);
     if (s->end == NO_QUOTA && s->delay_ms > 0) { /* a long poll waits, then fails */
-        assert_row(c->name, i, "verdict", v.action, BIDE_WAIT);
+        assert_row(c->name, i, "verdict", v.action, BIDE_ACTION_WAIT);
         v = wake(w);
     }
     assert_row(c->name, i, "verdict", v.action, action[s->end]);
     assert_row(c->name, i, "quota", bide_budget_left_milli(&w->target, w->now_ns), s->quota * 1000);
     if (s->end == RETRY)
-        assert_row(c->name, i, "verdict of the wake", wake(w).action, BIDE_START);
+        assert_row(c->name, i, "verdict of the wake", wake(w).action, BIDE_ACTION_START);
     else
         assert_row(c->name, i, "reason", v.reason, reason[s->end]);
 }
@@ -180,7 +180,7 @@ static void aws_run(enum bide_preset preset, const struct aws_case *c)
     aws_open(&w, preset, c);
     for (size_t i = 0; i < COUNT(c->steps) && c->steps[i].end != NO_STEP; i++) {
         if (i == 0 || c->steps[i - 1].end != RETRY)
-            assert_row(c->name, i, "begin", begin(&w).action, BIDE_START);
+            assert_row(c->name, i, "begin", begin(&w).action, BIDE_ACTION_START);
         aws_step(&w, c, i);
     }
 }
@@ -362,7 +362,8 @@ static void an_aws_quota_is_acquired_in_full_or_not_at_all(void **state)
     assert_int_equal(bide_budget_add_milli(&w.target, 10000, w.now_ns), 5000); /* release 10: full at 50 */
     assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 50000);
     begin(&w);
-    assert_int_equal(report(&w, (struct bide_outcome){.kind = BIDE_KIND_THROTTLED}).action, BIDE_WAIT); /* acquire 49 */
+    assert_int_equal(report(&w, (struct bide_outcome){.kind = BIDE_KIND_THROTTLED}).action,
+                     BIDE_ACTION_WAIT); /* acquire 49 */
     assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 1000);
     begin(&w);
     struct bide_outcome timeout = {.kind = BIDE_KIND_TRANSIENT, .flags = BIDE_FLAG_TIMED_OUT};
@@ -438,11 +439,12 @@ static void grpc_throttling_allows_retries_above_half(void **state)
         if (table[i].op == CHECK)
             assert_row("check", i, "allowed", grpc_allows(&w), table[i].allowed);
         if (table[i].op != CHECK)
-            assert_row("first attempts go out", i, "begin", begin(&w).action, BIDE_START);
+            assert_row("first attempts go out", i, "begin", begin(&w).action, BIDE_ACTION_START);
         if (table[i].op == FAILS)
-            assert_row("fail", i, "verdict", report(&w, failed).action, table[i].allowed ? BIDE_WAIT : BIDE_GIVE_UP);
+            assert_row("fail", i, "verdict", report(&w, failed).action,
+                       table[i].allowed ? BIDE_ACTION_WAIT : BIDE_ACTION_GIVE_UP);
         if (table[i].op == OK)
-            assert_row("ok", i, "verdict", report(&w, good).action, BIDE_DONE);
+            assert_row("ok", i, "verdict", report(&w, good).action, BIDE_ACTION_DONE);
         assert_row("tokens", i, "left", bide_budget_left_milli(&w.target, w.now_ns), table[i].left_milli);
     }
 }
@@ -467,7 +469,7 @@ static void grpc_failures_that_are_not_retryable_do_not_count(void **state)
         grpc_open(&w, 10, 100);
         begin(&w);
         struct bide_verdict v = report(&w, bide_classify_grpc(code, NULL));
-        assert_row("code", (size_t)code - 1, "verdict", v.action, counts ? BIDE_WAIT : BIDE_GIVE_UP);
+        assert_row("code", (size_t)code - 1, "verdict", v.action, counts ? BIDE_ACTION_WAIT : BIDE_ACTION_GIVE_UP);
         assert_row("code", (size_t)code - 1, "left", bide_budget_left_milli(&w.target, w.now_ns),
                    counts ? 9000 : 10000);
     }
@@ -520,7 +522,7 @@ static void a_grpc_do_not_retry_pushback_counts_with_any_status(void **state)
     o.hint = bide_hint_grpc_pushback(text("-1"));
     grpc_open(&w, 10, 100);
     begin(&w);
-    assert_int_equal(report(&w, o).action, BIDE_GIVE_UP);
+    assert_int_equal(report(&w, o).action, BIDE_ACTION_GIVE_UP);
     assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 9000);
 }
 
@@ -532,7 +534,7 @@ static void a_grpc_success_with_a_pushback_is_no_failure(void **state)
     o.hint = bide_hint_grpc_pushback(text("-1"));
     grpc_open(&w, 10, 100);
     begin(&w);
-    assert_int_equal(report(&w, o).action, BIDE_DONE);
+    assert_int_equal(report(&w, o).action, BIDE_ACTION_DONE);
     assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 10000);
 }
 
@@ -582,7 +584,7 @@ static void a_pushback_does_not_buy_more_attempts(void **state)
     grpc_open(&w, 10, 100);
     begin(&w);
     for (uint32_t attempt = 1; attempt < 4; attempt++) {
-        assert_int_equal(report(&w, o).action, BIDE_WAIT);
+        assert_int_equal(report(&w, o).action, BIDE_ACTION_WAIT);
         wake(&w);
     }
     assert_int_equal(report(&w, o).reason, BIDE_REASON_ATTEMPTS_SPENT);
@@ -682,7 +684,7 @@ static void envoy_discards_a_reset_beyond_five_minutes(void **state)
     struct world w;
     (void)state;
     set_up(&w, BIDE_PRESET_ENVOY);
-    w.policy.deadline_ns = BIDE_NEVER;
+    w.policy.call_timeout_ns = BIDE_NEVER;
     open_target(&w);
     for (size_t i = 0; i < COUNT(table); i++) {
         struct bide_outcome o = failed;
@@ -736,7 +738,7 @@ static void envoys_retry_budget_is_a_share_of_the_calls_in_flight(void **state)
         begin_calls(&w, calls, table[i].active);
         assert_row("limit", i, "left", bide_budget_left_milli(&w.target, w.now_ns), table[i].limit * 1000);
         while (allowed < table[i].active &&
-               bide_call_outcome(&calls[allowed], 1, &failed, w.now_ns).action == BIDE_WAIT)
+               bide_call_outcome(&calls[allowed], 1, &failed, w.now_ns).action == BIDE_ACTION_WAIT)
             allowed++;
         if (table[i].active > 0)
             assert_row("limit", i, "retries", allowed, table[i].limit);
@@ -753,13 +755,13 @@ static void an_envoy_retry_holds_its_permit_until_its_attempt_ends(void **state)
     open_target(&w);
     begin_calls(&w, calls, 4);
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(bide_call_outcome(&calls[i], 1, &failed, w.now_ns).action, BIDE_WAIT);
+        assert_int_equal(bide_call_outcome(&calls[i], 1, &failed, w.now_ns).action, BIDE_ACTION_WAIT);
     w.now_ns = calls[0].wake_ns;
-    assert_int_equal(bide_call_wake(&calls[0], w.now_ns).action, BIDE_START);
+    assert_int_equal(bide_call_wake(&calls[0], w.now_ns).action, BIDE_ACTION_START);
     assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 0);
-    assert_int_equal(bide_call_outcome(&calls[0], 2, &good, w.now_ns).action, BIDE_DONE);
+    assert_int_equal(bide_call_outcome(&calls[0], 2, &good, w.now_ns).action, BIDE_ACTION_DONE);
     assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 1000);
-    assert_int_equal(bide_call_outcome(&calls[3], 1, &failed, w.now_ns).action, BIDE_WAIT);
+    assert_int_equal(bide_call_outcome(&calls[3], 1, &failed, w.now_ns).action, BIDE_ACTION_WAIT);
 }
 
 /* ---- Finagle, tower, Linkerd ---- */
@@ -777,10 +779,10 @@ static void window_open(struct world *w, int64_t ttl_s, uint32_t reserve, uint32
 /* A request that fails, is retried if the budget allows it, and then fails permanently. */
 static bool retried(struct world *w)
 {
-    if (report(w, failed).action != BIDE_WAIT)
+    if (report(w, failed).action != BIDE_ACTION_WAIT)
         return false;
-    assert_int_equal(wake(w).action, BIDE_START);
-    assert_int_equal(report(w, hopeless).action, BIDE_GIVE_UP);
+    assert_int_equal(wake(w).action, BIDE_ACTION_START);
+    assert_int_equal(report(w, hopeless).action, BIDE_ACTION_GIVE_UP);
     return true;
 }
 
@@ -788,7 +790,7 @@ static int64_t retries_of(struct world *w, uint32_t requests)
 {
     int64_t n = 0;
     for (uint32_t i = 0; i < requests; i++) {
-        assert_int_equal(begin(w).action, BIDE_START);
+        assert_int_equal(begin(w).action, BIDE_ACTION_START);
         n += retried(w);
     }
     return n;
@@ -954,13 +956,13 @@ static void no_wait_passes_the_deadline_where_curl_checks_only_retry_after(void 
     struct bide_outcome o = failed;
     (void)state;
     set_up(&w, BIDE_PRESET_CURL);
-    w.policy.deadline_ns = 2 * S;
+    w.policy.call_timeout_ns = 2 * S;
     open_target(&w);
     o.hint = bide_hint_retry_after(text("3"), text(NULL), 0);
     begin(&w);
     assert_int_equal(report(&w, o).reason, BIDE_REASON_DEADLINE_NEAR);
     begin(&w);
-    assert_int_equal(report(&w, failed).action, BIDE_WAIT);
+    assert_int_equal(report(&w, failed).action, BIDE_ACTION_WAIT);
     wake(&w);
     assert_int_equal(report(&w, failed).reason, BIDE_REASON_DEADLINE_NEAR);
 }
@@ -978,7 +980,7 @@ static void the_curl_preset_repeats_a_post_only_in_observe_mode(void **state)
     call = (struct bide_call){0};
     bide_call_begin(&call, &p, NULL, &post, 0);
     struct bide_verdict v = bide_call_outcome(&call, 1, &failed, 0);
-    assert_int_equal(v.action, BIDE_WAIT);
+    assert_int_equal(v.action, BIDE_ACTION_WAIT);
     assert_int_equal(v.observed, BIDE_GATE_REPEAT);
 }
 
@@ -987,8 +989,8 @@ static void the_curl_preset_repeats_a_post_only_in_observe_mode(void **state)
 static uint32_t attempts_of_a_failing_call(struct world *w)
 {
     struct bide_verdict v = begin(w);
-    assert_int_equal(v.action, BIDE_START);
-    while ((v = report(w, failed)).action == BIDE_WAIT)
+    assert_int_equal(v.action, BIDE_ACTION_START);
+    while ((v = report(w, failed)).action == BIDE_ACTION_WAIT)
         wake(w);
     return v.attempt;
 }
@@ -1019,7 +1021,7 @@ static void the_eleventh_retry_in_a_hundred_requests_is_refused(void **state)
     open_target(&w);
     begin_calls(&w, calls, COUNT(calls));
     for (size_t i = 0; i < 10; i++)
-        assert_int_equal(bide_call_outcome(&calls[i], 1, &failed, w.now_ns).action, BIDE_WAIT);
+        assert_int_equal(bide_call_outcome(&calls[i], 1, &failed, w.now_ns).action, BIDE_ACTION_WAIT);
     assert_int_equal(bide_call_outcome(&calls[10], 1, &failed, w.now_ns).reason, BIDE_REASON_BUDGET_EMPTY);
 }
 
@@ -1054,13 +1056,13 @@ struct load {
 static void serve(struct world *w, uint64_t *draw, uint64_t permille, uint64_t *attempts, uint64_t *successes)
 {
     struct bide_verdict v = begin(w);
-    while (v.action == BIDE_START) {
+    while (v.action == BIDE_ACTION_START) {
         ++*draw;
         ++*attempts;
         v = report(w, bide_hash(draw, sizeof *draw) % 1000 < permille ? failed : good);
-        v = v.action == BIDE_WAIT ? wake(w) : v;
+        v = v.action == BIDE_ACTION_WAIT ? wake(w) : v;
     }
-    *successes += v.action == BIDE_DONE;
+    *successes += v.action == BIDE_ACTION_DONE;
 }
 
 static struct load simulate(uint32_t attempts_max, const struct bide_budget_config *budget, uint64_t permille)

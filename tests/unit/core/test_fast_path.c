@@ -29,7 +29,7 @@ static void nothing(void)
     reset_world();
     leased = false;
     request = get;
-    policy.deadline_ns = 10 * S;
+    policy.call_timeout_ns = 10 * S;
     config.budget.capacity_milli = 1000000;
     config.breaker.kind = BIDE_BREAKER_BY_TIME;
     config.breaker.min_volume = 100000;

@@ -39,11 +39,11 @@ static void an_unsafe_request_is_repeated_only_if_it_cannot_have_run(void **stat
         open_target();
         begin_as(&post, T0);
         if (table[i].repeated)
-            assert_int_equal(report(1, table[i].outcome, T0).action, BIDE_WAIT);
+            assert_int_equal(report(1, table[i].outcome, T0).action, BIDE_ACTION_WAIT);
         else
-            assert_action(report(1, table[i].outcome, T0), BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
+            assert_action(report(1, table[i].outcome, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
         begin_as(&get, T0);
-        assert_int_equal(report(1, table[i].outcome, T0).action, BIDE_WAIT);
+        assert_int_equal(report(1, table[i].outcome, T0).action, BIDE_ACTION_WAIT);
         policy.observe = BIDE_GATE_REPEAT;
         begin_as(&post, T0);
         assert_int_equal(report(1, table[i].outcome, T0).observed, table[i].repeated ? 0 : BIDE_GATE_REPEAT);
@@ -58,10 +58,10 @@ static void a_409_is_retried_only_for_a_keyed_request(void **state)
     for (int safety = BIDE_UNSAFE; safety <= BIDE_KEYED; safety++) {
         struct bide_request request = {.safety = (enum bide_safety)safety};
         begin_as(&request, T0);
-        assert_int_equal(report(1, running, T0).action, safety == BIDE_KEYED ? BIDE_WAIT : BIDE_GIVE_UP);
+        assert_int_equal(report(1, running, T0).action, safety == BIDE_KEYED ? BIDE_ACTION_WAIT : BIDE_ACTION_GIVE_UP);
     }
     begin_as(&(struct bide_request){.safety = BIDE_KEYED}, T0);
-    assert_action(report(1, hopeless, T0), BIDE_GIVE_UP, BIDE_REASON_PERMANENT);
+    assert_action(report(1, hopeless, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT);
 }
 
 static void a_failure_flagged_once_is_retried_once(void **state)
@@ -70,9 +70,9 @@ static void a_failure_flagged_once_is_retried_once(void **state)
     (void)state;
     open_default();
     begin(T0);
-    assert_int_equal(report(1, early, T0).action, BIDE_WAIT);
+    assert_int_equal(report(1, early, T0).action, BIDE_ACTION_WAIT);
     wake(T0 + S);
-    assert_action(report(2, early, T0 + S), BIDE_GIVE_UP, BIDE_REASON_PERMANENT);
+    assert_action(report(2, early, T0 + S), BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT);
 }
 
 static void an_inner_layer_does_not_retry(void **state)
@@ -95,11 +95,11 @@ static void an_inner_layer_does_not_retry(void **state)
         policy.observe = 0;
         begin_as(&request, T0);
         if (table[i].inner)
-            assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_INNER_LAYER);
+            assert_action(report(1, failed, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_INNER_LAYER);
         else
-            assert_int_equal(report(1, failed, T0).action, BIDE_WAIT);
+            assert_int_equal(report(1, failed, T0).action, BIDE_ACTION_WAIT);
         begin_as(&request, T0);
-        assert_action(report(1, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+        assert_action(report(1, good, T0), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
         policy.observe = BIDE_GATE_LAYER;
         begin_as(&request, T0);
         assert_int_equal(report(1, failed, T0).observed, table[i].inner ? BIDE_GATE_LAYER : 0);
@@ -118,10 +118,11 @@ static void a_breaker_that_will_be_open_at_the_wake_refuses_the_wait(void **stat
         begin(T0);
         bide_breaker_hold(&target, BIDE_HOLD_OPEN);
         struct bide_verdict v = report(1, failed, T0);
-        assert_action(v, observe ? BIDE_WAIT : BIDE_GIVE_UP, observe ? BIDE_REASON_BACKOFF : BIDE_REASON_BREAKER_OPEN);
+        assert_action(v, observe ? BIDE_ACTION_WAIT : BIDE_ACTION_GIVE_UP,
+                      observe ? BIDE_REASON_BACKOFF : BIDE_REASON_BREAKER_OPEN);
         assert_int_equal(v.observed, observe ? BIDE_GATE_BREAKER : 0);
         v = begin(T0);
-        assert_int_equal(v.action, observe ? BIDE_START : BIDE_GIVE_UP);
+        assert_int_equal(v.action, observe ? BIDE_ACTION_START : BIDE_ACTION_GIVE_UP);
         assert_int_equal(v.observed, observe ? BIDE_GATE_BREAKER : 0);
     }
 }
@@ -136,16 +137,16 @@ static void gates_that_refuse_a_first_attempt_may_only_observe(void **state)
         config.throttle_max_permille = 1000;
         config.in_flight_max = 1;
         open_target();
-        assert_int_equal(begin(T0).action, BIDE_START);
+        assert_int_equal(begin(T0).action, BIDE_ACTION_START);
         struct bide_call second;
         struct bide_verdict v = bide_call_begin(&second, &policy, &target, &get, T0);
-        assert_int_equal(v.action, observe ? BIDE_START : BIDE_GIVE_UP);
+        assert_int_equal(v.action, observe ? BIDE_ACTION_START : BIDE_ACTION_GIVE_UP);
         assert_int_equal(v.observed, observe ? BIDE_GATE_IN_FLIGHT : 0);
         assert_int_equal(target.in_flight, observe ? 2 : 1);
         bide_call_cancel(&second, T0);
         target.lane[0].attempts += 1000000;
         v = bide_call_begin(&second, &policy, &target, &get, T0);
-        assert_int_equal(v.action, observe ? BIDE_START : BIDE_GIVE_UP);
+        assert_int_equal(v.action, observe ? BIDE_ACTION_START : BIDE_ACTION_GIVE_UP);
         assert_int_equal(v.observed, observe ? BIDE_GATE_THROTTLE | BIDE_GATE_IN_FLIGHT : 0);
         bide_call_cancel(&second, T0);
         cancel(T0);
@@ -164,7 +165,7 @@ static void run_by_seed(uint64_t seed, int64_t wakes[3])
     begin_as(&request, now_ns);
     for (uint32_t i = 0; i < 3; i++) {
         wakes[i] = now_ns = report(i + 1, i == 1 ? with_hint(limited, S) : failed, now_ns).wake_ns;
-        assert_int_equal(wake(now_ns).action, BIDE_START);
+        assert_int_equal(wake(now_ns).action, BIDE_ACTION_START);
     }
 }
 
@@ -238,7 +239,7 @@ static void hints_are_followed_by_their_rule(void **state)
         open_target();
         begin(T0);
         struct bide_verdict v = report(1, with_hint(failed, table[i].hint_ms * MS), T0);
-        assert_action(v, table[i].wait_ms < 0 ? BIDE_GIVE_UP : BIDE_WAIT, table[i].reason);
+        assert_action(v, table[i].wait_ms < 0 ? BIDE_ACTION_GIVE_UP : BIDE_ACTION_WAIT, table[i].reason);
         if (table[i].wait_ms >= 0)
             assert_int_equal(v.wake_ns, T0 + table[i].wait_ms * MS);
     }
@@ -254,22 +255,22 @@ static void a_hint_in_observe_mode_is_still_followed(void **state)
     open_target();
     begin(T0);
     struct bide_verdict v = report(1, with_hint(failed, 12 * S), T0);
-    assert_action(v, BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+    assert_action(v, BIDE_ACTION_WAIT, BIDE_REASON_SERVER_HINT);
     assert_int_equal(v.wake_ns, T0 + 12 * S);
     assert_int_equal(v.observed, BIDE_GATE_HINT);
     begin(T0);
     v = report(1, with_stop(failed), T0);
-    assert_action(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(v, BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
     assert_int_equal(v.observed, BIDE_GATE_HINT);
     begin(T0);
     v = report(1, limited, T0);
-    assert_action(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(v, BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
     assert_int_equal(v.observed, BIDE_GATE_HINT);
     policy.observe = 0;
     begin(T0);
-    assert_action(report(1, limited, T0), BIDE_GIVE_UP, BIDE_REASON_HINT_MISSING);
+    assert_action(report(1, limited, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_HINT_MISSING);
     begin(T0);
-    assert_action(report(1, with_hint(limited, S), T0), BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+    assert_action(report(1, with_hint(limited, S), T0), BIDE_ACTION_WAIT, BIDE_REASON_SERVER_HINT);
 }
 
 static void a_stop_is_ignored_with_the_ignore_rule(void **state)
@@ -279,7 +280,7 @@ static void a_stop_is_ignored_with_the_ignore_rule(void **state)
     policy.hint_rule = BIDE_HINT_RULE_IGNORE;
     open_target();
     begin(T0);
-    assert_action(report(1, with_stop(failed), T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(report(1, with_stop(failed), T0), BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
 }
 
 static void a_hinted_wait_keeps_advances_or_resets_the_sequence(void **state)
@@ -319,7 +320,7 @@ static void a_conflict_is_retried_at_once_one_time_and_never_before_a_hint(void 
     policy.conflict_at_once = false;
     open_target();
     begin(T0);
-    assert_action(report(1, conflict, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(report(1, conflict, T0), BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
 }
 
 static void the_backoff_step_does_not_wrap(void **state)
@@ -336,15 +337,15 @@ static void a_wait_that_ends_at_the_deadline_is_not_started(void **state)
 {
     (void)state;
     open_default();
-    policy.deadline_ns = 100 * MS;
+    policy.call_timeout_ns = 100 * MS;
     begin(T0);
-    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
-    policy.deadline_ns = 100 * MS + 1;
+    assert_action(report(1, failed, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
+    policy.call_timeout_ns = 100 * MS + 1;
     begin(T0);
-    assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
-    assert_action(wake(T0 + 100 * MS + 1), BIDE_GIVE_UP, BIDE_REASON_DEADLINE);
+    assert_action(report(1, failed, T0), BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(wake(T0 + 100 * MS + 1), BIDE_ACTION_GIVE_UP, BIDE_REASON_DEADLINE);
     begin(T0);
-    assert_action(report(1, failed, T0 + 100 * MS + 1), BIDE_GIVE_UP, BIDE_REASON_DEADLINE);
+    assert_action(report(1, failed, T0 + 100 * MS + 1), BIDE_ACTION_GIVE_UP, BIDE_REASON_DEADLINE);
     assert_int_equal(tokens_left(), 10000);
 }
 
@@ -359,16 +360,16 @@ static void a_late_wake_is_jittered_again_once(void **state)
         begin_as(&request, T0);
         int64_t due_ns = report(1, failed, T0).wake_ns;
         struct bide_verdict v = wake(due_ns + 5 * S);
-        assert_action(v, BIDE_WAIT, BIDE_REASON_LATE_WAKE);
+        assert_action(v, BIDE_ACTION_WAIT, BIDE_REASON_LATE_WAKE);
         assert_in_range(v.wake_ns, due_ns + 5 * S, due_ns + 5 * S + 100 * MS);
-        assert_action(wake(v.wake_ns + 5 * S), BIDE_START, BIDE_REASON_RETRY);
+        assert_action(wake(v.wake_ns + 5 * S), BIDE_ACTION_START, BIDE_REASON_RETRY);
         cancel(T0);
         bide_budget_add_milli(&target, 10000, T0);
     }
     for (int late = 0; late < 2; late++) { /* a second is not late, slightly more is */
         begin_as(&request, T0);
         int64_t due_ns = report(1, failed, T0).wake_ns;
-        assert_int_equal(wake(due_ns + S + late).action, late ? BIDE_WAIT : BIDE_START);
+        assert_int_equal(wake(due_ns + S + late).action, late ? BIDE_ACTION_WAIT : BIDE_ACTION_START);
         cancel(T0);
     }
     begin_as(&request, T0);
@@ -377,11 +378,11 @@ static void a_late_wake_is_jittered_again_once(void **state)
     cancel(T0);
     begin_as(&request, T0);
     report(1, failed, T0);
-    assert_action(wake(T0 + 5 * S), BIDE_START, BIDE_REASON_RETRY); /* no room for the jitter */
+    assert_action(wake(T0 + 5 * S), BIDE_ACTION_START, BIDE_REASON_RETRY); /* no room for the jitter */
     policy.jitter = BIDE_JITTER_NONE;
     begin(T0);
     report(1, failed, T0);
-    assert_action(wake(T0 + 5 * S), BIDE_START, BIDE_REASON_RETRY);
+    assert_action(wake(T0 + 5 * S), BIDE_ACTION_START, BIDE_REASON_RETRY);
 }
 
 /* ---- the limit of all waits ---- */
@@ -390,7 +391,7 @@ static void a_late_wake_is_jittered_again_once(void **state)
 static void open_limited(int64_t waits_max_ns, bool slow)
 {
     reset_world();
-    policy.deadline_ns = NEVER;
+    policy.call_timeout_ns = NEVER;
     policy.waits_max_ns = waits_max_ns;
     config.breaker.kind = BIDE_BREAKER_BY_TIME;
     open_target();
@@ -401,8 +402,8 @@ static void open_limited(int64_t waits_max_ns, bool slow)
 static int64_t fail_and_wake(uint32_t attempt, int64_t now_ns)
 {
     struct bide_verdict v = report(attempt, failed, now_ns);
-    assert_action(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
-    assert_action(wake(v.wake_ns), BIDE_START, BIDE_REASON_RETRY);
+    assert_action(v, BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(wake(v.wake_ns), BIDE_ACTION_START, BIDE_REASON_RETRY);
     return v.wake_ns - now_ns;
 }
 
@@ -417,7 +418,7 @@ static void all_waits_may_take_the_limit_and_not_a_nanosecond_more(void **state)
             begin(T0);
             assert_int_equal(fail_and_wake(1, T0 + 50 * S), 100 * MS);
             struct bide_verdict v = report(2, failed, T0 + 500 * S);
-            assert_action(v, lacking ? BIDE_GIVE_UP : BIDE_WAIT,
+            assert_action(v, lacking ? BIDE_ACTION_GIVE_UP : BIDE_ACTION_WAIT,
                           lacking ? BIDE_REASON_WAITS_SPENT : BIDE_REASON_BACKOFF);
             assert_int_equal(v.wake_ns, lacking ? NEVER : T0 + 500 * S + 200 * MS);
             assert_int_equal(core_fast_paths_taken[CORE_FAST_FAILURE], slow ? 0 : 2);
@@ -437,14 +438,14 @@ static void a_single_wait_may_take_the_limit_and_not_a_nanosecond_more(void **st
         config.hold_off_max_ns = 0;
         open_target();
         begin(T0);
-        assert_action(report(1, with_hint(failed, limits[i]), T0), BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+        assert_action(report(1, with_hint(failed, limits[i]), T0), BIDE_ACTION_WAIT, BIDE_REASON_SERVER_HINT);
         wake(T0 + limits[i]);
-        assert_action(report(2, with_hint(failed, 1), T0 + limits[i]), BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT);
+        assert_action(report(2, with_hint(failed, 1), T0 + limits[i]), BIDE_ACTION_GIVE_UP, BIDE_REASON_WAITS_SPENT);
         policy.hint_max_ns = BIDE_DURATION_MAX;
         begin(T0);
         enum bide_reason reason =
             limits[i] < BIDE_DURATION_MAX ? BIDE_REASON_WAITS_SPENT : BIDE_REASON_HINT_TOO_LONG; /* no longer hint */
-        assert_action(report(1, with_hint(failed, limits[i] + 1), T0), BIDE_GIVE_UP, reason);
+        assert_action(report(1, with_hint(failed, limits[i] + 1), T0), BIDE_ACTION_GIVE_UP, reason);
     }
 }
 
@@ -482,7 +483,7 @@ static void waits_are_counted_in_powers_of_ten(void **state)
         report(1, with_hint(failed, rows[i].first_ns), T0);
         wake(T0 + rows[i].first_ns);
         struct bide_verdict v = report(2, with_hint(failed, rows[i].second_ns), T0 + rows[i].first_ns);
-        if (v.action != (rows[i].fits ? BIDE_WAIT : BIDE_GIVE_UP))
+        if (v.action != (rows[i].fits ? BIDE_ACTION_WAIT : BIDE_ACTION_GIVE_UP))
             fail_msg("row %u: %s", (unsigned)i, bide_reason_label(v.reason));
     }
 }
@@ -500,7 +501,7 @@ static void a_wait_of_zero_fits_a_spent_limit(void **state)
     wake(T0 + 655351);
     assert_verdict(report(2, conflict, T0 + S), VERDICT(WAIT, CONFLICT, 2, T0 + S, NEVER, NEVER));
     wake(T0 + S);
-    assert_action(report(3, conflict, T0 + S), BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT);
+    assert_action(report(3, conflict, T0 + S), BIDE_ACTION_GIVE_UP, BIDE_REASON_WAITS_SPENT);
 }
 
 static void a_new_call_has_the_whole_limit(void **state)
@@ -511,7 +512,7 @@ static void a_new_call_has_the_whole_limit(void **state)
         for (int i = 0; i < 2; i++) {
             begin(T0);
             fail_and_wake(1, T0);
-            assert_action(report(2, failed, T0 + S), BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT);
+            assert_action(report(2, failed, T0 + S), BIDE_ACTION_GIVE_UP, BIDE_REASON_WAITS_SPENT);
         }
         core_force_slow_path = false;
     }
@@ -526,19 +527,20 @@ static void nothing_is_charged_when_the_waits_are_spent(void **state)
         config.key_retries = 1;
         open_target();
         begin_as(&keyed, T0);
-        assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT);
+        assert_action(report(1, failed, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_WAITS_SPENT);
         assert_int_equal(tokens_left(), 10000);
         begin(T0);
-        assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT);
+        assert_action(report(1, failed, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_WAITS_SPENT);
         assert_int_equal(tokens_left(), 10000);
         policy.waits_max_ns = 100 * MS;
         begin_as(&keyed, T0);
-        assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF); /* the only retry of its key is left */
+        assert_action(report(1, failed, T0), BIDE_ACTION_WAIT,
+                      BIDE_REASON_BACKOFF); /* the only retry of its key is left */
         cancel(T0);
         policy.waits_max_ns = 1;
-        policy.deadline_ns = 50 * MS;
+        policy.call_timeout_ns = 50 * MS;
         begin(T0);
-        assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
+        assert_action(report(1, failed, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
         core_force_slow_path = false;
     }
 }
@@ -552,11 +554,11 @@ static void a_long_poll_with_spent_waits_gives_up_at_once(void **state)
     config.budget.capacity_milli = 0;
     open_target();
     begin(T0);
-    assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BUDGET_EMPTY);
-    assert_action(wake(T0 + 100 * MS), BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
+    assert_action(report(1, failed, T0), BIDE_ACTION_WAIT, BIDE_REASON_BUDGET_EMPTY);
+    assert_action(wake(T0 + 100 * MS), BIDE_ACTION_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
     policy.waits_max_ns = 100 * MS - 1;
     begin(T0);
-    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT);
+    assert_action(report(1, failed, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_WAITS_SPENT);
 }
 
 static void waits_for_a_hold_off_count(void **state)
@@ -567,16 +569,16 @@ static void waits_for_a_hold_off_count(void **state)
     policy.waits_max_ns = 2 * S + 100 * MS;
     open_target();
     bide_target_hold_off(&target, T0 + 2 * S, T0);
-    assert_action(begin(T0), BIDE_WAIT, BIDE_REASON_HOLD_OFF);
-    assert_action(wake(T0 + 2 * S), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
-    assert_action(report(1, failed, T0 + 2 * S), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(begin(T0), BIDE_ACTION_WAIT, BIDE_REASON_HOLD_OFF);
+    assert_action(wake(T0 + 2 * S), BIDE_ACTION_START, BIDE_REASON_FIRST_ATTEMPT);
+    assert_action(report(1, failed, T0 + 2 * S), BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
     bide_target_hold_off(&target, T0 + 3 * S, T0 + 2 * S);
-    assert_action(wake(T0 + 2 * S + 100 * MS), BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT);
+    assert_action(wake(T0 + 2 * S + 100 * MS), BIDE_ACTION_GIVE_UP, BIDE_REASON_WAITS_SPENT);
     assert_int_equal(tokens_left(), 10000); /* its token is refunded */
     policy.waits_max_ns = 3 * S - 1;
     assert_verdict(begin(T0), VERDICT(GIVE_UP, WAITS_SPENT, 0, NEVER, NEVER, NEVER));
     policy.waits_max_ns = 3 * S;
-    assert_action(begin(T0), BIDE_WAIT, BIDE_REASON_HOLD_OFF);
+    assert_action(begin(T0), BIDE_ACTION_WAIT, BIDE_REASON_HOLD_OFF);
 }
 
 /* A wake that comes late costs nothing: the wait that was planned is counted. The wait after it counts too. */
@@ -599,15 +601,15 @@ static void a_late_wake_is_jittered_again_only_within_the_limit(void **state)
         policy.waits_max_ns = limits[i] + 3 * unit_ns;
         begin_as(&request, T0);
         report(1, failed, T0);
-        assert_action(wake(T0 + 5 * S), BIDE_WAIT, BIDE_REASON_LATE_WAKE);
+        assert_action(wake(T0 + 5 * S), BIDE_ACTION_WAIT, BIDE_REASON_LATE_WAKE);
         wake(T0 + 6 * S);
-        assert_int_equal(report(2, failed, T0 + 6 * S).action, i == 0 ? BIDE_GIVE_UP : BIDE_WAIT);
+        assert_int_equal(report(2, failed, T0 + 6 * S).action, i == 0 ? BIDE_ACTION_GIVE_UP : BIDE_ACTION_WAIT);
         cancel(T0 + 6 * S);
     }
     policy.waits_max_ns = first_ns + again_ns - unit_ns;
     begin_as(&request, T0);
     report(1, failed, T0);
-    assert_action(wake(T0 + 5 * S), BIDE_START, BIDE_REASON_RETRY);
+    assert_action(wake(T0 + 5 * S), BIDE_ACTION_START, BIDE_REASON_RETRY);
 }
 
 /* ---- hold-off ---- */
@@ -622,12 +624,12 @@ static void a_hold_off_delays_first_attempts_if_configured(void **state)
     assert_verdict(begin(T0), VERDICT(WAIT, HOLD_OFF, 0, T0 + 2 * S, NEVER, NEVER));
     bide_target_hold_off(&target, T0 + 3 * S, T0); /* extended in the meantime */
     assert_verdict(wake(T0 + 2 * S), VERDICT(WAIT, HOLD_OFF, 0, T0 + 3 * S, NEVER, NEVER));
-    assert_action(wake(T0 + 3 * S), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
+    assert_action(wake(T0 + 3 * S), BIDE_ACTION_START, BIDE_REASON_FIRST_ATTEMPT);
     bide_target_hold_off(&target, T0 + 60 * S, T0); /* the deadline itself */
     assert_verdict(begin(T0), VERDICT(GIVE_UP, DEADLINE_NEAR, 0, NEVER, NEVER, NEVER));
     config.hold_off_first = false;
     bide_target_configure(&target, &config, T0, NULL);
-    assert_action(begin(T0), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
+    assert_action(begin(T0), BIDE_ACTION_START, BIDE_REASON_FIRST_ATTEMPT);
 }
 
 static void a_hold_off_requested_of_one_call_extends_the_waits_of_others(void **state)
@@ -641,10 +643,10 @@ static void a_hold_off_requested_of_one_call_extends_the_waits_of_others(void **
     bide_call_outcome(&other, 1, &o, T0);
     assert_int_equal(bide_target_hold_off_until(&target, T0), T0 + 4 * S);
     struct bide_verdict v = report(1, failed, T0 + S);
-    assert_action(v, BIDE_WAIT, BIDE_REASON_HOLD_OFF);
+    assert_action(v, BIDE_ACTION_WAIT, BIDE_REASON_HOLD_OFF);
     assert_int_equal(v.wake_ns, T0 + 4 * S);
     bide_target_hold_off(&target, T0 + 70 * S, T0);
-    assert_action(wake(T0 + 4 * S), BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
+    assert_action(wake(T0 + 4 * S), BIDE_ACTION_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
     assert_int_equal(tokens_left(), 9000); /* its token is refunded; the other call's is still charged */
 }
 
@@ -687,10 +689,10 @@ static void an_invalid_safety_or_hint_is_read_as_the_careful_value(void **state)
     reset_world();
     open_target();
     begin_as(&(struct bide_request){.safety = (enum bide_safety)9}, T0);
-    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
+    assert_action(report(1, failed, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
     policy.hint_rule = BIDE_HINT_RULE_PUSHBACK;
     begin(T0);
-    assert_action(report(1, with_hint(failed, -1), T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(report(1, with_hint(failed, -1), T0), BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
 }
 
 /* Decorrelated jitter draws from base to three times the previous wait: a reset forgets that wait. */
@@ -707,12 +709,12 @@ static void a_reset_by_a_hint_restarts_decorrelated_jitter(void **state)
         int64_t now_ns = T0;
         for (uint32_t attempt = 1; attempt <= 4; attempt++) {
             now_ns = report(attempt, failed, now_ns).wake_ns;
-            assert_action(wake(now_ns), BIDE_START, BIDE_REASON_RETRY);
+            assert_action(wake(now_ns), BIDE_ACTION_START, BIDE_REASON_RETRY);
         }
         now_ns = report(5, with_hint(failed, 10 * MS), now_ns).wake_ns;
         wake(now_ns);
         struct bide_verdict v = report(6, failed, now_ns);
-        assert_action(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
+        assert_action(v, BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
         assert_in_range(v.wake_ns - now_ns, 100 * MS, 300 * MS);
     }
 }
@@ -724,13 +726,13 @@ static void a_hint_as_long_as_the_policy_allows_is_followed(void **state)
         int64_t longest = most[i] < BIDE_DURATION_MAX ? most[i] : BIDE_DURATION_MAX;
         reset_world();
         policy.hint_max_ns = most[i];
-        policy.deadline_ns = NEVER;
+        policy.call_timeout_ns = NEVER;
         config.hold_off_max_ns = 0;
         open_target();
         begin(T0);
-        assert_action(report(1, with_hint(failed, longest), T0), BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+        assert_action(report(1, with_hint(failed, longest), T0), BIDE_ACTION_WAIT, BIDE_REASON_SERVER_HINT);
         begin(T0);
-        assert_action(report(1, with_hint(failed, longest + 1), T0), BIDE_GIVE_UP, BIDE_REASON_HINT_TOO_LONG);
+        assert_action(report(1, with_hint(failed, longest + 1), T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_HINT_TOO_LONG);
     }
 }
 
@@ -740,18 +742,18 @@ static void a_retry_that_would_start_at_the_deadline_is_not_planned(void **state
     for (int slow = 0; slow <= 1; slow++) {
         reset_world();
         config.breaker.kind = BIDE_BREAKER_BY_TIME;
-        policy.deadline_ns = 100 * MS;
+        policy.call_timeout_ns = 100 * MS;
         open_target();
         core_force_slow_path = slow;
         begin(T0);
-        assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
-        policy.deadline_ns = 100 * MS + 1;
+        assert_action(report(1, failed, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
+        policy.call_timeout_ns = 100 * MS + 1;
         begin(T0);
-        assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
-        assert_action(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
+        assert_action(report(1, failed, T0), BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
+        assert_action(wake(T0 + 100 * MS), BIDE_ACTION_START, BIDE_REASON_RETRY);
         begin(T0);
-        assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
-        assert_action(wake(T0 + 100 * MS + 1), BIDE_GIVE_UP, BIDE_REASON_DEADLINE);
+        assert_action(report(1, failed, T0), BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
+        assert_action(wake(T0 + 100 * MS + 1), BIDE_ACTION_GIVE_UP, BIDE_REASON_DEADLINE);
         core_force_slow_path = false;
     }
 }
@@ -774,7 +776,7 @@ static void a_hint_is_jittered_by_exactly_its_share(void **state)
     reset_world();
     policy.jitter = BIDE_JITTER_FULL;
     policy.hint_jitter_permille = 500;
-    policy.deadline_ns = NEVER;
+    policy.call_timeout_ns = NEVER;
     open_target();
     for (uint64_t seed = 1; seed <= 10; seed++) {
         struct bide_request request = {.safety = BIDE_SAFE, .seed = seed};

@@ -65,8 +65,8 @@ static void extend(int64_t until_ns, int64_t now_ns)
 static void succeed_on(uint32_t lane)
 {
     struct bide_request request = {.safety = BIDE_SAFE, .lane = lane};
-    assert_action(begin_as(&request, T0), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
-    assert_action(report(1, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(begin_as(&request, T0), BIDE_ACTION_START, BIDE_REASON_FIRST_ATTEMPT);
+    assert_action(report(1, good, T0), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
 }
 
 static void assert_report(struct bide_lease_report got, uint64_t firsts, uint64_t successes, uint64_t earned_milli)
@@ -250,9 +250,9 @@ static void a_failed_call_records_a_first_attempt_and_no_success(void **state)
 {
     open_leased();
     begin(T0);
-    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
+    assert_action(report(1, failed, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
     begin(T0);
-    assert_action(report(1, hopeless, T0), BIDE_GIVE_UP, BIDE_REASON_PERMANENT);
+    assert_action(report(1, hopeless, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT);
     assert_report(bide_lease_collect(&target), 2, 0, 0);
     assert_int_equal(bide_target_refused(&target, BIDE_GATE_BUDGET), 1);
 }
@@ -265,9 +265,9 @@ static void a_refund_is_recorded_instead_of_the_success_earning(void **state)
     leased_at(T0);
     add_tokens(1000);
     begin(T0);
-    assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
-    assert_action(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
-    assert_action(report(2, good, T0 + 100 * MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(report(1, failed, T0), BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(wake(T0 + 100 * MS), BIDE_ACTION_START, BIDE_REASON_RETRY);
+    assert_action(report(2, good, T0 + 100 * MS), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
     assert_int_equal(tokens_left_at(T0), 0);
     assert_report(bide_lease_collect(&target), 1, 1, 500);
     succeed_on(0); /* without a retry there is no refund */
@@ -316,7 +316,7 @@ static void a_charge_is_refunded_if_its_retry_is_not_sent(void **state)
     open_leased();
     add_tokens(1000);
     begin(T0);
-    assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(report(1, failed, T0), BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
     assert_int_equal(tokens_left_at(T0), 0);
     cancel(T0);
     assert_int_equal(tokens_left_at(T0), 1000);
@@ -333,11 +333,11 @@ static void hedges_and_failures_are_charged_to_leased_tokens(void **state)
     extend(T0 + S, T0);
     add_tokens(1200);
     begin(T0);
-    assert_action(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_HEDGE);
+    assert_action(wake(T0 + 100 * MS), BIDE_ACTION_START, BIDE_REASON_HEDGE);
     assert_int_equal(tokens_left_at(T0), 200);
     report(1, failed, T0 + 200 * MS);
     assert_int_equal(tokens_left_at(T0), 0);
-    assert_action(report(2, good, T0 + 200 * MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(report(2, good, T0 + 200 * MS), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
     assert_report(bide_lease_collect(&target), 1, 1, 100); /* one call */
 }
 
@@ -349,7 +349,7 @@ static void a_leased_budget_in_observe_mode_admits_and_counts_retries(void **sta
     leased_at(T0);
     begin(T0);
     struct bide_verdict v = report(1, failed, T0);
-    assert_action(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(v, BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
     assert_int_equal(v.observed, BIDE_GATE_BUDGET);
     cancel(T0);
     assert_int_equal(tokens_left_at(T0), 0); /* an unpaid retry is not refunded */
@@ -856,7 +856,7 @@ static void a_charge_from_before_the_lease_is_not_refunded_under_it(void **state
     fresh_and_funded();
     open_target();
     begin(T0);
-    assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(report(1, failed, T0), BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
     leased_at(T0);
     cancel(T0);
     assert_int_equal(tokens_left_at(T0), 0);
@@ -868,7 +868,7 @@ static void a_charge_is_refunded_after_the_end_of_its_lease(void **state)
     open_leased();
     add_tokens(1000);
     begin(T0);
-    assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(report(1, failed, T0), BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
     assert_int_equal(bide_lease_end(&target, T0), BIDE_OK);
     cancel(T0);
     assert_int_equal(tokens_left_at(T0), 1000);

@@ -171,7 +171,7 @@ static void the_presets_match_the_design(void **state)
         assert_int_equal(p.cap_ns, rows[i].cap_ns);
         assert_int_equal(p.attempt_timeout_ns, rows[i].attempt_ns);
         assert_int_equal(p.connect_timeout_ns, rows[i].connect_ns);
-        assert_int_equal(p.deadline_ns, rows[i].deadline_ns);
+        assert_int_equal(p.call_timeout_ns, rows[i].deadline_ns);
         assert_int_equal(p.waits_max_ns, rows[i].preset == BIDE_PRESET_TRANSFER ? 60 * S : NEVER);
         assert_int_equal(p.hedges_max, 0);
         assert_int_equal(p.observe, 0);
@@ -321,9 +321,9 @@ static void every_wrong_value_of_a_policy_is_reported(void **state)
         P(connect_timeout_ns, 0),
         P(connect_timeout_ns, -1),
         P(connect_timeout_ns, LONGEST + 1),
-        P(deadline_ns, 0),
-        P(deadline_ns, -1),
-        P(deadline_ns, LONGEST + 1),
+        P(call_timeout_ns, 0),
+        P(call_timeout_ns, -1),
+        P(call_timeout_ns, LONGEST + 1),
         P(waits_max_ns, 0),
         P(waits_max_ns, -1),
         P(waits_max_ns, LONGEST + 1),
@@ -388,8 +388,8 @@ static void every_limit_of_a_policy_is_accepted(void **state)
         P(attempt_timeout_ns, NEVER),
         P(connect_timeout_ns, 1),
         P(connect_timeout_ns, NEVER),
-        P(deadline_ns, 1),
-        P(deadline_ns, NEVER),
+        P(call_timeout_ns, 1),
+        P(call_timeout_ns, NEVER),
         P(waits_max_ns, 1),
         P(waits_max_ns, NEVER),
         P(hint_rule, BIDE_HINT_RULE_IGNORE),
@@ -742,7 +742,7 @@ static void fields_missing_in_an_older_version_come_from_the_default(void **stat
     assert_int_equal(into.attempts_max, 6);
     assert_int_equal(into.jitter, BIDE_JITTER_DECORRELATED);
     assert_int_equal(into.attempt_timeout_ns, service.attempt_timeout_ns);
-    assert_int_equal(into.deadline_ns, service.deadline_ns);
+    assert_int_equal(into.call_timeout_ns, service.call_timeout_ns);
     assert_int_equal(into.hint_max_ns, service.hint_max_ns);
     assert_int_equal(into.struct_size, sizeof into);
     assert_policy_passes(&into);

@@ -186,7 +186,7 @@ static void a_cancelled_or_permanent_probe_releases_its_slot(void **state)
     struct bide_call c, other;
     for (size_t i = 0; i < COUNT(neutral) + 1; i++) {
         open_breaker(&config);
-        assert_int_equal(begin(&c, &policy, 1, LATER).action, BIDE_START);
+        assert_int_equal(begin(&c, &policy, 1, LATER).action, BIDE_ACTION_START);
         assert_int_equal(begin(&other, &policy, 2, LATER).reason, BIDE_REASON_BREAKER_PROBING);
         if (i < COUNT(neutral))
             bide_call_outcome(&c, 1, &(struct bide_outcome){.kind = neutral[i], .evidence = BIDE_EVIDENCE_ANSWERED},
@@ -194,7 +194,7 @@ static void a_cancelled_or_permanent_probe_releases_its_slot(void **state)
         else
             bide_call_cancel(&c, LATER);
         assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
-        assert_int_equal(begin(&other, &policy, 3, LATER).action, BIDE_START);
+        assert_int_equal(begin(&other, &policy, 3, LATER).action, BIDE_ACTION_START);
     }
 }
 
@@ -207,7 +207,7 @@ static void a_successful_probe_closes_the_breaker_and_a_failed_one_reopens_it(vo
     begin(&c, &policy, 1, LATER);
     bide_call_outcome(&c, 1, &bad_gateway, LATER);
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
-    assert_int_equal(begin(&c, &policy, 1, LATER + 20 * S).action, BIDE_START);
+    assert_int_equal(begin(&c, &policy, 1, LATER + 20 * S).action, BIDE_ACTION_START);
     bide_call_outcome(&c, 1, &ok, LATER + 20 * S);
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
 }

@@ -43,31 +43,31 @@ static void stage_call(enum stage stage, enum bide_budget_kind kind)
     switch (stage) {
     case BEGUN:
         bide_target_hold_off(&target, T0 + S, T0);
-        assert_action(begin_as(&keyed, T0), BIDE_WAIT, BIDE_REASON_HOLD_OFF);
+        assert_action(begin_as(&keyed, T0), BIDE_ACTION_WAIT, BIDE_REASON_HOLD_OFF);
         break;
     case PROBING:
         begin_as(&keyed, T0);
         report(1, failed, T0); /* opens the breaker; two seconds later it is half open */
         cancel(T0);
-        assert_action(begin_as(&keyed, T0 + 2 * S), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
+        assert_action(begin_as(&keyed, T0 + 2 * S), BIDE_ACTION_START, BIDE_REASON_FIRST_ATTEMPT);
         assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_HALF_OPEN);
         break;
-    case RUNNING: assert_action(begin_as(&keyed, T0), BIDE_START, BIDE_REASON_FIRST_ATTEMPT); break;
+    case RUNNING: assert_action(begin_as(&keyed, T0), BIDE_ACTION_START, BIDE_REASON_FIRST_ATTEMPT); break;
     case HEDGED:
         begin_as(&keyed, T0);
-        assert_action(wake(T0), BIDE_START, BIDE_REASON_HEDGE);
-        assert_action(wake(T0), BIDE_START, BIDE_REASON_HEDGE);
+        assert_action(wake(T0), BIDE_ACTION_START, BIDE_REASON_HEDGE);
+        assert_action(wake(T0), BIDE_ACTION_START, BIDE_REASON_HEDGE);
         break;
     case WAITING:
         begin_as(&keyed, T0);
         bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
-        assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+        assert_action(report(1, failed, T0), BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
         break;
     case GIVING_UP:
         target.config[0].budget.capacity_milli = target.config[0].budget.reserve = 0;
         begin_as(&keyed, T0);
         bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
-        assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BUDGET_EMPTY);
+        assert_action(report(1, failed, T0), BIDE_ACTION_WAIT, BIDE_REASON_BUDGET_EMPTY);
         break;
     case STAGES: break;
     }
@@ -81,8 +81,8 @@ static void a_cancelled_call_releases_its_resources_in_every_stage(void **state)
             stage_call(stage, refillable[k]);
             int64_t spent = stage == HEDGED && refillable[k] != BIDE_BUDGET_CONCURRENCY ? 2000 : 0;
             int64_t most = stage == GIVING_UP ? 0 : refillable[k] == BIDE_BUDGET_TOKENS ? 10000 : 5000;
-            assert_action(cancel(T0 + 2 * S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
-            assert_action(cancel(T0 + 2 * S), BIDE_NONE, BIDE_REASON_NOTHING);
+            assert_action(cancel(T0 + 2 * S), BIDE_ACTION_GIVE_UP, BIDE_REASON_CANCELLED);
+            assert_action(cancel(T0 + 2 * S), BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
             assert_nothing_held();
             assert_int_equal(tokens_left(), most - spent);
             for (size_t i = 0; i < BIDE_KEY_WORDS; i++) /* the hedges were sent: their key charges stay */
@@ -106,15 +106,15 @@ static void every_end_of_a_call_releases_its_probe_slot(void **state)
         case IN_FLIGHT_FULL:
             cancel(T0 + 2 * S);
             target.in_flight = 4;
-            assert_action(begin(T0 + 2 * S), BIDE_GIVE_UP, BIDE_REASON_IN_FLIGHT_FULL);
+            assert_action(begin(T0 + 2 * S), BIDE_ACTION_GIVE_UP, BIDE_REASON_IN_FLIGHT_FULL);
             target.in_flight = 0;
             break;
         case WAYS: break;
         }
         assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_HALF_OPEN);
-        assert_action(begin(T0 + 2 * S), BIDE_START, BIDE_REASON_FIRST_ATTEMPT); /* the slot is free */
+        assert_action(begin(T0 + 2 * S), BIDE_ACTION_START, BIDE_REASON_FIRST_ATTEMPT); /* the slot is free */
         struct bide_call second;
-        assert_action(bide_call_begin(&second, &policy, &target, &get, T0 + 2 * S), BIDE_GIVE_UP,
+        assert_action(bide_call_begin(&second, &policy, &target, &get, T0 + 2 * S), BIDE_ACTION_GIVE_UP,
                       BIDE_REASON_BREAKER_PROBING);
     }
 }
@@ -124,10 +124,10 @@ static void a_call_whose_probe_voted_is_no_longer_a_probe(void **state)
     (void)state;
     stage_call(PROBING, BIDE_BUDGET_TOKENS);
     policy.hedges_max = 1;
-    assert_action(report(1, conflict, T0 + 2 * S), BIDE_WAIT, BIDE_REASON_CONFLICT);
+    assert_action(report(1, conflict, T0 + 2 * S), BIDE_ACTION_WAIT, BIDE_REASON_CONFLICT);
     bide_breaker_hold(&target, BIDE_HOLD_CLOSED); /* closed in the meantime */
     struct bide_verdict v = wake(T0 + 2 * S);
-    assert_action(v, BIDE_START, BIDE_REASON_RETRY);
+    assert_action(v, BIDE_ACTION_START, BIDE_REASON_RETRY);
     assert_int_equal(v.wake_ns, T0 + 2 * S); /* so it may be hedged */
 }
 
@@ -173,10 +173,10 @@ static void small_numbers_are_different_keys(void **state)
     open_target();
     for (uint64_t key = 1; key <= 6; key++) {
         begin_as(&(struct bide_request){.safety = BIDE_SAFE, .retry_key = key}, T0);
-        assert_int_equal(report(1, failed, T0).action, BIDE_WAIT);
+        assert_int_equal(report(1, failed, T0).action, BIDE_ACTION_WAIT);
     }
     begin_as(&(struct bide_request){.safety = BIDE_SAFE, .retry_key = 6}, T0);
-    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_LIMIT);
+    assert_action(report(1, failed, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_KEY_LIMIT);
 }
 
 /* The memory was given to a new owner during an event: a permit that was not acquired is not released later either. */
@@ -195,7 +195,7 @@ static void permits_of_a_new_owner_are_neither_acquired_nor_released(void **stat
     assert_int_equal(target.in_flight, another);
     assert_int_equal(target.calls, another);
     begin(T0);
-    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
+    assert_action(report(1, failed, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
     assert_int_equal(target.retries, another);
 }
 
@@ -222,20 +222,20 @@ static void a_call_whose_target_has_a_new_owner_may_succeed_but_is_not_retried(v
         target.in_flight = 0; /* no permit held, so that a table may reuse it */
         assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_OK);
         bide_breaker_hold(&target, BIDE_HOLD_OPEN); /* by the new owner */
-        assert_action(report(1, failed, T0), BIDE_NONE, BIDE_REASON_NOTHING);
-        assert_action(report(2, failed, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+        assert_action(report(1, failed, T0), BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
+        assert_action(report(2, failed, T0), BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
         if (succeeds)
-            assert_action(report(3, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+            assert_action(report(3, good, T0), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
         else
-            assert_action(report(3, failed, T0), BIDE_GIVE_UP, BIDE_REASON_TARGET_GONE);
+            assert_action(report(3, failed, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_TARGET_GONE);
     }
     stage_call(RUNNING, BIDE_BUDGET_TOKENS);
     policy.hedges_max = 1;
     begin(T0);
     target.in_flight = 0;
     assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_OK);
-    assert_action(wake(T0), BIDE_NONE, BIDE_REASON_TARGET_GONE); /* and not hedged */
-    assert_action(report(1, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(wake(T0), BIDE_ACTION_NONE, BIDE_REASON_TARGET_GONE); /* and not hedged */
+    assert_action(report(1, good, T0), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
 }
 
 /* ---- a wake that is refused ---- */
@@ -255,7 +255,7 @@ static void a_refused_wake_refunds_token_and_key(void **state)
             target.in_flight = 4;
         if (refusal == THROTTLE)
             target.lane[0].attempts += 1000000, target.config[0].throttle_max_permille = 1000;
-        assert_action(wake(refusal == DEADLINE ? T0 + 60 * S : T0 + S), BIDE_GIVE_UP, reasons[refusal]);
+        assert_action(wake(refusal == DEADLINE ? T0 + 60 * S : T0 + S), BIDE_ACTION_GIVE_UP, reasons[refusal]);
         assert_int_equal(tokens_left(), 10000);
         assert_int_equal(target.in_flight, refusal == FLIGHT ? 4 : 0);
         for (size_t i = 0; i < BIDE_KEY_WORDS; i++)
@@ -278,12 +278,12 @@ static void at_done_the_losing_hedges_are_accounted_for(void **state)
         assert_int_equal(target.retries, 2);
         assert_int_equal(target.calls, 1);
         struct bide_verdict v = report(winner, good, T0 + S);
-        assert_action(v, BIDE_DONE, BIDE_REASON_SUCCEEDED);
+        assert_action(v, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
         assert_int_equal(v.attempt, winner);
         assert_nothing_held();
         assert_int_equal(latencies(), 3); /* the losing attempts took at least that long */
         for (uint32_t loser = 1; loser <= 3; loser++)
-            assert_action(report(loser, failed, T0 + S), BIDE_NONE, BIDE_REASON_NOTHING);
+            assert_action(report(loser, failed, T0 + S), BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
         assert_int_equal(latencies(), 3);
     }
 }
@@ -299,9 +299,10 @@ static void an_unsent_hedge_is_refunded_while_another_attempt_runs(void **state)
         wake(T0 + 100 * MS);
         wake(T0 + 200 * MS);
         assert_int_equal(tokens_left(), 8000);
-        assert_action(report(3, unsent, T0 + 200 * MS), BIDE_NONE, BIDE_REASON_NOTHING);
+        assert_action(report(3, unsent, T0 + 200 * MS), BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
         assert_int_equal(tokens_left(), 9000);
-        assert_action(report(2, unsent, T0 + 200 * MS), BIDE_NONE, BIDE_REASON_NOTHING); /* not the last charge */
+        assert_action(report(2, unsent, T0 + 200 * MS), BIDE_ACTION_NONE,
+                      BIDE_REASON_NOTHING); /* not the last charge */
         assert_int_equal(tokens_left(), 9000);
         report(1, good, T0 + S);
         assert_int_equal(tokens_left(), refillable[k] == BIDE_BUDGET_CONCURRENCY ? 10000 : 9000);
@@ -319,7 +320,7 @@ static void an_unsent_only_hedge_releases_its_permit(void **state)
     assert_int_equal(target.retries, 1);
     report(2, unsent, T0 + 200 * MS);
     assert_int_equal(target.retries, 0);
-    assert_int_equal(report(1, failed, T0 + S).action, BIDE_WAIT);
+    assert_int_equal(report(1, failed, T0 + S).action, BIDE_ACTION_WAIT);
     assert_int_equal(target.retries, 1);
     cancel(T0 + S);
     assert_nothing_held();
@@ -337,7 +338,7 @@ static void an_unsent_retry_is_not_refunded_twice(void **state)
     assert_int_equal(tokens_left(), 4000);
     report(2, unsent, T0 + 100 * MS);
     assert_int_equal(tokens_left(), 5000);
-    assert_action(report(1, good, T0 + S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(report(1, good, T0 + S), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
     assert_int_equal(tokens_left(), 5000);
 }
 
@@ -354,7 +355,7 @@ static void a_refused_hedge_refunds_its_key_once(void **state)
     bide_budget_add_milli(&target, 9000, T0);
     charge_key_of_another_call(); /* the other charge */
     begin_as(&keyed, T0);
-    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_LIMIT);
+    assert_action(report(1, failed, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_KEY_LIMIT);
 }
 
 static void permits_of_hedges_survive_a_reload_to_another_kind(void **state)
@@ -368,7 +369,7 @@ static void permits_of_hedges_survive_a_reload_to_another_kind(void **state)
     config.budget.kind = BIDE_BUDGET_TOKENS;
     bide_target_configure(&target, &config, T0 + 100 * MS, NULL);
     int64_t before = tokens_left();
-    assert_action(wake(T0 + 200 * MS), BIDE_START,
+    assert_action(wake(T0 + 200 * MS), BIDE_ACTION_START,
                   BIDE_REASON_HEDGE); /* charged to the new kind, and the old permit is released */
     assert_int_equal(target.retries, 0);
     assert_int_equal(tokens_left(), before - 1000);
@@ -383,18 +384,19 @@ static void an_unsent_attempt_is_refunded(void **state)
     (void)state;
     open_default();
     begin(T0);
-    assert_action(report(1, unsent, T0), BIDE_GIVE_UP, BIDE_REASON_CANCELLED); /* a first attempt was never charged */
+    assert_action(report(1, unsent, T0), BIDE_ACTION_GIVE_UP,
+                  BIDE_REASON_CANCELLED); /* a first attempt was never charged */
     assert_int_equal(tokens_left(), 10000);
     begin(T0);
     report(1, failed, T0);
     wake(T0 + S);
     assert_int_equal(tokens_left(), 9000);
-    assert_action(report(2, stopped, T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED); /* it was sent */
+    assert_action(report(2, stopped, T0 + S), BIDE_ACTION_GIVE_UP, BIDE_REASON_CANCELLED); /* it was sent */
     assert_int_equal(tokens_left(), 9000);
     begin(T0);
     report(1, failed, T0);
     wake(T0 + S);
-    assert_action(report(2, unsent, T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
+    assert_action(report(2, unsent, T0 + S), BIDE_ACTION_GIVE_UP, BIDE_REASON_CANCELLED);
     assert_int_equal(tokens_left(), 9000);
 }
 
@@ -413,7 +415,7 @@ static void an_uncharged_retry_is_not_refunded(void **state)
         wake(T0 + S);
         assert_int_equal(tokens_left(), 0);
         struct bide_verdict v = report(2, failed, T0 + S);
-        assert_action(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
+        assert_action(v, BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
         assert_int_equal(v.observed, BIDE_GATE_BUDGET);
         wake(T0 + 2 * S);
         report(3, sent ? good : unsent, T0 + 2 * S);
@@ -468,8 +470,8 @@ static void a_reload_without_a_budget_during_a_call_is_harmless(void **state)
         report(1, failed, T0);
         config.budget.kind = BIDE_BUDGET_NONE;
         bide_target_configure(&target, &config, T0, NULL);
-        assert_action(wake(T0 + S), BIDE_START, BIDE_REASON_RETRY);
-        assert_action(report(2, failed, T0 + S), BIDE_WAIT, BIDE_REASON_BACKOFF);
+        assert_action(wake(T0 + S), BIDE_ACTION_START, BIDE_REASON_RETRY);
+        assert_action(report(2, failed, T0 + S), BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
         wake(T0 + 2 * S);
         report(3, good, T0 + 2 * S);
         assert_nothing_held();
@@ -485,9 +487,9 @@ static void an_empty_budget_may_open_the_breaker(void **state)
     config.breaker.kind = BIDE_BREAKER_BY_RUN;
     open_target();
     begin(T0);
-    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
+    assert_action(report(1, failed, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
     assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_OPEN);
-    assert_action(begin(T0), BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN);
+    assert_action(begin(T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_BREAKER_OPEN);
 }
 
 static void a_long_poll_that_is_giving_up_ignores_further_outcomes(void **state)
@@ -514,11 +516,12 @@ static void a_key_limit_refuses_or_observes(void **state)
         report(1, failed, T0);
         wake(T0 + S);
         struct bide_verdict v = report(2, failed, T0 + S);
-        assert_int_equal(v.action, observe ? BIDE_WAIT : BIDE_GIVE_UP);
+        assert_int_equal(v.action, observe ? BIDE_ACTION_WAIT : BIDE_ACTION_GIVE_UP);
         assert_int_equal(v.observed, observe ? BIDE_GATE_KEY_LIMIT : 0);
         cancel(T0 + S);
         begin(T0 + S);
-        assert_int_equal(report(1, failed, T0 + S).action, BIDE_WAIT); /* a request without a key is not limited */
+        assert_int_equal(report(1, failed, T0 + S).action,
+                         BIDE_ACTION_WAIT); /* a request without a key is not limited */
     }
 }
 
@@ -531,7 +534,7 @@ static void a_key_whose_halves_cancel_out_is_still_a_key(void **state)
     open_target();
     for (int i = 0; i < 2; i++) {
         begin_as(&request, T0);
-        assert_int_equal(report(1, failed, T0).action, i == 0 ? BIDE_WAIT : BIDE_GIVE_UP);
+        assert_int_equal(report(1, failed, T0).action, i == 0 ? BIDE_ACTION_WAIT : BIDE_ACTION_GIVE_UP);
     }
 }
 
@@ -598,15 +601,16 @@ static struct bide_verdict play_outcome(struct play *p, struct actor *a)
     bool live = attempt < 64 && a->live >> attempt & 1;
     bool back = live && o.kind == BIDE_KIND_CANCELLED && o.evidence == BIDE_EVIDENCE_NOT_SENT;
     struct bide_verdict v = bide_call_outcome(&a->call, attempt, &o, p->now_ns);
-    assert_int_equal(v.action == BIDE_DONE, live && o.kind == BIDE_KIND_OK);
-    assert_int_not_equal(v.action, BIDE_START);
+    assert_int_equal(v.action == BIDE_ACTION_DONE, live && o.kind == BIDE_KIND_OK);
+    assert_int_not_equal(v.action, BIDE_ACTION_START);
     if (back && attempt == a->call.attempt && a->paid) {
         p->spent--;
         a->paid = false;
     }
     a->live &= live ? ~(UINT64_C(1) << attempt) : UINT64_MAX;
-    a->held = v.action == BIDE_WAIT && v.reason != BIDE_REASON_BUDGET_EMPTY ? live && !(v.observed & BIDE_GATE_BUDGET)
-                                                                            : a->held;
+    a->held = v.action == BIDE_ACTION_WAIT && v.reason != BIDE_REASON_BUDGET_EMPTY
+                  ? live && !(v.observed & BIDE_GATE_BUDGET)
+                  : a->held;
     return v;
 }
 
@@ -630,18 +634,18 @@ static void play_step(struct play *p)
     struct actor *a = &p->actor[pick(&p->x, ACTORS)];
     p->now_ns += pick(&p->x, 300) * MS;
     struct bide_verdict v = play_event(p, a);
-    if (v.action == BIDE_START) {
+    if (v.action == BIDE_ACTION_START) {
         a->paid = a->held || (v.reason == BIDE_REASON_HEDGE && !(v.observed & BIDE_GATE_BUDGET));
         p->spent += a->paid;
         a->held = false;
         a->live |= UINT64_C(1) << v.attempt;
     }
-    if (v.action == BIDE_DONE || v.action == BIDE_GIVE_UP) {
+    if (v.action == BIDE_ACTION_DONE || v.action == BIDE_ACTION_GIVE_UP) {
         a->over = true;
         a->held = false;
         a->live = 0;
-        assert_int_equal(bide_call_wake(&a->call, p->now_ns).action, BIDE_NONE);
-        assert_int_equal(bide_call_cancel(&a->call, p->now_ns).action, BIDE_NONE);
+        assert_int_equal(bide_call_wake(&a->call, p->now_ns).action, BIDE_ACTION_NONE);
+        assert_int_equal(bide_call_cancel(&a->call, p->now_ns).action, BIDE_ACTION_NONE);
     }
 }
 
@@ -755,7 +759,7 @@ static void open_beside_another_retry(struct bide_call *other)
     config.budget.ratio_ppm = 0;
     use_budget_kind(BIDE_BUDGET_CONCURRENCY, 10);
     bide_call_begin(other, &policy, &target, &get, T0);
-    assert_int_equal(bide_call_outcome(other, 1, &failed, T0).action, BIDE_WAIT);
+    assert_int_equal(bide_call_outcome(other, 1, &failed, T0).action, BIDE_ACTION_WAIT);
     assert_int_equal(target.retries, 1);
     begin(T0);
     wake(T0 + 100 * MS);
@@ -768,7 +772,7 @@ static void hedges_release_only_their_own_permits(void **state)
     open_beside_another_retry(&other);
     wake(T0 + 200 * MS);
     assert_int_equal(target.retries, 3);
-    assert_action(report(1, good, T0 + S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(report(1, good, T0 + S), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
     assert_int_equal(target.retries, 1);
 }
 
@@ -779,7 +783,7 @@ static void an_unsent_hedge_releases_its_permit_once(void **state)
     open_beside_another_retry(&other);
     report(2, unsent, T0 + 200 * MS);
     assert_int_equal(target.retries, 1);
-    assert_action(report(1, good, T0 + S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(report(1, good, T0 + S), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
     assert_int_equal(target.retries, 1);
 }
 
@@ -803,7 +807,7 @@ static void a_hedge_is_not_limited_once_a_reload_removed_the_limit(void **state)
     begin(T0);
     config.in_flight_max = 0;
     assert_int_equal(bide_target_configure(&target, &config, T0, NULL), BIDE_OK);
-    assert_action(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_HEDGE);
+    assert_action(wake(T0 + 100 * MS), BIDE_ACTION_START, BIDE_REASON_HEDGE);
     assert_int_equal(target.in_flight, 2);
 }
 

@@ -60,7 +60,7 @@ static bool is_retryable(int status)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
     struct bide_call call;
-    return answer_get(&call, &policy, NULL, bide_classify_http(status, NULL), 0).action == BIDE_WAIT;
+    return answer_get(&call, &policy, NULL, bide_classify_http(status, NULL), 0).action == BIDE_ACTION_WAIT;
 }
 
 /* ---- what to retry ---- */
@@ -115,10 +115,10 @@ static void seeds_000_001_004_a_post_without_a_key_is_not_retried(void **state)
         enum bide_safety safety;
         enum bide_action action;
     } table[] = {
-        {BIDE_UNSAFE, BIDE_GIVE_UP},
-        {BIDE_IDEMPOTENT, BIDE_WAIT},
-        {BIDE_SAFE, BIDE_WAIT},
-        {BIDE_KEYED, BIDE_WAIT},
+        {BIDE_UNSAFE, BIDE_ACTION_GIVE_UP},
+        {BIDE_IDEMPOTENT, BIDE_ACTION_WAIT},
+        {BIDE_SAFE, BIDE_ACTION_WAIT},
+        {BIDE_KEYED, BIDE_ACTION_WAIT},
     };
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
     (void)state;
@@ -140,7 +140,7 @@ static void seed_004_refuses_to_send_a_mutating_request_without_a_key(void **sta
         struct bide_call call;
         bool allowed = safety == BIDE_SAFE || safety == BIDE_KEYED;
         struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &request, 0);
-        assert_int_equal(v.action, allowed ? BIDE_START : BIDE_GIVE_UP);
+        assert_int_equal(v.action, allowed ? BIDE_ACTION_START : BIDE_ACTION_GIVE_UP);
         assert_int_equal(v.reason, allowed ? BIDE_REASON_FIRST_ATTEMPT : BIDE_REASON_KEY_REQUIRED);
     }
 }
@@ -152,10 +152,10 @@ static void seed_004_documents_429_only_with_a_hint_but_retries_it_without(void 
     struct bide_outcome limited = bide_classify_http(429, NULL);
     struct bide_call call;
     (void)state;
-    assert_int_equal(answer_get(&call, &policy, NULL, limited, 0).action, BIDE_WAIT);
+    assert_int_equal(answer_get(&call, &policy, NULL, limited, 0).action, BIDE_ACTION_WAIT);
     policy.throttled_needs_hint = true;
     assert_int_equal(answer_get(&call, &policy, NULL, limited, 0).reason, BIDE_REASON_HINT_MISSING);
-    assert_int_equal(answer_get(&call, &policy, NULL, with_retry_after(limited, "2"), 0).action, BIDE_WAIT);
+    assert_int_equal(answer_get(&call, &policy, NULL, with_retry_after(limited, "2"), 0).action, BIDE_ACTION_WAIT);
 }
 
 /* ---- waits ---- */
@@ -173,7 +173,7 @@ static void seed_000_backoff_without_jitter_waits_1_2_4_8_seconds(void **state)
 static void seed_000_s_max_retries_of_4_are_attempts(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
-    struct bide_verdict v = {.action = BIDE_NONE};
+    struct bide_verdict v = {.action = BIDE_ACTION_NONE};
     struct bide_call call;
     int64_t now_ns = 0;
     (void)state;
@@ -181,7 +181,7 @@ static void seed_000_s_max_retries_of_4_are_attempts(void **state)
     bide_call_begin(&call, &policy, NULL, &get, now_ns);
     for (uint32_t retry = 0; retry < 3; retry++) {
         v = bide_call_outcome(&call, retry + 1, &failed, now_ns);
-        assert_int_equal(v.action, BIDE_WAIT);
+        assert_int_equal(v.action, BIDE_ACTION_WAIT);
         assert_in_range(v.wake_ns - now_ns, 0, 500 * MS << retry);
         now_ns = v.wake_ns;
         assert_int_equal(bide_call_wake(&call, now_ns).attempt, retry + 2);
@@ -320,7 +320,7 @@ static void seed_001_verify_3_it_retries_on_503_gives_up_on_400_and_after_the_la
     (void)state;
     for (uint32_t attempt = 1; attempt <= 4; attempt++) {
         struct bide_outcome o = bide_classify_http(503, NULL);
-        assert_int_equal(v.action, BIDE_START);
+        assert_int_equal(v.action, BIDE_ACTION_START);
         assert_int_equal(v.attempt, attempt);
         v = bide_call_outcome(&call, attempt, &o, 0);
         if (attempt < 4)
@@ -363,7 +363,7 @@ static uint32_t affordable_retries(const struct bide_policy *policy, struct bide
 {
     struct bide_call call;
     uint32_t n = 0;
-    while (n < 1000 && answer_get(&call, policy, target, failed, 0).action == BIDE_WAIT)
+    while (n < 1000 && answer_get(&call, policy, target, failed, 0).action == BIDE_ACTION_WAIT)
         n++;
     return n;
 }
@@ -423,7 +423,7 @@ static void seed_004_a_fifth_of_the_requests_may_be_retries_after_a_warm_up_of_t
     (void)state;
     target_of(&target, BIDE_PRESET_SEED_004, now_ns);
     for (int i = 0; i < 9; i++)
-        assert_int_equal(answer_get(&call, &policy, &target, failed, now_ns).action, BIDE_WAIT);
+        assert_int_equal(answer_get(&call, &policy, &target, failed, now_ns).action, BIDE_ACTION_WAIT);
     assert_int_equal(answer_get(&call, &policy, &target, failed, now_ns).reason,
                      BIDE_REASON_BUDGET_EMPTY); /* 10 of 10 */
 
@@ -431,7 +431,7 @@ static void seed_004_a_fifth_of_the_requests_may_be_retries_after_a_warm_up_of_t
     for (int i = 0; i < 100; i++)
         answer_get(&call, &policy, &target, good, now_ns);
     uint32_t retries = 0;
-    while (answer_get(&call, &policy, &target, failed, now_ns).action == BIDE_WAIT)
+    while (answer_get(&call, &policy, &target, failed, now_ns).action == BIDE_ACTION_WAIT)
         retries++;
     assert_int_equal(retries, 25); /* of 125 */
 }
@@ -449,7 +449,7 @@ static void seed_004_allows_no_retries_for_a_cooldown_after_a_refusal(void **sta
     for (int i = 0; i < 1000; i++)
         answer_get(&call, &policy, &target, good, 0);
     assert_int_equal(answer_get(&call, &policy, &target, failed, 10 * S - 1).reason, BIDE_REASON_BUDGET_EMPTY);
-    assert_int_equal(answer_get(&call, &policy, &target, failed, 10 * S).action, BIDE_WAIT);
+    assert_int_equal(answer_get(&call, &policy, &target, failed, 10 * S).action, BIDE_ACTION_WAIT);
 }
 
 /* "Without a budget every client burns through its 6 attempts, amplifying traffic by 6." */
@@ -466,10 +466,10 @@ static void seed_002_six_attempts_amplify_six_times_and_a_budget_stops_that(void
     for (uint32_t i = 0; i < 2000; i++) {
         struct bide_call call;
         struct bide_verdict v = bide_call_begin(&call, &policy, i % 2 ? &target : NULL, &get, 0);
-        while (v.action == BIDE_START) {
+        while (v.action == BIDE_ACTION_START) {
             attempts[i % 2]++;
             v = bide_call_outcome(&call, v.attempt, &failed, 0);
-            v = v.action == BIDE_WAIT ? bide_call_wake(&call, 0) : v;
+            v = v.action == BIDE_ACTION_WAIT ? bide_call_wake(&call, 0) : v;
         }
     }
     assert_int_equal(attempts[0], 6000);
@@ -488,11 +488,11 @@ static void seed_003_paysetu_s_worst_case_is_1_3_seconds_and_not_6_6(void **stat
     (void)state;
     policy.jitter = BIDE_JITTER_NONE; /* the longest waits */
     struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &get, now_ns);
-    while (v.action == BIDE_START) {
+    while (v.action == BIDE_ACTION_START) {
         now_ns = v.attempt_deadline_ns;
         struct bide_outcome cut = {.kind = BIDE_KIND_TRANSIENT, .flags = BIDE_FLAG_TIMED_OUT};
         v = bide_call_outcome(&call, v.attempt, &cut, now_ns);
-        if (v.action == BIDE_WAIT) {
+        if (v.action == BIDE_ACTION_WAIT) {
             now_ns = v.wake_ns;
             v = bide_call_wake(&call, now_ns);
         }
@@ -522,13 +522,13 @@ static void seed_003_waits_that_do_not_fit_the_deadline_are_not_started(void **s
     (void)state;
     policy.attempts_max = 8;
     policy.cap_ns = 10 * S;
-    policy.deadline_ns = 2 * S;
+    policy.call_timeout_ns = 2 * S;
     policy.jitter = BIDE_JITTER_NONE;
     struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &get, now_ns);
-    while (v.action == BIDE_START) {
+    while (v.action == BIDE_ACTION_START) {
         now_ns = v.attempt_deadline_ns;
         v = bide_call_outcome(&call, v.attempt, &failed, now_ns);
-        if (v.action == BIDE_WAIT) {
+        if (v.action == BIDE_ACTION_WAIT) {
             now_ns = v.wake_ns;
             v = bide_call_wake(&call, now_ns);
         }
@@ -544,10 +544,10 @@ static enum bide_reason retry_segment(struct bide_target *target, const char *na
     struct bide_call call;
     bide_call_begin(&call, &policy, target, &request, now_ns);
     struct bide_verdict v = bide_call_outcome(&call, 1, &failed, now_ns);
-    if (v.action != BIDE_WAIT)
+    if (v.action != BIDE_ACTION_WAIT)
         return v.reason;
     now_ns = v.wake_ns;
-    assert_int_equal(bide_call_wake(&call, now_ns).action, BIDE_START);
+    assert_int_equal(bide_call_wake(&call, now_ns).action, BIDE_ACTION_START);
     return bide_call_outcome(&call, 2, &failed, now_ns).reason; /* two attempts, no more */
 }
 
@@ -591,12 +591,12 @@ static void seed_004_s_five_retries_of_a_minute_are_six_minutes_and_a_deadline_e
     for (size_t i = 0; i < COUNT(table); i++) {
         struct bide_call call;
         int64_t now_ns = 0;
-        policy.deadline_ns = table[i].deadline_ns;
+        policy.call_timeout_ns = table[i].deadline_ns;
         struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &get, now_ns);
-        while (v.action == BIDE_START) {
+        while (v.action == BIDE_ACTION_START) {
             now_ns = v.attempt_deadline_ns;
             v = bide_call_outcome(&call, v.attempt, &failed, now_ns);
-            v = v.action == BIDE_WAIT ? bide_call_wake(&call, now_ns) : v;
+            v = v.action == BIDE_ACTION_WAIT ? bide_call_wake(&call, now_ns) : v;
         }
         assert_int_equal(now_ns, table[i].ended_ns);
     }
@@ -614,11 +614,11 @@ static uint32_t leaf_attempts(const struct bide_policy *policy, uint32_t layers,
         return 1;
     bide_layer_apply(&inbound, &request, 0);
     struct bide_verdict v = bide_call_begin(&call, policy, NULL, &request, 0);
-    while (v.action == BIDE_START) {
+    while (v.action == BIDE_ACTION_START) {
         struct bide_layer own = {.attempt = v.attempt, .left_ns = BIDE_NEVER};
         n += leaf_attempts(policy, layers - 1, bide_layer_outbound(&request, own));
         v = bide_call_outcome(&call, v.attempt, &failed, 0);
-        v = v.action == BIDE_WAIT ? bide_call_wake(&call, 0) : v;
+        v = v.action == BIDE_ACTION_WAIT ? bide_call_wake(&call, 0) : v;
     }
     return n;
 }

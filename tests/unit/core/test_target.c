@@ -607,8 +607,8 @@ static void a_call_in_flight_does_not_change_the_new_owner(void **state)
     config.latency = true;
     init_target(&config);
     for (uint64_t i = 0; i < 3; i++)
-        assert_int_equal(begin(&calls[i], &p, i).action, BIDE_START);
-    assert_int_equal(bide_call_outcome(&calls[0], 1, &failed, NOW).action, BIDE_WAIT);
+        assert_int_equal(begin(&calls[i], &p, i).action, BIDE_ACTION_START);
+    assert_int_equal(bide_call_outcome(&calls[0], 1, &failed, NOW).action, BIDE_ACTION_WAIT);
     assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_OK);
     struct bide_target before = target;
     bide_call_cancel(&calls[0], NOW);
@@ -627,8 +627,8 @@ static void the_owner_number_may_wrap(void **state)
         assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_OK);
     assert_int_equal(target.identity >> 32, 0x62696465);
     assert_int_equal(target.identity & 0xffff, 2);
-    assert_int_equal(begin(&call, &p, 1).action, BIDE_START);
-    assert_int_equal(bide_call_outcome(&call, 1, &ok, NOW).action, BIDE_DONE);
+    assert_int_equal(begin(&call, &p, 1).action, BIDE_ACTION_START);
+    assert_int_equal(bide_call_outcome(&call, 1, &ok, NOW).action, BIDE_ACTION_DONE);
 }
 
 static void *call_on(void *argument)
@@ -638,7 +638,7 @@ static void *call_on(void *argument)
     do {
         struct bide_call call;
         struct bide_request request = {.safety = BIDE_SAFE, .seed = ++*calls};
-        if (bide_call_begin(&call, &p, &target, &request, NOW).action == BIDE_START)
+        if (bide_call_begin(&call, &p, &target, &request, NOW).action == BIDE_ACTION_START)
             bide_call_outcome(&call, 1, &failed, NOW);
         bide_call_cancel(&call, NOW);
     } while (!__atomic_load_n(&reloading_is_over, __ATOMIC_ACQUIRE));
@@ -791,7 +791,7 @@ static void refusals_are_counted_by_gate(void **state)
     config.budget.capacity_milli = 0;
     init_target(&config);
     for (uint64_t i = 0; i < 3; i++) {
-        assert_int_equal(begin(&call, &p, i).action, BIDE_START);
+        assert_int_equal(begin(&call, &p, i).action, BIDE_ACTION_START);
         assert_int_equal(bide_call_outcome(&call, 1, &failed, NOW).reason, BIDE_REASON_BUDGET_EMPTY);
     }
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);

@@ -12,7 +12,7 @@ static const struct bide_outcome no_descriptor = {
 static void open_votes(enum bide_breaker_kind kind)
 {
     reset_world();
-    policy.deadline_ns = NEVER;
+    policy.call_timeout_ns = NEVER;
     config.breaker.kind = kind;
     config.breaker.consecutive = 1;
     config.breaker.min_volume = 1;

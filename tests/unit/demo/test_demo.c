@@ -201,7 +201,7 @@ static void naive_client_has_no_gates_and_no_deadline(void **state)
         assert_int_equal(client.policy.jitter, BIDE_JITTER_NONE);
         assert_int_equal(client.policy.backoff, BIDE_BACKOFF_FIXED);
         assert_int_equal(client.policy.base_ns, 500 * BIDE_MS);
-        assert_int_equal(client.policy.deadline_ns, BIDE_NEVER);
+        assert_int_equal(client.policy.call_timeout_ns, BIDE_NEVER);
         assert_int_equal(client.policy.attempt_timeout_ns, other.attempt_timeout_ns);
         assert_int_equal(client.target.budget.kind, BIDE_BUDGET_NONE);
         assert_int_equal(client.target.breaker.kind, BIDE_BREAKER_OFF);

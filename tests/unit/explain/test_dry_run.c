@@ -157,9 +157,9 @@ static void post_answered_503_is_not_repeated_without_key(void **state)
     (void)state;
     begin_case(BIDE_PRESET_SERVICE, http_outcome_with_hint(503, "30"));
     situation.request.safety = BIDE_UNSAFE;
-    assert_prediction(BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
+    assert_prediction(BIDE_ACTION_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
     situation.request.safety = BIDE_KEYED;
-    assert_prediction(BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+    assert_prediction(BIDE_ACTION_WAIT, BIDE_REASON_SERVER_HINT);
     assert_int_equal(prediction.wait.lo_ns, 30 * S);
     assert_int_equal(prediction.wait.hi_ns, 33 * S); /* jitter adds up to ten per cent */
 }
@@ -171,15 +171,15 @@ static void hostile_hints_never_make_a_retry_earlier(void **state)
     static const char *const malformed[] = {"-1", "120s", "1e3", "0x10", ""};
     for (size_t i = 0; i < sizeof longest / sizeof *longest; i++) {
         begin_case(BIDE_PRESET_SERVICE, http_outcome_with_hint(429, longest[i]));
-        assert_prediction(BIDE_GIVE_UP, BIDE_REASON_HINT_TOO_LONG);
+        assert_prediction(BIDE_ACTION_GIVE_UP, BIDE_REASON_HINT_TOO_LONG);
     }
     for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
         begin_case(BIDE_PRESET_SERVICE, http_outcome_with_hint(429, malformed[i]));
-        assert_prediction(BIDE_WAIT, BIDE_REASON_BACKOFF);
+        assert_prediction(BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
         assert_int_equal(prediction.wait.hi_ns, 200 * MS);
     }
     begin_case(BIDE_PRESET_SERVICE, http_outcome_with_hint(429, "1.5"));
-    assert_prediction(BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+    assert_prediction(BIDE_ACTION_WAIT, BIDE_REASON_SERVER_HINT);
     assert_int_equal(prediction.wait.lo_ns, 2 * S);
 }
 
@@ -188,11 +188,11 @@ static void later_attempt_waits_longer(void **state)
     (void)state;
     begin_case(BIDE_PRESET_SERVICE, http_outcome(503));
     situation.attempt = 3;
-    assert_prediction(BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_prediction(BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
     assert_int_equal(prediction.wait.hi_ns, 800 * MS);
     assert_true(prediction.elapsed_ns <= 600 * MS);
     situation.attempt = 4;
-    assert_prediction(BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT);
+    assert_prediction(BIDE_ACTION_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT);
 }
 
 static void elapsed_time_counts_against_the_deadline(void **state)
@@ -200,11 +200,11 @@ static void elapsed_time_counts_against_the_deadline(void **state)
     (void)state;
     begin_case(BIDE_PRESET_SERVICE, http_outcome_with_hint(503, "30"));
     situation.elapsed_ns = 20 * S;
-    assert_prediction(BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+    assert_prediction(BIDE_ACTION_WAIT, BIDE_REASON_SERVER_HINT);
     situation.elapsed_ns = 30 * S;
-    assert_prediction(BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
+    assert_prediction(BIDE_ACTION_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
     situation.elapsed_ns = 60 * S;
-    assert_prediction(BIDE_GIVE_UP, BIDE_REASON_DEADLINE);
+    assert_prediction(BIDE_ACTION_GIVE_UP, BIDE_REASON_DEADLINE);
 }
 
 static void conflict_is_retried_without_a_wait(void **state)
@@ -212,7 +212,7 @@ static void conflict_is_retried_without_a_wait(void **state)
     (void)state;
     begin_case(BIDE_PRESET_SERVICE,
                (struct bide_outcome){.kind = BIDE_KIND_CONFLICT, .evidence = BIDE_EVIDENCE_ANSWERED});
-    assert_prediction(BIDE_WAIT, BIDE_REASON_CONFLICT);
+    assert_prediction(BIDE_ACTION_WAIT, BIDE_REASON_CONFLICT);
     assert_int_equal(prediction.wait.hi_ns, 0);
 }
 
@@ -221,12 +221,12 @@ static void call_that_ends_earlier_is_reported(void **state)
     (void)state;
     begin_case(BIDE_PRESET_PAYMENT, http_outcome(503));
     situation.request.safety = BIDE_UNSAFE;
-    assert_prediction(BIDE_GIVE_UP, BIDE_REASON_KEY_REQUIRED);
+    assert_prediction(BIDE_ACTION_GIVE_UP, BIDE_REASON_KEY_REQUIRED);
     assert_false(prediction.reached);
     begin_case(BIDE_PRESET_SERVICE, http_outcome(503));
     situation.pair.target.budget.capacity_milli = 0;
     situation.attempt = 2;
-    assert_prediction(BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
+    assert_prediction(BIDE_ACTION_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
     assert_false(prediction.reached);
 }
 
@@ -241,7 +241,7 @@ static void every_drawn_wait_lies_in_its_window(void **state)
                 situation.request.seed = seed;
                 situation.attempt = 1 + (uint32_t)(seed % (situation.pair.policy.attempts_max > 3 ? 3 : 1));
                 explain_dry_run(&prediction, &situation);
-                if (prediction.verdict.action == BIDE_WAIT &&
+                if (prediction.verdict.action == BIDE_ACTION_WAIT &&
                     (prediction.wait_ns < prediction.wait.lo_ns || prediction.wait_ns > prediction.wait.hi_ns))
                     fail_msg("%s, %s: %lld is not in %lld..%lld", bide_preset_label(preset), hints[i],
                              (long long)prediction.wait_ns, (long long)prediction.wait.lo_ns,
@@ -285,7 +285,7 @@ static void refusing_gate_is_the_one_that_decided(void **state)
         explain_gates(gates, &situation);
         if (!prediction.reached && prediction.verdict.reason != BIDE_REASON_KEY_REQUIRED)
             continue; /* the call ended before */
-        bool goes_on = prediction.verdict.action == BIDE_WAIT;
+        bool goes_on = prediction.verdict.action == BIDE_ACTION_WAIT;
         const struct explain_gate *gate = refusing_gate();
         if (goes_on != (gate == NULL) || (gate != NULL && gate->reason != prediction.verdict.reason))
             fail_msg("case %u: %s, but %s", i, bide_reason_label(prediction.verdict.reason),
@@ -300,9 +300,9 @@ static void waits_beyond_waits_max_are_given_up(void **state)
     begin_case(BIDE_PRESET_SERVICE, http_outcome_with_hint(503, "30"));
     situation.pair.policy.jitter = BIDE_JITTER_NONE;
     situation.pair.policy.waits_max_ns = 30 * S;
-    assert_prediction(BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+    assert_prediction(BIDE_ACTION_WAIT, BIDE_REASON_SERVER_HINT);
     situation.attempt = 2;
-    assert_prediction(BIDE_GIVE_UP, BIDE_REASON_WAITS_SPENT);
+    assert_prediction(BIDE_ACTION_GIVE_UP, BIDE_REASON_WAITS_SPENT);
     assert_true(prediction.reached);
     explain_gates(gates, &situation);
     assert_string_equal(refusing_gate()->name, "waits");

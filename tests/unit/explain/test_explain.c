@@ -123,7 +123,7 @@ static void decorrelated_means_match_drawn_waits_at_the_cap(void **state)
         conf_pair_init(&pair, BIDE_PRESET_BACKGROUND);
         pair.policy.jitter = kinds[i];
         pair.policy.cap_ns = 5 * S;
-        pair.policy.deadline_ns = BIDE_NEVER;
+        pair.policy.call_timeout_ns = BIDE_NEVER;
         explain_schedule(&schedule, &pair.policy);
         for (uint32_t wait = 0; wait < 5; wait++)
             assert_near((double)schedule.wait[wait].mean_ns, mean_of_drawn_waits(&pair.policy, wait),
@@ -224,7 +224,7 @@ static void unlisted_attempts_count_in_sums(void **state)
     assert_int_equal(schedule.worst_without_deadline_ns, 2401 * S);
     assert_int_equal(schedule.attempts_best_case, 300); /* at 0, 0.2 s, ... 59.8 s */
     assert_int_equal(schedule.attempts_worst_case, 50); /* at 0, 1.2 s, ... 58.8 s */
-    pair.policy.deadline_ns = 300 * S;
+    pair.policy.call_timeout_ns = 300 * S;
     explain_schedule(&schedule, &pair.policy);
     assert_int_equal(schedule.attempts_best_case, 1500);
 }
@@ -235,7 +235,7 @@ static void sums_saturate(void **state)
     conf_pair_init(&pair, BIDE_PRESET_SERVICE);
     pair.policy.attempts_max = UINT32_MAX;
     pair.policy.base_ns = pair.policy.cap_ns = pair.policy.attempt_timeout_ns = BIDE_DURATION_MAX;
-    pair.policy.deadline_ns = BIDE_NEVER;
+    pair.policy.call_timeout_ns = BIDE_NEVER;
     explain_schedule(&schedule, &pair.policy);
     assert_int_equal(schedule.worst_without_deadline_ns, BIDE_NEVER);
     assert_int_equal(schedule.attempts_worst_case, UINT32_MAX);
@@ -272,7 +272,7 @@ static void deadline_may_bind_when_attempts_are_slow(void **state)
 {
     (void)state;
     conf_pair_init(&pair, BIDE_PRESET_SERVICE);
-    pair.policy.deadline_ns = 15 * S;
+    pair.policy.call_timeout_ns = 15 * S;
     explain_schedule(&schedule, &pair.policy);
     assert_int_equal(explain_binds(&schedule), EXPLAIN_EITHER_BINDS);
     assert_int_equal(schedule.attempts_worst_case, 2);
@@ -286,13 +286,13 @@ static void deadline_binds_when_the_earliest_attempts_do_not_fit(void **state)
     conf_pair_init(&pair, BIDE_PRESET_SERVICE);
     pair.policy.jitter = BIDE_JITTER_NONE;
     pair.policy.base_ns = 100 * MS;
-    pair.policy.deadline_ns = 300 * MS;
+    pair.policy.call_timeout_ns = 300 * MS;
     explain_schedule(&schedule, &pair.policy);
     assert_int_equal(explain_binds(&schedule), EXPLAIN_DEADLINE_BINDS);
     assert_int_equal(schedule.attempts_best_case, 2);
     int64_t waits[8];
     assert_int_equal(explain_sample(&pair.policy, 1, waits, 8), 1);
-    pair.policy.deadline_ns = 300 * MS + 1;
+    pair.policy.call_timeout_ns = 300 * MS + 1;
     explain_schedule(&schedule, &pair.policy);
     assert_int_equal(schedule.attempts_best_case, 3);
 }
@@ -348,10 +348,10 @@ static uint64_t requests_at_the_bottom(const struct bide_policy *policy, uint32_
     if (layers == 0)
         return 1;
     struct bide_verdict v = bide_call_begin(&call, policy, NULL, &request, now_ns);
-    while (v.action == BIDE_START) {
+    while (v.action == BIDE_ACTION_START) {
         reached += requests_at_the_bottom(policy, layers - 1, v.attempt > inbound ? v.attempt : inbound);
         v = bide_call_outcome(&call, v.attempt, &failed, now_ns);
-        if (v.action == BIDE_WAIT) {
+        if (v.action == BIDE_ACTION_WAIT) {
             now_ns = v.wake_ns;
             v = bide_call_wake(&call, now_ns);
         }
@@ -459,7 +459,7 @@ static int64_t retries_paid_at_once(void)
     for (;; paid++) {
         struct bide_call call;
         bide_call_begin(&call, &pair.policy, &target, &request, S);
-        if (bide_call_outcome(&call, 1, &failed, S).action != BIDE_WAIT)
+        if (bide_call_outcome(&call, 1, &failed, S).action != BIDE_ACTION_WAIT)
             return paid;
     }
 }

@@ -16,7 +16,7 @@ static struct fetch_job gave_up(enum bide_reason reason, CURLcode code, long sta
 {
     static char shown[] = "http://h/p";
     return (struct fetch_job){.display_url = shown,
-                              .verdict = {.action = BIDE_GIVE_UP, .reason = reason},
+                              .verdict = {.action = BIDE_ACTION_GIVE_UP, .reason = reason},
                               .code = code,
                               .status = status,
                               .attempts = 1};
@@ -31,7 +31,7 @@ static int status_of(enum bide_reason reason, CURLcode code, long status)
 static void success_exits_0_unless_output_could_not_be_written(void **state)
 {
     struct fetch_job job = {
-        .verdict = {.action = BIDE_DONE, .reason = BIDE_REASON_SUCCEEDED}, .status = 200, .attempts = 1};
+        .verdict = {.action = BIDE_ACTION_DONE, .reason = BIDE_REASON_SUCCEEDED}, .status = 200, .attempts = 1};
     assert_int_equal(fetch_exit_status(&job), 0);
     job.error = ENOSPC;
     assert_int_equal(fetch_exit_status(&job), 23);
@@ -97,13 +97,14 @@ static const char *logged(struct fetch_log log, const struct fetch_event *event)
 static void retry_is_one_line_with_attempt_reason_and_wait(void **state)
 {
     struct fetch_job job = gave_up(BIDE_REASON_BACKOFF, CURLE_OK, 503);
-    struct fetch_event event = {.job = &job,
-                                .verdict = {.action = BIDE_WAIT, .reason = BIDE_REASON_SERVER_HINT, .attempt = 1},
-                                .status = 503,
-                                .text = "",
-                                .hint = {BIDE_HINT_WAIT, 2 * BIDE_S},
-                                .wait_ns = 2100 * BIDE_MS,
-                                .time_ns = 10 * BIDE_MS};
+    struct fetch_event event = {
+        .job = &job,
+        .verdict = {.action = BIDE_ACTION_WAIT, .reason = BIDE_REASON_SERVER_HINT, .attempt = 1},
+        .status = 503,
+        .text = "",
+        .hint = {BIDE_HINT_WAIT, 2 * BIDE_S},
+        .wait_ns = 2100 * BIDE_MS,
+        .time_ns = 10 * BIDE_MS};
     assert_string_equal(logged((struct fetch_log){0}, &event),
                         "bide: attempt 1 of 4 failed: 503; next in 2.1s (server asked)\n");
     assert_string_equal(logged((struct fetch_log){.several_urls = true}, &event),
@@ -118,16 +119,17 @@ static void retry_is_one_line_with_attempt_reason_and_wait(void **state)
 static void failed_attempt_is_outcome_then_wait_in_json(void **state)
 {
     struct fetch_job job = gave_up(BIDE_REASON_BACKOFF, CURLE_OK, 503);
-    struct fetch_event event = {.job = &job,
-                                .verdict = {.action = BIDE_WAIT, .reason = BIDE_REASON_SERVER_HINT, .attempt = 1},
-                                .ended = true,
-                                .attempt = 1,
-                                .kind = BIDE_KIND_TRANSIENT,
-                                .status = 503,
-                                .text = "",
-                                .hint = {BIDE_HINT_WAIT, 2 * BIDE_S},
-                                .wait_ns = 2100 * BIDE_MS - 1,
-                                .time_ns = 10 * BIDE_MS};
+    struct fetch_event event = {
+        .job = &job,
+        .verdict = {.action = BIDE_ACTION_WAIT, .reason = BIDE_REASON_SERVER_HINT, .attempt = 1},
+        .ended = true,
+        .attempt = 1,
+        .kind = BIDE_KIND_TRANSIENT,
+        .status = 503,
+        .text = "",
+        .hint = {BIDE_HINT_WAIT, 2 * BIDE_S},
+        .wait_ns = 2100 * BIDE_MS - 1,
+        .time_ns = 10 * BIDE_MS};
     const char *text = logged((struct fetch_log){.json = true}, &event);
     assert_non_null(strstr(text, "{\"event\":\"outcome\",\"time\":\""));
     assert_non_null(strstr(text, "Z\",\"url\":\"http://h/p\",\"attempt\":1,\"attempts\":4,\"status\":503,"
@@ -135,7 +137,7 @@ static void failed_attempt_is_outcome_then_wait_in_json(void **state)
                                  "\"hint_ms\":2000}\n{\"event\":\"wait\",\"time\":\""));
     assert_non_null(strstr(text, "Z\",\"url\":\"http://h/p\",\"attempt\":1,\"attempts\":4,\"wait_ms\":2100,"
                                  "\"reason\":\"server_hint\"}\n"));
-    event.verdict.action = BIDE_NONE;
+    event.verdict.action = BIDE_ACTION_NONE;
     text = logged((struct fetch_log){.json = true, .target = "t"}, &event);
     assert_non_null(strstr(text, "Z\",\"target\":\"t\",\"url\""));
     assert_null(strstr(text, "wait"));

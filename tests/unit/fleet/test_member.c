@@ -125,7 +125,7 @@ static enum bide_reason call(const struct bide_outcome *outcome)
     struct bide_request call_request = {.safety = BIDE_SAFE, .seed = ++seed};
     assert_int_equal(bide_policy_init(&policy, BIDE_PRESET_SERVICE), BIDE_OK);
     struct bide_verdict v = bide_call_begin(&c, &policy, &target, &call_request, now);
-    if (v.action != BIDE_START)
+    if (v.action != BIDE_ACTION_START)
         return v.reason;
     v = bide_call_outcome(&c, 1, outcome, now);
     return v.reason; /* a granted retry is charged, and never sent */

@@ -66,12 +66,12 @@ static void record_event(void *context, const struct bide_event *event)
     s->reported[s->events] = *event->verdict;
     s->has_outcome[s->events++] = event->outcome != NULL;
     assert_int_equal(event->now_ns, virtual_ns);
-    if (event->verdict->action == BIDE_WAIT) {
+    if (event->verdict->action == BIDE_ACTION_WAIT) {
         s->waits++;
         virtual_ns = event->verdict->wake_ns + s->suspend_ns;
         s->suspend_ns = 0;
     }
-    if (s->cancel_at_event != BIDE_NONE && event->verdict->action == s->cancel_at_event)
+    if (s->cancel_at_event != BIDE_ACTION_NONE && event->verdict->action == s->cancel_at_event)
         bide_cancel_now(&s->cancel);
 }
 
@@ -83,7 +83,7 @@ static struct bide_policy fixed_backoff(uint32_t attempts_max, int64_t wait_ns)
     policy.backoff = BIDE_BACKOFF_FIXED;
     policy.jitter = BIDE_JITTER_NONE;
     policy.base_ns = policy.cap_ns = wait_ns;
-    policy.deadline_ns = BIDE_NEVER;
+    policy.call_timeout_ns = BIDE_NEVER;
     assert_int_equal(bide_policy_check(&policy, NULL), BIDE_OK);
     return policy;
 }
@@ -114,11 +114,11 @@ static void successful_call_makes_one_attempt_and_no_wait(void **state)
     struct test_call s = {.script = {success}, .scripted = 1};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     struct bide_verdict end = run_call(&s, &policy, false);
-    assert_int_equal(end.action, BIDE_DONE);
+    assert_int_equal(end.action, BIDE_ACTION_DONE);
     assert_int_equal(end.attempt, 1);
     assert_int_equal(s.attempts, 1);
     assert_int_equal(s.waits, 0);
-    assert_reported(&s, (enum bide_action[]){BIDE_START, BIDE_DONE}, 2);
+    assert_reported(&s, (enum bide_action[]){BIDE_ACTION_START, BIDE_ACTION_DONE}, 2);
 }
 
 static void failure_is_retried_after_exactly_the_verdict_s_wait(void **state)
@@ -126,7 +126,7 @@ static void failure_is_retried_after_exactly_the_verdict_s_wait(void **state)
     struct test_call s = {.script = {not_sent, not_sent, success}, .scripted = 3, .attempt_ns = 7 * BIDE_MS};
     struct bide_policy policy = fixed_backoff(4, 60 * BIDE_MINUTE);
     struct bide_verdict end = run_call(&s, &policy, false);
-    assert_int_equal(end.action, BIDE_DONE);
+    assert_int_equal(end.action, BIDE_ACTION_DONE);
     assert_int_equal(end.attempt, 3);
     assert_int_equal(s.attempts, 3);
     for (int i = 1; i < 3; i++)
@@ -139,7 +139,7 @@ static void last_attempt_is_not_followed_by_a_wait(void **state)
     struct test_call s = {.script = {not_sent}, .scripted = 1};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     struct bide_verdict end = run_call(&s, &policy, false);
-    assert_int_equal(end.action, BIDE_GIVE_UP);
+    assert_int_equal(end.action, BIDE_ACTION_GIVE_UP);
     assert_int_equal(end.reason, BIDE_REASON_ATTEMPTS_SPENT);
     assert_int_equal(s.attempts, 3);
     assert_int_equal(s.waits, 2);
@@ -169,7 +169,7 @@ static void slow_attempt_is_not_hedged(void **state)
     job.request.safety = BIDE_SAFE;
     struct bide_verdict end = bide_run(&job);
     assert_true(s.start[0].wake_ns != BIDE_NEVER); /* a hedge was due */
-    assert_int_equal(end.action, BIDE_DONE);
+    assert_int_equal(end.action, BIDE_ACTION_DONE);
     assert_int_equal(s.attempts, 1);
 }
 
@@ -186,7 +186,7 @@ static void empty_budget_ends_the_call(void **state)
     struct bide_job job = {
         .policy = &policy, .target = &target, .attempt = make_attempt, .event = record_event, .context = &s};
     struct bide_verdict end = bide_run(&job);
-    assert_int_equal(end.action, BIDE_GIVE_UP);
+    assert_int_equal(end.action, BIDE_ACTION_GIVE_UP);
     assert_int_equal(end.reason, BIDE_REASON_BUDGET_EMPTY);
     assert_int_equal(s.attempts, 2);
 }
@@ -198,8 +198,11 @@ static void late_wake_up_is_followed_by_another_jittered_wait(void **state)
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     policy.jitter = BIDE_JITTER_FULL;
     struct bide_verdict end = run_call(&s, &policy, false);
-    assert_int_equal(end.action, BIDE_DONE);
-    assert_reported(&s, (enum bide_action[]){BIDE_START, BIDE_WAIT, BIDE_WAIT, BIDE_START, BIDE_DONE}, 5);
+    assert_int_equal(end.action, BIDE_ACTION_DONE);
+    assert_reported(&s,
+                    (enum bide_action[]){BIDE_ACTION_START, BIDE_ACTION_WAIT, BIDE_ACTION_WAIT, BIDE_ACTION_START,
+                                         BIDE_ACTION_DONE},
+                    5);
     assert_int_equal(s.reported[2].reason, BIDE_REASON_LATE_WAKE);
 }
 
@@ -209,7 +212,7 @@ static void policy_of_another_version_gives_up_without_an_attempt(void **state)
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     policy.struct_size = 1;
     struct bide_verdict end = run_call(&s, &policy, false);
-    assert_int_equal(end.action, BIDE_GIVE_UP);
+    assert_int_equal(end.action, BIDE_ACTION_GIVE_UP);
     assert_int_equal(end.reason, BIDE_REASON_BAD_POLICY);
     assert_int_equal(s.attempts, 0);
 }
@@ -221,7 +224,8 @@ static void every_verdict_is_reported_with_the_outcome_that_led_to_it(void **sta
     struct test_call s = {.script = {not_sent, success}, .scripted = 2};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     run_call(&s, &policy, false);
-    assert_reported(&s, (enum bide_action[]){BIDE_START, BIDE_WAIT, BIDE_START, BIDE_DONE}, 4);
+    assert_reported(&s, (enum bide_action[]){BIDE_ACTION_START, BIDE_ACTION_WAIT, BIDE_ACTION_START, BIDE_ACTION_DONE},
+                    4);
     const bool with_outcome[] = {false, true, false, true};
     assert_memory_equal(s.has_outcome, with_outcome, sizeof with_outcome);
 }
@@ -232,7 +236,7 @@ static void listener_is_optional(void **state)
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     policy.backoff = BIDE_BACKOFF_NONE;
     struct bide_job job = {.policy = &policy, .attempt = make_attempt, .context = &s};
-    assert_int_equal(bide_run(&job).action, BIDE_DONE);
+    assert_int_equal(bide_run(&job).action, BIDE_ACTION_DONE);
 }
 
 /* -- Seeds --------------------------------------------------------------------------------------------------------- */
@@ -264,10 +268,10 @@ static void call_cancelled_before_its_start_makes_and_reports_no_attempt(void **
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
     bide_cancel_now(&s.cancel);
     struct bide_verdict end = run_call(&s, &policy, true);
-    assert_int_equal(end.action, BIDE_GIVE_UP);
+    assert_int_equal(end.action, BIDE_ACTION_GIVE_UP);
     assert_int_equal(end.reason, BIDE_REASON_CANCELLED);
     assert_int_equal(s.attempts, 0);
-    assert_reported(&s, (enum bide_action[]){BIDE_GIVE_UP}, 1);
+    assert_reported(&s, (enum bide_action[]){BIDE_ACTION_GIVE_UP}, 1);
     bide_cancel_free(&s.cancel);
 }
 
@@ -276,7 +280,7 @@ static void success_after_cancellation_is_still_a_success(void **state)
     struct test_call s = {.script = {success}, .scripted = 1, .cancel_at_attempt = 1};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
-    assert_int_equal(run_call(&s, &policy, true).action, BIDE_DONE);
+    assert_int_equal(run_call(&s, &policy, true).action, BIDE_ACTION_DONE);
     bide_cancel_free(&s.cancel);
 }
 
@@ -286,10 +290,10 @@ static void failure_after_cancellation_is_reported_and_then_ends_the_call(void *
     struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MINUTE);
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
     struct bide_verdict end = run_call(&s, &policy, true);
-    assert_int_equal(end.action, BIDE_GIVE_UP);
+    assert_int_equal(end.action, BIDE_ACTION_GIVE_UP);
     assert_int_equal(end.reason, BIDE_REASON_CANCELLED);
     assert_int_equal(s.attempts, 1);
-    assert_reported(&s, (enum bide_action[]){BIDE_START, BIDE_WAIT, BIDE_GIVE_UP}, 3);
+    assert_reported(&s, (enum bide_action[]){BIDE_ACTION_START, BIDE_ACTION_WAIT, BIDE_ACTION_GIVE_UP}, 3);
     bide_cancel_free(&s.cancel);
 }
 
@@ -307,7 +311,7 @@ static void retry_without_a_wait_is_cancelled_too(void **state)
 
 static void listener_may_cancel(void **state)
 {
-    struct test_call s = {.script = {not_sent}, .scripted = 1, .cancel_at_event = BIDE_WAIT};
+    struct test_call s = {.script = {not_sent}, .scripted = 1, .cancel_at_event = BIDE_ACTION_WAIT};
     struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MINUTE);
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
     assert_int_equal(run_call(&s, &policy, true).reason, BIDE_REASON_CANCELLED);

@@ -1195,7 +1195,7 @@ static void use_after_damage(struct bide_call *call, const struct bide_policy *p
 {
     struct bide_call next;
     struct bide_verdict v = bide_call_outcome(call, 1, &first, NOW + BIDE_MS);
-    if (v.action == BIDE_WAIT)
+    if (v.action == BIDE_ACTION_WAIT)
         v = bide_call_wake(call, v.wake_ns);
     bide_call_outcome(call, v.attempt, &ok, NOW + BIDE_S);
     bide_call_cancel(call, NOW + BIDE_S);

@@ -524,7 +524,7 @@ static void call_does_not_touch_its_target_after_reuse(void **state)
     struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT};
     bide_policy_init(&policy, BIDE_PRESET_SERVICE);
     struct bide_target *old = get_target(table, 'a', 0);
-    assert_int_equal(bide_call_begin(&call, &policy, old, &request, NOW).action, BIDE_START);
+    assert_int_equal(bide_call_begin(&call, &policy, old, &request, NOW).action, BIDE_ACTION_START);
     assert_ptr_equal(get_target(table, 'a', 1), old);
     bide_call_outcome(&call, 1, &failed, NOW + BIDE_MS);
     bide_call_cancel(&call, NOW + 2 * BIDE_MS);

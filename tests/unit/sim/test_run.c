@@ -724,7 +724,7 @@ static void fleet_does_not_wait_for_hanging_calls(void **state)
 {
     (void)state;
     set_fleet(10);
-    policy->pair.policy.attempt_timeout_ns = policy->pair.policy.deadline_ns = BIDE_NEVER;
+    policy->pair.policy.attempt_timeout_ns = policy->pair.policy.call_timeout_ns = BIDE_NEVER;
     world.clients[0].until_ns = 10 * S;
     outage(SIM_OUTAGE_SILENCE, 0, 90 * S);
     run();

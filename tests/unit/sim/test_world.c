@@ -643,7 +643,7 @@ static void estimate_does_not_overflow(void **state)
     world.clients[0].rate_micro = UINT64_C(1000000000000000);
     world.clients[0].fanout = UINT32_MAX - 1;
     policy.pair.policy.attempts_max = UINT32_MAX;
-    policy.pair.policy.deadline_ns = policy.pair.policy.attempt_timeout_ns = BIDE_NEVER;
+    policy.pair.policy.call_timeout_ns = policy.pair.policy.attempt_timeout_ns = BIDE_NEVER;
     world.duration_ns = BIDE_DURATION_MAX;
     world.bin_ns = 1;
     assert_true(sim_world_bytes(&world) > UINT64_C(1) << 60);
