@@ -21,6 +21,7 @@ static const char *const hint_rule_words[] = {"floor", "exact", "pushback", "cla
 static const char *const hint_long_words[] = {"give_up", "clamp", "ignore", NULL};
 static const char *const hint_step_words[] = {"keep", "advance", "reset", NULL};
 static const char *const layer_words[] = {"outermost", "any", "never", NULL};
+static const char *const when_refused_words[] = {"give_up", "wait", NULL};
 static const char *const budget_words[] = {"tokens", "window", "concurrency", "none", NULL};
 static const char *const on_empty_words[] = {"refuse", "open", NULL};
 static const char *const breaker_words[] = {"time_window", "count_window", "consecutive", "off", NULL};
@@ -66,6 +67,10 @@ static const struct conf_field fields[] = {
            "time limit of an attempt; never: only the deadline"),
     P_WORD("connect_timeout", connect_timeout_ns, CONF_TIME, NULL, WANT_OR_NEVER,
            "time limit for connecting; never: only that of the attempt"),
+    P("attempt_min", attempt_min_ns, CONF_TIME, "time that a useful attempt needs; 0: same as connect_timeout"),
+    P("last_wait", last_wait, CONF_FLAG, "shorten a wait once, so that a last attempt fits before the deadline"),
+    P_WORD("when_refused", when_refused, CONF_WORD, when_refused_words, "give_up or wait",
+           "give up or wait when the breaker, the budget or another gate refuses"),
     P_WORD("backoff", backoff, CONF_WORD, backoff_words, "one of exponential, linear, fixed, none",
            "how the wait grows from one retry to the next"),
     P("base", base_ns, CONF_TIME, "wait before the first retry, before jitter"),

@@ -194,7 +194,7 @@ uint32_t explain_sample(const struct bide_policy *policy, uint64_t seed, int64_t
     struct bide_call call;
     int64_t now_ns = 0;
     uint32_t count = 0;
-    struct bide_verdict v = bide_call_begin(&call, policy, NULL, &request, now_ns);
+    struct bide_verdict v = bide_call_begin(&call, policy, BIDE_NO_TARGET, &request, now_ns);
     while (v.action == BIDE_ACTION_START && count < most) {
         v = bide_call_outcome(&call, v.attempt, &failed, now_ns);
         if (v.action != BIDE_ACTION_WAIT)

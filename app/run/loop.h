@@ -51,7 +51,7 @@ struct run_event {
 
 struct run_config {
     const struct bide_policy *policy;
-    struct bide_target *target;                             /* NULL: no shared gates */
+    struct bide_target *target;                             /* BIDE_NO_TARGET: no shared gates */
     const char *target_name;                                /* NULL: unnamed */
     const struct bide_rules *exit_rules;                    /* NULL: the table of classify.h */
     struct run_patterns *stderr_patterns, *stdout_patterns; /* NULL: none */

@@ -229,7 +229,7 @@ static struct bide_target *call_target(struct sim_state *state, const struct sim
 {
     const struct sim_caller *caller = call_caller(state, call);
     if (caller->target == NULL)
-        return NULL;
+        return BIDE_NO_TARGET;
     uint32_t shard = caller->shards == 1 ? 0 : sim_service_shard(state->world, caller->service, seed);
     uint32_t owner = caller->target_owners == caller->processes ? call->process : call->process % caller->target_owners;
     return &caller->target[(size_t)owner * caller->shards + shard];

@@ -46,12 +46,15 @@ struct bide_call {
     uint16_t owner; /* owner number of the target when the call began */
     uint8_t state;
     uint8_t live; /* attempts of this round in flight, one bit each; and the size of the round */
-    uint8_t safety;
-    uint8_t lane;
+    uint8_t once; /* what a call does only once, and has done */
+    uint8_t safety : 4;
+    uint8_t lane : 4;
 };
 
-/* Begins a call. Returns START, WAIT (a hold-off delays first attempts) or GIVE_UP. The policy must have been checked;
- * policy and target must outlive the call. With a NULL target none of the gates of a target apply. */
+/* Begins a call. Returns START, GIVE_UP, or WAIT (a hold-off delays first attempts, or the policy waits for gates). The
+ * policy must have been checked; policy and target must outlive the call. With BIDE_NO_TARGET none of the gates of a
+ * target apply. The engine keeps no table of targets, so NULL is a mistake, which must not mean "no limits": GIVE_UP
+ * with BIDE_REASON_NO_TARGET. */
 BIDE_API struct bide_verdict bide_call_begin(struct bide_call *call, const struct bide_policy *policy,
                                              struct bide_target *target, const struct bide_request *request,
                                              int64_t now_ns);

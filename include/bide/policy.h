@@ -99,6 +99,14 @@ enum bide_layer_rule {
     BIDE_LAYER_NEVER,         /* this layer never retries */
 };
 
+/* What a call does when a gate of its target refuses: circuit breaker, adaptive throttling, in-flight limit, key limit,
+ * budget. (Hold-offs are waited for in either case.) */
+enum bide_when_refused {
+    BIDE_WHEN_REFUSED_GIVE_UP = 0,
+    BIDE_WHEN_REFUSED_WAIT, /* waits until the gate may admit it, as long as attempt_min_ns is left before the deadline:
+                             * for batches and queues, whose callers can wait. Nothing is charged meanwhile */
+};
+
 #define BIDE_HEDGES_MAX 3u
 
 struct bide_policy {
@@ -127,6 +135,8 @@ struct bide_policy {
     int64_t call_timeout_ns;    /* the whole call, attempts and waits; BIDE_NEVER: none */
     int64_t waits_max_ns;       /* all waits of a call together; BIDE_NEVER: no limit. A wait that would exceed it is
                                  * not begun: the call gives up */
+    int64_t attempt_min_ns;     /* time that an attempt needs to be useful; 0: connect_timeout_ns (nothing, if there is
+                                 * none). The last wait leaves it, and so does a wait for a gate */
 
     enum bide_hint_rule hint_rule;
     enum bide_hint_long hint_long;
@@ -135,6 +145,7 @@ struct bide_policy {
     int64_t hint_max_ns;
     int64_t hint_over_ns; /* clamp rule */
 
+    enum bide_when_refused when_refused;
     uint32_t observe;          /* enum bide_gate bits: gates of the policy that only observe */
     bool require_key;          /* a mutating request without an idempotency key is refused before it is sent */
     bool conflict_at_once;     /* the first conflict is retried without a wait */
@@ -142,8 +153,12 @@ struct bide_policy {
     bool jitter_past_cap;      /* proportional jitter may exceed the cap (gRPC) */
     bool long_poll;            /* when the budget is empty, wait for the backoff before giving up, so that a polling
                                 * loop does not spin (AWS 2.1) */
-    bool reserved_flags_[7];
-    uint64_t reserved_[5]; /* zero; for new fields without a change of size */
+    bool last_wait;            /* a backoff that would leave too little time before the deadline is replaced, once per
+                                * call, by a shorter one: drawn from the second half of the time that is left, so that
+                                * clients with the same deadline do not come back together */
+    bool reserved_flags_[6];
+    uint32_t reserved_word_;
+    uint64_t reserved_[3]; /* zero; for new fields without a change of size */
 };
 
 /* Sets every field from a preset. BIDE_ERR_INVALID for a preset outside the list. */

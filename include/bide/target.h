@@ -31,6 +31,10 @@ enum bide_trust {
     BIDE_TRUST_UNAVAILABLE = 1u << 1, /* a request with the response "unavailable" (503) never ran */
 };
 
+/* In place of a target: the call has none, and no gates of a target apply. (NULL means the default everywhere, which
+ * for a target is the one that belongs to the name or the origin of the call.) */
+#define BIDE_NO_TARGET ((struct bide_target *)-1)
+
 struct bide_target_config {
     uint32_t struct_size;           /* set by bide_target_config_init */
     uint32_t observe;               /* enum bide_gate bits: gates of the target that only observe */
@@ -101,6 +105,16 @@ struct bide_target {
     struct bide_lane_words_ lane[BIDE_LANES];
 } __attribute__((aligned(64)));
 
+/* How many attempts may start now, and when more may: for a queue or a batch that should not begin calls which a gate
+ * would refuse. */
+struct bide_target_next {
+    uint32_t attempts;       /* first attempts that may start now; UINT32_MAX: no gate limits them */
+    enum bide_reason reason; /* of the gate that limits them; BIDE_REASON_NOTHING: none does */
+    int64_t at_ns;           /* attempts is 0: ask again at this instant; BIDE_NEVER: when a call has ended, or the
+                              * breaker is released by hand. Else now */
+    uint64_t reserved_[2];
+};
+
 /* Sets every field from the gates of a preset. */
 #define bide_target_config_init(config, preset) bide_target_config_init_sized((config), sizeof *(config), (preset))
 BIDE_API enum bide_err bide_target_config_init_sized(struct bide_target_config *config, size_t size,
@@ -141,6 +155,11 @@ BIDE_API void bide_target_hold_off(struct bide_target *target, int64_t until_ns,
 /* Returns an upper bound (164 us at least, else at most 25 % too high) of that quantile of the latency of recent
  * attempts; 0: too few samples (under 20); BIDE_NEVER: 3.7 s or longer, the range of the histogram. */
 BIDE_API int64_t bide_target_latency_ns(const struct bide_target *target, uint32_t permille);
+
+/* Returns how many first attempts the gates admit now. Changes nothing and reserves nothing: an attempt that starts
+ * later may find another state. While adaptive throttling or the ramp of the breaker admits a share of the attempts, it
+ * is one: start it, and ask again. */
+BIDE_API struct bide_target_next bide_target_next(const struct bide_target *target, int64_t now_ns);
 
 /* Returns how often a gate has refused calls and hedges so far (in observe mode: would have refused). */
 BIDE_API uint64_t bide_target_refused(const struct bide_target *target, enum bide_gate gate);

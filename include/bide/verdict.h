@@ -44,9 +44,10 @@
     X(KEY_LIMIT, "key_limit", "this retry key was retried as often as its interval allows")                            \
     X(BUDGET_EMPTY, "budget_empty", "the retry budget of the target is empty")                                         \
     X(CANCELLED, "cancelled", "the caller cancelled the call")                                                         \
-    X(BAD_POLICY, "bad_policy", "the policy is of another version: use bide_policy_init or bide_policy_copy")          \
     X(TARGET_GONE, "target_gone", "the target was evicted from its table during the call")                             \
-    X(WAITS_SPENT, "waits_spent", "the waits of the call would exceed the policy's limit")
+    X(WAITS_SPENT, "waits_spent", "the waits of the call would exceed the policy's limit")                             \
+    X(LAST_WAIT, "last_wait", "waiting for the last attempt that fits before the deadline")                            \
+    X(NO_TARGET, "no_target", "the call has no target; BIDE_NO_TARGET states that none is wanted")
 
 BIDE_BEGIN_DECLS
 

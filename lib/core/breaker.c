@@ -147,6 +147,17 @@ static uint32_t probe_slots_succeeded(const struct bide_target *t, uint32_t prob
     return n;
 }
 
+/* Returns when the first of the slots that probes hold expires; 0 if all have succeeded. */
+static int64_t probe_slots_expire_ns(const struct bide_target *t, uint32_t probes)
+{
+    uint64_t first = EXPIRY_SUCCEEDED;
+    for (uint32_t i = 0; i < probes; i++) {
+        struct probe_slot slot = probe_slot_unpack(core_load(&t->probe[i]));
+        first = slot.expiry < first ? slot.expiry : first;
+    }
+    return first == EXPIRY_SUCCEEDED ? 0 : breaker_tick_to_ns(first);
+}
+
 /* Claims a free probe slot of a breaker that was HALF_OPEN when `breaker` was loaded. If two callers find the same slot
  * free, the CAS of the slower fails and that caller tries the next slot.
  *
@@ -180,7 +191,8 @@ static struct core_admission probe_slot_try_claim(struct bide_target *t, const s
     }
     if (probe_slots_succeeded(t, c->probes, generation) >= c->probes)
         breaker_try_close(t, breaker, now_ns);
-    return (struct core_admission){.refused = BIDE_REASON_BREAKER_PROBING, .ticket = generation};
+    return (struct core_admission){.refused = {BIDE_REASON_BREAKER_PROBING, probe_slots_expire_ns(t, c->probes)},
+                                   .ticket = generation};
 }
 
 /* Returns true if the probe with this ticket still holds its slot; *word is the word of the slot. */
@@ -234,9 +246,13 @@ static struct core_admission breaker_admit_ramp(struct bide_target *t, const str
     struct core_random_key key = {seed, b.generation, CORE_FOR_RAMP};
     int64_t share = c->ramp_ns / RAMP_START + elapsed - elapsed / RAMP_START;
     core_assert(elapsed < c->ramp_ns && share >= 0 && share <= c->ramp_ns);
-    if ((int64_t)core_uniform(key, (uint64_t)c->ramp_ns - 1) < share)
+    int64_t turn = (int64_t)core_uniform(key, (uint64_t)c->ramp_ns - 1);
+    if (turn < share)
         return admitted;
-    return (struct core_admission){.refused = BIDE_REASON_BREAKER_RAMPING, .ticket = b.generation};
+    /* The share grows by less than the time that passes: at the end of the ramp all are admitted. */
+    int64_t missing = core_min(core_share(turn - share, RAMP_START, RAMP_START - 1) + RAMP_START, c->ramp_ns - elapsed);
+    return (struct core_admission){.refused = {BIDE_REASON_BREAKER_RAMPING, core_sum(now_ns, missing)},
+                                   .ticket = b.generation};
 }
 
 /* The open time is over: moves to HALF_OPEN and claims a probe slot. Of two callers that try this at once the loser is
@@ -249,7 +265,7 @@ static struct core_admission breaker_begin_half_open(struct bide_target *t, cons
     core_assert(b.state == BIDE_BREAKER_OPEN);
     struct breaker_word next = {BIDE_BREAKER_HALF_OPEN, b.openings, b.generation + 1, 0};
     if (!core_cas(&t->breaker, &word, breaker_pack(next)))
-        return (struct core_admission){.refused = BIDE_REASON_BREAKER_PROBING, .ticket = b.generation};
+        return (struct core_admission){.refused = {.reason = BIDE_REASON_BREAKER_PROBING}, .ticket = b.generation};
     return probe_slot_try_claim(t, c, breaker_pack(next), now_ns);
 }
 
@@ -259,7 +275,8 @@ struct core_admission core_breaker_admit(struct bide_target *t, uint64_t seed, i
     uint64_t word = core_load(&t->breaker);
     struct breaker_word b = breaker_unpack(word);
     core_breaker_config(t, &c);
-    struct core_admission refused_open = {.refused = BIDE_REASON_BREAKER_OPEN, .ticket = b.generation};
+    struct core_admission refused_open = {.refused = {BIDE_REASON_BREAKER_OPEN, core_breaker_open_until_ns(t)},
+                                          .ticket = b.generation};
     switch (b.state) {
     case BIDE_BREAKER_CLOSED: return breaker_admit_ramp(t, &c, word, seed, now_ns);
     case BIDE_BREAKER_OPEN:
@@ -270,6 +287,41 @@ struct core_admission core_breaker_admit(struct bide_target *t, uint64_t seed, i
     default: break;
     }
     return (struct core_admission){.ticket = b.generation};
+}
+
+int64_t core_breaker_open_until_ns(const struct bide_target *t)
+{
+    struct breaker_word b = breaker_unpack(core_load(&t->breaker));
+    return b.state == BIDE_BREAKER_OPEN ? breaker_tick_to_ns(b.time) : 0;
+}
+
+static void half_open_next(const struct bide_target *t, const struct bide_breaker_config *c, uint32_t generation,
+                           struct bide_target_next *next, int64_t now_ns)
+{
+    next->attempts = 0;
+    for (uint32_t i = 0; i < c->probes; i++)
+        next->attempts += !probe_slot_is_taken(probe_slot_unpack(core_load(&t->probe[i])), generation, now_ns);
+    next->reason = BIDE_REASON_BREAKER_PROBING;
+    if (next->attempts == 0)
+        next->at_ns = probe_slots_expire_ns(t, c->probes);
+}
+
+void core_breaker_next(const struct bide_target *t, struct bide_target_next *next, int64_t now_ns)
+{
+    struct bide_breaker_config c;
+    struct breaker_word b = breaker_unpack(core_load(&t->breaker));
+    core_breaker_config(t, &c);
+    bool held = b.state == BIDE_BREAKER_HELD_OPEN;
+    if (b.state == BIDE_BREAKER_HALF_OPEN) {
+        half_open_next(t, &c, b.generation, next, now_ns);
+    } else if (held || (b.state == BIDE_BREAKER_OPEN && now_ns < breaker_tick_to_ns(b.time))) {
+        *next = (struct bide_target_next){.reason = BIDE_REASON_BREAKER_OPEN,
+                                          .at_ns = held ? BIDE_NEVER : breaker_tick_to_ns(b.time)};
+    } else if (b.state == BIDE_BREAKER_OPEN) {
+        *next = (struct bide_target_next){c.probes, BIDE_REASON_BREAKER_PROBING, now_ns, {0}};
+    } else if (b.state == BIDE_BREAKER_CLOSED && b.time != 0 && now_ns - breaker_tick_to_ns(b.time) < c.ramp_ns) {
+        *next = (struct bide_target_next){1, BIDE_REASON_BREAKER_RAMPING, now_ns, {0}};
+    }
 }
 
 bool core_breaker_is_open_at(const struct bide_target *t, int64_t at_ns)

@@ -1,7 +1,8 @@
 /* call.c - the state machine of one call: one function per event (begin, outcome, wake, safety, cancel).
  *
- * States: NEW -> BEGUN -> RUNNING -> WAITING -> RUNNING -> ... -> ENDED. A call waits in BEGUN only while a hold-off
- * delays its first attempt. GIVING_UP -> ENDED is the last wait of a long poll with an empty budget.
+ * States: NEW -> BEGUN -> RUNNING -> WAITING -> RUNNING -> ... -> ENDED. A call waits in BEGUN only while a hold-off or
+ * a gate delays its first attempt, and in BLOCKED while a gate delays a retry. GIVING_UP -> ENDED is the last wait of a
+ * long poll with an empty budget.
  *
  * An outcome is first recorded at the target (breaker, throttle, latency, cost of a failure, hold-off); after a failure
  * judge.c then decides about a retry. event.h explains rounds, flags and struct core_event; resources.c acquires and
@@ -86,16 +87,24 @@ static void round_add_hedge(struct bide_call *c, int64_t now_ns)
 /* ---- starting attempts ---- */
 
 /* Adaptive throttling (load shedding): counts the attempt as requested; returns true if it is refused here, to spare
- * the server. */
+ * the server. A call that waits for gates will request the attempt again: it is counted when it is admitted, and drawn
+ * anew after each wait. */
 static bool call_shed_load(struct core_event *e)
 {
-    return e->hot & CORE_HOT_THROTTLE &&
-           !core_throttle_admit(e->target, e->call->lane, core_call_random_key(e->call, CORE_FOR_THROTTLE),
-                                e->now_ns) &&
-           core_gate_refuse(e, BIDE_GATE_THROTTLE);
+    struct bide_call *c = e->call;
+    struct core_random_key key = core_call_random_key(c, CORE_FOR_THROTTLE);
+    bool waits = core_policy_waits_for_gates(c->policy);
+    if (waits)
+        key.draw ^= (uint32_t)c->step << 16;
+    if (!(e->hot & CORE_HOT_THROTTLE) || core_throttle_admit(e->target, c->lane, key, e->now_ns) ||
+        !core_gate_refuse(e, BIDE_GATE_THROTTLE))
+        return false;
+    if (waits)
+        core_throttle_forget_attempt(e->target, c->lane);
+    return true;
 }
 
-static enum bide_reason call_admit_by_breaker(struct core_event *e)
+static struct core_refusal call_admit_by_breaker(struct core_event *e)
 {
     struct bide_call *c = e->call;
     uint64_t word = core_load(&e->target->breaker);
@@ -105,20 +114,22 @@ static enum bide_reason call_admit_by_breaker(struct core_event *e)
     c->generation = a.ticket;
     if (a.probe)
         core_set_flag(c, CORE_PROBE);
-    return a.refused != BIDE_REASON_NOTHING && core_gate_refuse(e, BIDE_GATE_BREAKER) ? a.refused : BIDE_REASON_NOTHING;
+    if (a.refused.reason != BIDE_REASON_NOTHING && !core_gate_refuse(e, BIDE_GATE_BREAKER))
+        a.refused = (struct core_refusal){0};
+    return a.refused;
 }
 
 /* Decides whether the first attempt of a round may start, and acquires a probe slot and an in-flight permit where
- * needed. Returns BIDE_REASON_NOTHING, or the reason of the refusal. */
-static enum bide_reason call_admit(struct core_event *e)
+ * needed. */
+static struct core_refusal call_admit(struct core_event *e)
 {
     if (!e->target)
-        return BIDE_REASON_NOTHING;
+        return (struct core_refusal){0};
     if (call_shed_load(e))
-        return BIDE_REASON_THROTTLE;
-    enum bide_reason refused = call_admit_by_breaker(e);
-    if (refused == BIDE_REASON_NOTHING && e->hot & CORE_HOT_IN_FLIGHT && !core_call_enter_in_flight(e))
-        return BIDE_REASON_IN_FLIGHT_FULL; /* core_call_end releases a probe slot claimed above */
+        return (struct core_refusal){.reason = BIDE_REASON_THROTTLE};
+    struct core_refusal refused = call_admit_by_breaker(e);
+    if (refused.reason == BIDE_REASON_NOTHING && e->hot & CORE_HOT_IN_FLIGHT && !core_call_enter_in_flight(e))
+        refused.reason = BIDE_REASON_IN_FLIGHT_FULL; /* core_call_refused releases a probe slot claimed above */
     return refused;
 }
 
@@ -169,19 +180,26 @@ static struct bide_verdict call_commit_start(struct core_event *e, enum bide_rea
 static struct bide_verdict call_start(struct core_event *e)
 {
     struct bide_call *c = e->call;
-    enum bide_reason refused = call_admit(e);
-    if (refused != BIDE_REASON_NOTHING)
-        return core_call_give_up(e, refused);
+    struct core_refusal refused = call_admit(e);
+    if (refused.reason != BIDE_REASON_NOTHING)
+        return core_call_refused(e, refused.reason, refused.until_ns);
     if (c->attempt == 0)
         call_record_first(e);
     round_begin(c, e->now_ns);
     return call_commit_start(e, c->attempt == 1 ? BIDE_REASON_FIRST_ATTEMPT : BIDE_REASON_RETRY);
 }
 
+static bool call_is_before_round(const struct bide_call *c)
+{
+    return c->state == CORE_BEGUN || c->state == CORE_WAITING || c->state == CORE_BLOCKED;
+}
+
 /* Waits until the hold-off of the target ends, plus upward jitter; gives up if the call may not wait that long. */
 static struct bide_verdict call_wait_hold_off(struct core_event *e, int64_t until_ns)
 {
-    core_assert(until_ns > e->now_ns && (e->call->state == CORE_BEGUN || e->call->state == CORE_WAITING));
+    core_assert(until_ns > e->now_ns && call_is_before_round(e->call));
+    if (core_policy_waits_for_gates(e->call->policy))
+        return core_call_refused(e, BIDE_REASON_HOLD_OFF, until_ns);
     int64_t wake = core_sum(until_ns, core_upward_jitter(e->call, until_ns - e->now_ns, CORE_FOR_HOLD_OFF));
     enum bide_reason refused = core_call_check_wait(e, wake);
     if (refused != BIDE_REASON_NOTHING)
@@ -232,16 +250,14 @@ CORE_INLINE void call_prepare(struct bide_call *c, const struct bide_request *r)
     c->flags = 0;
     c->state = CORE_BEGUN;
     c->live = 0;
-    c->safety = safety_normalize(r->safety);
-    c->lane = (uint8_t)(r->lane % BIDE_LANES);
+    c->once = 0;
+    c->safety = safety_normalize(r->safety) & 3;
+    c->lane = r->lane % BIDE_LANES & 7;
 }
 
 OUT_OF_LINE struct bide_verdict begin_slow(struct bide_call *call, const struct bide_request *request, int64_t now_ns)
 {
-    const struct bide_policy *policy = call->policy;
     struct core_event e = event_on_target(call, call->target, now_ns);
-    if (policy->struct_size != sizeof *policy)
-        return core_call_give_up(&e, BIDE_REASON_BAD_POLICY);
     if (e.hot & CORE_HOT_KEYS)
         call->key = retry_key_fold(request->retry_key);
     if (call_lacks_key(call) && core_gate_refuse(&e, BIDE_GATE_KEY))
@@ -271,25 +287,41 @@ CORE_INLINE struct bide_verdict start_fast(struct bide_call *c, uint64_t breaker
                                  .connect_deadline_ns = core_capped_sum(now_ns, p->connect_timeout_ns, attempt_by_ns)};
 }
 
+CORE_INLINE void begin_set_policy(struct bide_call *call, const struct bide_policy *policy,
+                                  const struct bide_request *request, int64_t now_ns)
+{
+    call->policy = policy;
+    call_prepare(call, request);
+    call->deadline_ns = core_capped_sum(now_ns, policy->call_timeout_ns, call->deadline_ns);
+    if (request_is_inner(policy, request))
+        core_set_flag(call, CORE_INNER_LAYER);
+}
+
+OUT_OF_LINE struct bide_verdict begin_without_target(struct bide_call *call, const struct bide_policy *policy,
+                                                     bool is_wanted, const struct bide_request *request, int64_t now_ns)
+{
+    call->target = NULL;
+    call->owner = 0;
+    begin_set_policy(call, policy, request, now_ns);
+    struct core_event e = event_on_target(call, NULL, now_ns);
+    return is_wanted ? begin_slow(call, request, now_ns) : core_call_give_up(&e, BIDE_REASON_NO_TARGET);
+}
+
 /* Fast path: no gate is active at the start, the breaker is calm (closed, no recent opening), no key is required and
  * hedging is off. Gives the same verdict as begin_slow. */
 struct bide_verdict bide_call_begin(struct bide_call *call, const struct bide_policy *policy,
                                     struct bide_target *target, const struct bide_request *request, int64_t now_ns)
 {
-    call->policy = policy;
+    if ((uintptr_t)target + 1 <= 1) /* NULL, or BIDE_NO_TARGET */
+        return begin_without_target(call, policy, target == BIDE_NO_TARGET, request, now_ns);
     call->target = target;
-    call->owner = target ? core_owner(target) : 0;
-    call_prepare(call, request);
-    if (policy->struct_size != sizeof *policy) /* of another version: no other field can be read */
-        return begin_slow(call, request, now_ns);
-    call->deadline_ns = core_capped_sum(now_ns, policy->call_timeout_ns, call->deadline_ns);
-    if (request_is_inner(policy, request))
-        core_set_flag(call, CORE_INNER_LAYER);
-    uint64_t breaker = target ? core_load(&target->breaker) : 0;
-    bool gates = target && (core_hot(target) & CORE_HOT_NO_FAST_BEGIN || !CORE_BREAKER_CALM(breaker));
+    call->owner = core_owner(target);
+    begin_set_policy(call, policy, request, now_ns);
+    uint64_t breaker = core_load(&target->breaker);
+    bool gates = core_hot(target) & CORE_HOT_NO_FAST_BEGIN || !CORE_BREAKER_CALM(breaker);
     if (core_force_slow_path || gates || policy->require_key || policy->hedges_max > 0 || now_ns >= call->deadline_ns)
         return begin_slow(call, request, now_ns);
-    core_assert(CORE_BREAKER_CALM(breaker) && call->state == CORE_BEGUN && call->live == 0);
+    core_assert(call->state == CORE_BEGUN && call->live == 0);
     core_count_fast_path(CORE_FAST_BEGIN);
     return start_fast(call, breaker, BIDE_REASON_FIRST_ATTEMPT, now_ns);
 }
@@ -331,7 +363,7 @@ static enum core_vote vote_for_outcome(const struct core_event *e, enum bide_kin
     if (kind == BIDE_KIND_OK)
         return e->hot & CORE_HOT_SLOW_IS_FAILURE && attempt_was_slow(e, latency_ns) ? CORE_VOTE_FAILURE
                                                                                     : CORE_VOTE_HEALTHY;
-    return kind == BIDE_KIND_TRANSIENT || kind == BIDE_KIND_THROTTLED ? CORE_VOTE_FAILURE : CORE_VOTE_NEUTRAL;
+    return kind == BIDE_KIND_TRANSIENT ? CORE_VOTE_FAILURE : CORE_VOTE_NEUTRAL;
 }
 
 /* Publishes a hint as the hold-off of the target, but only if this call itself would wait the full hinted time before a
@@ -492,7 +524,7 @@ OUT_OF_LINE struct bide_verdict outcome_slow(struct bide_call *call, uint32_t at
 
 /* Flags that do not change how a single attempt ends. The bits of the charge's kind are not among them: the fast path
  * needs them to be 0, tokens. */
-#define FAST_FLAGS (CORE_PAID | CORE_CONFLICT_RETRIED | CORE_ONCE_RETRIED | CORE_REJITTERED)
+#define FAST_FLAGS (CORE_PAID | CORE_THROTTLED | CORE_TIMED_OUT)
 
 /* Returns true if this is the outcome of the only attempt of its round, the call holds no resource but a spent charge,
  * and the target still belongs to the call and has no hold-off. */
@@ -548,9 +580,10 @@ OUT_OF_LINE struct bide_verdict retry_fast(struct bide_call *c, const struct bid
     c->live = ROUND_ONE_ENDED;
     core_breaker_record_failure(c->target, breaker, c->seed, now_ns);
     int64_t wake_ns = core_sum(now_ns, wait_ns);
-    if (core_call_check_wait(&e, wake_ns) != BIDE_REASON_NOTHING || core_load(&c->target->breaker) != breaker ||
-        !core_call_try_charge_budget(&e, o))
+    if (wake_ns > core_call_last_start_ns(c) || core_call_check_wait(&e, wake_ns) != BIDE_REASON_NOTHING ||
+        core_load(&c->target->breaker) != breaker || !core_call_try_charge_budget(&e, o))
         return core_call_judge(&e, o);
+    core_call_note_failure(c, o);
     core_call_advance_backoff(c, wait_ns);
     c->state = CORE_WAITING;
     return core_call_wait_until(&e, wake_ns, BIDE_REASON_BACKOFF);
@@ -635,9 +668,8 @@ static int64_t call_rejitter_late_wake(struct core_event *e)
 {
     struct bide_call *c = e->call;
     bool late = e->now_ns - c->wake_ns > LATE_NS && c->policy->jitter != BIDE_JITTER_NONE;
-    if (!late || core_has_flag(c, CORE_REJITTERED))
+    if (!late || !core_first_time(c, CORE_ONCE_LATE_WAKE))
         return BIDE_NEVER;
-    core_set_flag(c, CORE_REJITTERED);
     int64_t width = core_max(c->policy->base_ns, c->wait_ns);
     int64_t wake =
         core_sum(e->now_ns, (int64_t)core_uniform(core_call_random_key(c, CORE_FOR_LATE_WAKE), (uint64_t)width));
@@ -647,7 +679,7 @@ static int64_t call_rejitter_late_wake(struct core_event *e)
 static struct bide_verdict call_resume(struct core_event *e)
 {
     struct bide_call *c = e->call;
-    core_assert((c->state == CORE_BEGUN || c->state == CORE_WAITING) && c->wake_ns <= e->now_ns);
+    core_assert(call_is_before_round(c) && c->wake_ns <= e->now_ns);
     if (e->now_ns >= c->deadline_ns)
         return core_call_give_up(e, BIDE_REASON_DEADLINE);
     int64_t later_ns = call_rejitter_late_wake(e);
@@ -657,7 +689,8 @@ static struct bide_verdict call_resume(struct core_event *e)
     if (hold_off_ns > 0)
         return call_wait_hold_off(e, hold_off_ns);
     core_clear_flag(c, CORE_IN_FLIGHT); /* left from the previous round */
-    return call_start(e);
+    enum bide_reason refused = c->state == CORE_BLOCKED ? core_call_charge_blocked(e) : BIDE_REASON_NOTHING;
+    return refused != BIDE_REASON_NOTHING ? core_call_refused(e, refused, 0) : call_start(e);
 }
 
 OUT_OF_LINE struct bide_verdict wake_slow(struct bide_call *call, int64_t now_ns)
@@ -703,7 +736,7 @@ struct bide_verdict bide_call_safety(struct bide_call *call, enum bide_safety sa
     if (call->state == CORE_NEW || call->state == CORE_ENDED)
         return call_none_verdict(call);
     struct core_event e = event_of_call(call, now_ns);
-    call->safety = safety_normalize(safety);
+    call->safety = safety_normalize(safety) & 3;
     if (call_lacks_key(call) && core_gate_refuse(&e, BIDE_GATE_KEY))
         return core_call_give_up(&e, BIDE_REASON_KEY_REQUIRED);
     if (call->state == CORE_RUNNING && !call_may_hedge(call) && !core_has_flag(call, CORE_ROUND_HINTED))

@@ -7,11 +7,11 @@
  * attempts of this round have failed. `live` holds the size of the round (high 4 bits) and one bit for each of its
  * attempts that is in flight (low 4 bits).
  *
- * Writers of a call: judge.c writes step, wait_ns, waited, key_tick, the flags CONFLICT_RETRIED and ONCE_RETRIED, and
- * with a WAIT also state and wake_ns. resources.c writes charge and the flags of held resources (CHARGED, its kind and
- * lease, PAID, KEY_CHARGED, IN_FLIGHT; it clears PROBE), and in core_call_end state, live and wake_ns. call.c
- * initialises all fields and writes everything else; its events change state, live and wake_ns too, and clear IN_FLIGHT
- * before a new round. */
+ * Writers of a call: judge.c writes step, wait_ns, waited, key_tick, the flags of the last failure (THROTTLED,
+ * TIMED_OUT), what is done once except LATE_WAKE, and with a WAIT also state and wake_ns. resources.c writes charge and
+ * the flags of held resources (CHARGED, its kind and lease, PAID, KEY_CHARGED, IN_FLIGHT; it clears PROBE), and in
+ * core_call_end state, live and wake_ns. call.c initialises all fields and writes everything else; its events change
+ * state, live and wake_ns too, and clear IN_FLIGHT before a new round. */
 #ifndef CORE_EVENT_H
 #define CORE_EVENT_H
 
@@ -33,7 +33,17 @@ extern _Thread_local uint64_t core_fast_paths_taken[CORE_FAST_PATHS];
 #define core_count_fast_path(path) ((void)0)
 #endif
 
-enum core_state { CORE_NEW = 0, CORE_BEGUN, CORE_RUNNING, CORE_WAITING, CORE_GIVING_UP, CORE_ENDED };
+/* WAITING: for a retry that is charged. BLOCKED: a gate refused the retry and the policy waits for it; nothing is
+ * charged until the wake. GIVING_UP: the last wait of a long poll. */
+enum core_state { CORE_NEW = 0, CORE_BEGUN, CORE_RUNNING, CORE_WAITING, CORE_BLOCKED, CORE_GIVING_UP, CORE_ENDED };
+
+/* What a call does only once (call.once). */
+enum core_once {
+    CORE_ONCE_CONFLICT = 1u << 0,  /* retries a conflict without a wait */
+    CORE_ONCE_FLAGGED = 1u << 1,   /* retries an outcome with BIDE_FLAG_ONCE */
+    CORE_ONCE_LATE_WAKE = 1u << 2, /* jitters a late wake again */
+    CORE_ONCE_LAST_WAIT = 1u << 3, /* shortens a wait to fit before the deadline */
+};
 
 enum core_flag {
     CORE_CHARGED = 1u << 0,     /* a charge is held: for a retry that has not started, or (concurrency) while it runs */
@@ -42,10 +52,9 @@ enum core_flag {
     CORE_PAID = 1u << 4,        /* the last retry or hedge was charged */
     CORE_PROBE = 1u << 5,       /* this round is a probe of the breaker */
     CORE_IN_FLIGHT = 1u << 6,   /* the attempts of this round are counted in flight */
-    CORE_COUNTED_CALL = 1u << 7,     /* counted among the calls of a concurrency budget */
-    CORE_CONFLICT_RETRIED = 1u << 8, /* a conflict was retried without a wait, which is done once */
-    CORE_ONCE_RETRIED = 1u << 9,     /* an outcome with BIDE_FLAG_ONCE was retried */
-    CORE_REJITTERED = 1u << 10,      /* a late wake was jittered again, which is done once */
+    CORE_COUNTED_CALL = 1u << 7, /* counted among the calls of a concurrency budget */
+    CORE_THROTTLED = 1u << 8,    /* the last failure was throttled; or it timed out: what a retry after it costs */
+    CORE_TIMED_OUT = 1u << 9,
     CORE_INNER_LAYER = 1u << 11,     /* a caller above retries, so this layer does not */
     CORE_RETRY_FORBIDDEN = 1u << 12, /* the server forbade retries */
     CORE_ROUND_HINTED = 1u << 13,  /* the server asked for a wait in this round: wake_ns is its end, no timer is set */
@@ -79,6 +88,14 @@ CORE_INLINE void core_set_flag(struct bide_call *c, uint32_t flag)
 CORE_INLINE void core_clear_flag(struct bide_call *c, uint32_t flag)
 {
     c->flags = (uint16_t)(c->flags & ~flag);
+}
+
+/* Returns true the first time it is asked, and remembers it. */
+CORE_INLINE bool core_first_time(struct bide_call *c, enum core_once what)
+{
+    bool first = !(c->once & what);
+    c->once = (uint8_t)(c->once | what);
+    return first;
 }
 
 static inline struct core_random_key core_call_random_key(const struct bide_call *c, enum core_purpose purpose)
@@ -130,6 +147,21 @@ CORE_INLINE struct bide_verdict core_call_give_up(struct core_event *e, enum bid
 }
 
 /* ---- waits ---- */
+
+CORE_INLINE bool core_policy_waits_for_gates(const struct bide_policy *p)
+{
+    return p->when_refused == BIDE_WHEN_REFUSED_WAIT;
+}
+
+/* Returns the latest instant at which an attempt that begins can be useful. */
+CORE_INLINE int64_t core_call_last_start_ns(const struct bide_call *c)
+{
+    const struct bide_policy *p = c->policy;
+    int64_t least_ns = p->attempt_min_ns > 0 ? p->attempt_min_ns : p->connect_timeout_ns;
+    if (c->deadline_ns == BIDE_NEVER)
+        return BIDE_NEVER;
+    return c->deadline_ns - (least_ns == BIDE_NEVER ? 1 : least_ns);
+}
 
 /* Returns how long the call may still wait under a policy that limits the sum of its waits. */
 int64_t core_call_waits_left_ns(const struct bide_call *c);
@@ -214,8 +246,23 @@ bool core_hint_forbids_retry(const struct bide_policy *p, const struct bide_hint
 /* Draws the jitter that is added to a wait requested by a server, so that its clients do not all return at once. */
 int64_t core_upward_jitter(const struct bide_call *c, int64_t wait_ns, enum core_purpose purpose);
 
+/* Remembers of a failure what decides the cost of a retry after it. */
+CORE_INLINE void core_call_note_failure(struct bide_call *c, const struct bide_outcome *o)
+{
+    core_clear_flag(c, CORE_THROTTLED | CORE_TIMED_OUT);
+    core_set_flag(c, (o->kind == BIDE_KIND_THROTTLED ? CORE_THROTTLED : 0u) |
+                         (o->flags & BIDE_FLAG_TIMED_OUT ? CORE_TIMED_OUT : 0u));
+}
+
 /* Advances the backoff by a step, which gave this wait. */
 void core_call_advance_backoff(struct bide_call *c, int64_t own_ns);
+
+/* A gate refused an attempt. The call gives up or, if the policy waits for gates, releases what it holds and waits:
+ * until until_ns, or for its next backoff if that is not in the future. */
+struct bide_verdict core_call_refused(struct core_event *e, enum bide_reason reason, int64_t until_ns);
+
+/* Charges a retry that waited for a gate. Returns BIDE_REASON_NOTHING, or the reason of the refusal. */
+enum bide_reason core_call_charge_blocked(struct core_event *e);
 
 /* Decides about another round after all attempts of this round have failed; `o` is the last outcome. Charges the
  * retry. */

@@ -276,8 +276,13 @@ void core_budget_after_reload(struct bide_target *t, const struct bide_budget_co
  * probe, the stamp (from bit 16) and the index (from bit 24) of its probe slot. */
 #define CORE_GENERATION_MASK 0xffffu
 
+struct core_refusal {
+    enum bide_reason reason; /* BIDE_REASON_NOTHING: admitted */
+    int64_t until_ns;        /* when the gate may admit the call; 0: unknown */
+};
+
 struct core_admission {
-    enum bide_reason refused; /* BIDE_REASON_NOTHING: admitted */
+    struct core_refusal refused;
     uint32_t ticket;
     bool probe;
 };
@@ -308,6 +313,13 @@ static inline bool core_breaker_blocks(const struct bide_target *t, int64_t at_n
 {
     return !CORE_BREAKER_CALM(core_load(&t->breaker)) && core_breaker_is_open_at(t, at_ns);
 }
+
+/* Returns when probing may begin; 0 if the breaker is not open, or held open by hand. */
+int64_t core_breaker_open_until_ns(const struct bide_target *t);
+
+/* Returns how many attempts the breaker admits now; next->reason and next->at_ns tell why and until when it limits
+ * them. */
+void core_breaker_next(const struct bide_target *t, struct bide_target_next *next, int64_t now_ns);
 
 enum core_vote { CORE_VOTE_NEUTRAL, CORE_VOTE_HEALTHY, CORE_VOTE_FAILURE };
 

@@ -2,7 +2,10 @@
  *
  * Gates are checked in a fixed order: those that charge nothing first, then the retry key and, last, the budget, which
  * charge. In between the wait is planned: our own backoff or the server's hint, and never less than the hold-off of the
- * target. */
+ * target.
+ *
+ * A policy may wait for the gates of the target instead of giving up (when_refused): the call then holds nothing while
+ * it waits, and its retry is charged when it starts. */
 #include <bide/backoff.h>
 
 #include "event.h"
@@ -79,7 +82,7 @@ static enum bide_reason check_free_gates(struct core_event *e, const struct bide
         return BIDE_REASON_DEADLINE;
     if (c->target && !e->target) /* the cost of a retry is unknown */
         return BIDE_REASON_TARGET_GONE;
-    if (o->flags & BIDE_FLAG_ONCE && core_has_flag(c, CORE_ONCE_RETRIED))
+    if (o->flags & BIDE_FLAG_ONCE && c->once & CORE_ONCE_FLAGGED)
         return BIDE_REASON_PERMANENT;
     if (core_has_flag(c, CORE_INNER_LAYER) && core_gate_refuse(e, BIDE_GATE_LAYER))
         return BIDE_REASON_INNER_LAYER;
@@ -95,6 +98,7 @@ static enum bide_reason check_free_gates(struct core_event *e, const struct bide
 struct wait_plan {
     int64_t wait_ns;
     enum bide_reason reason;
+    int64_t floor_ns; /* the shortest wait that the server's hints allow */
 };
 
 static int64_t hinted_wait_ns(const struct bide_call *c, int64_t hint_ns, int64_t own_ns)
@@ -136,15 +140,13 @@ static struct wait_plan plan_backoff_or_hint(struct bide_call *c, const struct b
     bool floor_below = c->policy->hint_rule == BIDE_HINT_RULE_FLOOR && hinted_ns < own_ns;
     if (hinted_ns >= 0 && !floor_below) { /* a floor below our own backoff changes nothing */
         hinted_advance_backoff(c, own_ns);
-        return (struct wait_plan){hinted_ns, BIDE_REASON_SERVER_HINT};
+        return (struct wait_plan){hinted_ns, BIDE_REASON_SERVER_HINT, hinted_ns};
     }
     if (hinted_ns < 0 && o->kind == BIDE_KIND_CONFLICT && c->policy->conflict_at_once &&
-        !core_has_flag(c, CORE_CONFLICT_RETRIED)) {
-        core_set_flag(c, CORE_CONFLICT_RETRIED);
-        return (struct wait_plan){0, BIDE_REASON_CONFLICT};
-    }
+        core_first_time(c, CORE_ONCE_CONFLICT))
+        return (struct wait_plan){0, BIDE_REASON_CONFLICT, 0};
     core_call_advance_backoff(c, own_ns);
-    return (struct wait_plan){own_ns, BIDE_REASON_BACKOFF};
+    return (struct wait_plan){own_ns, BIDE_REASON_BACKOFF, core_max(hinted_ns, 0)};
 }
 
 /* Plans the wait: our own backoff or the server's hint, and never less than the hold-off of the target. */
@@ -152,11 +154,29 @@ static struct wait_plan plan_wait(struct core_event *e, const struct bide_outcom
 {
     struct wait_plan plan = plan_backoff_or_hint(e->call, o);
     int64_t until_ns = e->target ? bide_target_hold_off_until(e->target, e->now_ns) : 0;
+    int64_t hold_off_ns = until_ns - e->now_ns;
+    plan.floor_ns = core_max(plan.floor_ns, hold_off_ns);
     if (until_ns <= core_sum(e->now_ns, plan.wait_ns))
         return plan;
-    int64_t hold_off_ns = until_ns - e->now_ns;
     return (struct wait_plan){core_sum(hold_off_ns, core_upward_jitter(e->call, hold_off_ns, CORE_FOR_HOLD_OFF)),
-                              BIDE_REASON_HOLD_OFF};
+                              BIDE_REASON_HOLD_OFF, hold_off_ns};
+}
+
+/* The last wait: replaces a backoff that would leave too little time for an attempt, once per call, by a draw from the
+ * second half of the time in which a useful attempt can still start. Ending all of them at that limit would bring the
+ * clients of an outage back together. Nothing is replaced if not even the base fits, or the wait that a hint asks for.
+ */
+static void plan_last_wait(struct core_event *e, struct wait_plan *plan)
+{
+    struct bide_call *c = e->call;
+    int64_t last_start_ns = core_call_last_start_ns(c), room_ns = last_start_ns - e->now_ns;
+    if (!c->policy->last_wait || plan->reason != BIDE_REASON_BACKOFF ||
+        core_sum(e->now_ns, plan->wait_ns) <= last_start_ns || room_ns < core_max(c->policy->base_ns, plan->floor_ns) ||
+        !core_first_time(c, CORE_ONCE_LAST_WAIT))
+        return;
+    int64_t width = core_min(room_ns / 2, room_ns - plan->floor_ns);
+    uint64_t earlier = core_uniform(core_call_random_key(c, CORE_FOR_LAST_WAIT), (uint64_t)width);
+    *plan = (struct wait_plan){room_ns - (int64_t)earlier, BIDE_REASON_LAST_WAIT, plan->floor_ns};
 }
 
 /* ---- the limit of all waits ---- */
@@ -189,13 +209,69 @@ void core_call_count_wait(struct bide_call *c, int64_t wait_ns)
     c->waited = (uint16_t)(c->waited + units);
 }
 
+/* ---- waiting for a gate ---- */
+
+/* Draws a wait for a gate of which nobody knows when it admits again: our own backoff, which advances, so that a call
+ * asks less and less often; and at least the base, so that it does not spin. */
+static int64_t draw_gate_wait_ns(struct bide_call *c)
+{
+    struct bide_step step = {c->step, core_has_flag(c, CORE_THROTTLED), c->wait_ns};
+    int64_t own_ns = bide_backoff_wait(c->policy, step, c->seed, c->attempt);
+    core_call_advance_backoff(c, own_ns);
+    return core_max(own_ns, c->policy->base_ns);
+}
+
+/* Releases what the call acquired for the attempt that was refused: charges, and the probe slot of a breaker. */
+static void call_release_unstarted(struct core_event *e)
+{
+    core_call_refund_budget(e);
+    core_call_refund_key(e, e->call->key_tick);
+    if (e->target)
+        core_call_vote(e, CORE_VOTE_NEUTRAL);
+}
+
+struct bide_verdict core_call_refused(struct core_event *e, enum bide_reason reason, int64_t until_ns)
+{
+    struct bide_call *c = e->call;
+    if (!core_policy_waits_for_gates(c->policy))
+        return core_call_give_up(e, reason);
+    int64_t wait_ns = until_ns - e->now_ns;
+    if (wait_ns <= 0)
+        wait_ns = draw_gate_wait_ns(c);
+    else if (reason == BIDE_REASON_BREAKER_PROBING) /* until_ns is when a probe's slot expires; mostly it ends sooner */
+        wait_ns = core_min(wait_ns, draw_gate_wait_ns(c));
+    int64_t wake_ns = core_sum(core_sum(e->now_ns, wait_ns), core_upward_jitter(c, wait_ns, CORE_FOR_GATE));
+    if (wake_ns > core_call_last_start_ns(c) || core_call_check_wait(e, wake_ns) != BIDE_REASON_NOTHING)
+        return core_call_give_up(e, reason);
+    call_release_unstarted(e);
+    c->state = c->attempt == 0 ? CORE_BEGUN : CORE_BLOCKED;
+    return core_call_wait_until(e, wake_ns, reason);
+}
+
 /* ---- the decision ---- */
+
+enum bide_reason core_call_charge_blocked(struct core_event *e)
+{
+    struct bide_call *c = e->call;
+    const struct bide_outcome last = {.kind =
+                                          core_has_flag(c, CORE_THROTTLED) ? BIDE_KIND_THROTTLED : BIDE_KIND_TRANSIENT,
+                                      .flags = core_has_flag(c, CORE_TIMED_OUT) ? BIDE_FLAG_TIMED_OUT : 0u};
+    if (!core_call_charge_key(e, &c->key_tick))
+        return BIDE_REASON_KEY_LIMIT;
+    return core_call_charge_budget(e, &last) ? BIDE_REASON_NOTHING : BIDE_REASON_BUDGET_EMPTY;
+}
+
+/* Returns when a retry that was refused at its decision asks again: after its planned wait, and at least the base. */
+static int64_t call_asks_again_ns(const struct core_event *e, int64_t wake_ns)
+{
+    return core_max(wake_ns, core_sum(e->now_ns, e->call->policy->base_ns));
+}
 
 /* The budget is empty. A long poll waits out its backoff before it gives up, so that its loop does not spin. */
 static struct bide_verdict call_out_of_budget(struct core_event *e, int64_t wake_ns)
 {
-    if (!e->call->policy->long_poll)
-        return core_call_give_up(e, BIDE_REASON_BUDGET_EMPTY);
+    if (!e->call->policy->long_poll || core_policy_waits_for_gates(e->call->policy))
+        return core_call_refused(e, BIDE_REASON_BUDGET_EMPTY, call_asks_again_ns(e, wake_ns));
     e->call->state = CORE_GIVING_UP;
     return core_call_wait_until(e, wake_ns, BIDE_REASON_BUDGET_EMPTY);
 }
@@ -208,20 +284,22 @@ struct bide_verdict core_call_judge(struct core_event *e, const struct bide_outc
     if (refused != BIDE_REASON_NOTHING)
         return core_call_give_up(e, refused);
     struct wait_plan plan = plan_wait(e, o);
+    plan_last_wait(e, &plan);
     core_assert(plan.wait_ns >= 0);
     int64_t wake_ns = core_sum(e->now_ns, plan.wait_ns);
     refused = core_call_check_wait(e, wake_ns);
     if (refused != BIDE_REASON_NOTHING)
         return core_call_give_up(e, refused);
+    core_call_note_failure(c, o);
+    if (o->flags & BIDE_FLAG_ONCE)
+        (void)core_first_time(c, CORE_ONCE_FLAGGED);
     if (e->target && core_breaker_blocks(e->target, wake_ns) && core_gate_refuse(e, BIDE_GATE_BREAKER))
-        return core_call_give_up(e, BIDE_REASON_BREAKER_OPEN);
+        return core_call_refused(e, BIDE_REASON_BREAKER_OPEN, core_breaker_open_until_ns(e->target));
     if (!core_call_charge_key(e, &c->key_tick))
-        return core_call_give_up(e, BIDE_REASON_KEY_LIMIT);
+        return core_call_refused(e, BIDE_REASON_KEY_LIMIT, call_asks_again_ns(e, wake_ns));
     core_call_refund_budget(e);         /* permits of the round that ended (concurrency budget) */
     if (!core_call_charge_budget(e, o)) /* last: a refusal by an earlier gate must not cost tokens */
         return call_out_of_budget(e, wake_ns);
-    if (o->flags & BIDE_FLAG_ONCE)
-        core_set_flag(c, CORE_ONCE_RETRIED);
     c->state = CORE_WAITING;
     return core_call_wait_until(e, wake_ns, plan.reason);
 }

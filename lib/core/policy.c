@@ -134,7 +134,8 @@ struct preset_row {
     const struct bide_budget_config *budget;
     bool breaker;
     bool require_key;
-    bool foreign; /* of another system, which knows neither layers, nor conflicts, nor a hold-off shared by all calls */
+    bool foreign; /* of another system, which knows neither layers, nor conflicts, nor a hold-off shared by all calls,
+                   * nor a last wait */
 };
 
 #define NEVER BIDE_NEVER
@@ -205,6 +206,7 @@ static void preset_fill_policy(struct bide_policy *p, enum bide_preset preset)
         .connect_timeout_ns = r->connect_ns,
         .call_timeout_ns = r->call_ns,
         .waits_max_ns = preset == BIDE_PRESET_TRANSFER ? 60 * S : BIDE_NEVER,
+        .last_wait = !r->foreign,
         .hint_rule = h->rule,
         .hint_long = h->too_long,
         .hint_step = h->step,
@@ -319,6 +321,8 @@ static const struct range policy_ranges[] = {
     AS_ROW(P(connect_timeout_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
     AS_ROW(P(call_timeout_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
     AS_ROW(P(waits_max_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
+    AS_ROW(P(attempt_min_ns), WIDE, "0 (as connect_timeout_ns) or more, at most about 31 years", DURATION_0),
+    AS_ROW(P(when_refused), NARROW, "0 (give up) or 1 (wait)", 0, BIDE_WHEN_REFUSED_WAIT),
     AS_ROW(P(hint_rule), NARROW, "0 (floor) to 4 (ignore)", 0, BIDE_HINT_RULE_IGNORE),
     AS_ROW(P(hint_long), NARROW, "0 (give up) to 2 (ignore)", 0, BIDE_HINT_LONG_IGNORE),
     AS_ROW(P(hint_step), NARROW, "0 (keep) to 2 (reset)", 0, BIDE_HINT_STEP_RESET),
@@ -424,7 +428,7 @@ static bool any_flag_set(const bool *flag, size_t count)
 
 static uint64_t policy_reserved_bits(const struct bide_policy *p)
 {
-    uint64_t all = any_flag_set(p->reserved_flags_, COUNT(p->reserved_flags_));
+    uint64_t all = any_flag_set(p->reserved_flags_, COUNT(p->reserved_flags_)) | p->reserved_word_;
     for (size_t i = 0; i < COUNT(p->reserved_); i++)
         all |= p->reserved_[i];
     return all;

@@ -16,6 +16,8 @@ enum core_purpose {
     CORE_FOR_OPEN,
     CORE_FOR_RAMP,
     CORE_FOR_THROTTLE,
+    CORE_FOR_GATE,
+    CORE_FOR_LAST_WAIT,
 };
 
 #define CORE_GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* 2^64 / phi: the Weyl step of SplitMix64 */

@@ -28,7 +28,7 @@ static struct bide_verdict job_begin(const struct bide_job *job, struct bide_cal
     struct bide_request request = job->request;
     request.seed = request.seed != 0 ? request.seed : bide_seed();
     request.lane = bide_lane();
-    return bide_call_begin(call, job->policy, job->target, &request, bide_now());
+    return bide_call_begin(call, job->policy, job->target ? job->target : BIDE_NO_TARGET, &request, bide_now());
 }
 
 static struct bide_verdict job_attempt(const struct bide_job *job, struct bide_call *call,

@@ -29,7 +29,7 @@ int main(void)
     memset(&call, 0, sizeof call);
     memset(&request, 0, sizeof request);
     memset(&outcome, 0, sizeof outcome);
-    verdict = bide_call_begin(&call, &policy, NULL, &request, now_ns);
+    verdict = bide_call_begin(&call, &policy, BIDE_NO_TARGET, &request, now_ns);
     if (verdict.action != BIDE_ACTION_START || verdict.attempt != 1)
         return fail("the first attempt does not start");
     outcome.kind = BIDE_KIND_OK;

@@ -130,6 +130,11 @@ enum bide_reason breaker_admit(struct model *m, struct ticket *t, int64_t now_ns
     return b->state == BIDE_BREAKER_HALF_OPEN ? admit_probe(m, t, now_ns) : admit_closed(m, t, now_ns);
 }
 
+int64_t breaker_ramp_end_ns(const struct model *m)
+{
+    return rounded_up(m->breaker.closed_ns) + m->config.breaker.ramp_ns + TICK_NS;
+}
+
 /* Would a wait be admitted that ends between lo_ns and hi_ns? */
 enum fate breaker_admits_wait(const struct model *m, int64_t lo_ns, int64_t hi_ns)
 {

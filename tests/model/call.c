@@ -88,29 +88,6 @@ static void record_first(struct model *m, int64_t now_ns)
     }
 }
 
-static struct expected start(struct model *m, struct model_call *c, struct expected e, int64_t now_ns)
-{
-    bool first = c->attempt == 0;
-    uint32_t observed = e.observed;
-    enum bide_reason refusal = breaker_admit(m, &c->ticket, now_ns);
-    if (refusal != BIDE_REASON_NOTHING) {
-        c->ticket.votes = refusal == BIDE_REASON_BREAKER_RAMPING; /* observed: a closed breaker still counts it */
-        if (model_refuse(m, &e, BIDE_GATE_BREAKER))
-            return end(m, c, e, BIDE_ACTION_GIVE_UP, refusal, now_ns);
-        observed = e.observed;
-    }
-    if (first)
-        record_first(m, now_ns);
-    c->attempt++;
-    c->state = CALL_RUNNING;
-    c->started_ns = now_ns;
-    c->held = c->key_held = false; /* spent */
-    e = expect(c, BIDE_ACTION_START, first ? BIDE_REASON_FIRST_ATTEMPT : BIDE_REASON_RETRY);
-    e.observed = observed;
-    e.attempt_deadline_ns = smaller(sum(now_ns, c->policy->attempt_timeout_ns), c->deadline_ns);
-    return e;
-}
-
 /* -- the limit of all waits ---------------------------------------------------------------------------------------- */
 
 static int64_t waits_left(const struct model_call *c)
@@ -150,13 +127,110 @@ static struct expected wait_for(struct model_call *c, struct expected e, enum bi
     return e;
 }
 
-/* Upward jitter on a wait that a server requested. */
+/* -- waiting for a gate, and for the last attempt ------------------------------------------------------------------- */
+
+/* Upward jitter on a wait that a server requested, or a gate. */
 static int64_t jitter_ns(const struct bide_policy *p, int64_t wait_ns)
 {
     if (p->jitter == BIDE_JITTER_NONE)
         return 0;
     model_wide share = (model_wide)wait_ns * p->hint_jitter_permille / 1000;
     return larger(share < BIDE_NEVER ? (int64_t)share : BIDE_NEVER, p->base_ns);
+}
+
+static struct range own_backoff(const struct model_call *c, enum bide_kind kind)
+{
+    const struct bide_policy *p = c->policy;
+    model_wide e = kind == BIDE_KIND_THROTTLED && p->throttled_base_ns > 0 ? p->throttled_base_ns : p->base_ns;
+    if (p->backoff == BIDE_BACKOFF_NONE)
+        return (struct range){0, 0};
+    if (p->backoff == BIDE_BACKOFF_LINEAR)
+        e *= c->step + 1;
+    for (uint32_t i = 0; p->backoff == BIDE_BACKOFF_EXPONENTIAL && i < c->step && e < p->cap_ns; i++)
+        e *= 2;
+    int64_t envelope = e < p->cap_ns ? (int64_t)e : p->cap_ns;
+    return p->jitter == BIDE_JITTER_NONE ? (struct range){envelope, envelope} : (struct range){p->floor_ns, envelope};
+}
+
+/* The last instant at which a useful attempt can start. */
+static int64_t last_start_ns(const struct model_call *c)
+{
+    const struct bide_policy *p = c->policy;
+    int64_t needs_ns = p->attempt_min_ns != 0 ? p->attempt_min_ns : p->connect_timeout_ns;
+    if (needs_ns == BIDE_NEVER)
+        needs_ns = 1;
+    return c->deadline_ns == BIDE_NEVER ? BIDE_NEVER : c->deadline_ns - needs_ns;
+}
+
+/* The backoff that a call waits for a gate of which it does not know when it admits; at least the base. */
+static struct range gate_wait(struct model_call *c, int64_t now_ns)
+{
+    struct range own = own_backoff(c, c->failed);
+    c->step += c->step < 65535;
+    c->last_wait_ns = own.hi;
+    return (struct range){sum(now_ns, larger(own.lo, c->policy->base_ns)),
+                          sum(now_ns, larger(own.hi, c->policy->base_ns))};
+}
+
+static struct range at_least_base(const struct model_call *c, struct range wake, int64_t now_ns)
+{
+    int64_t least_ns = sum(now_ns, c->policy->base_ns);
+    return (struct range){larger(wake.lo, least_ns), larger(wake.hi, least_ns)};
+}
+
+/* A gate refuses: the call gives up or, if the policy says so, holds nothing and waits until an instant of the range. */
+static struct expected refused(struct model *m, struct model_call *c, struct expected e, enum bide_reason reason,
+                               struct range until, const struct bide_verdict *seen, int64_t now_ns)
+{
+    int64_t last_ns = smaller(smaller(last_start_ns(c), c->deadline_ns - 1), sum(now_ns, waits_left(c)));
+    if (c->policy->when_refused != BIDE_WHEN_REFUSED_WAIT)
+        return end(m, c, e, BIDE_ACTION_GIVE_UP, reason, now_ns);
+    until.hi = sum(until.hi, jitter_ns(c->policy, until.hi - now_ns));
+    if (until.lo > last_ns || (until.hi > last_ns && seen->action == BIDE_ACTION_GIVE_UP))
+        return end(m, c, e, BIDE_ACTION_GIVE_UP, reason, now_ns);
+    until.hi = smaller(until.hi, last_ns);
+    refund_budget(m, c, now_ns);
+    refund_key(m, c);
+    c->state = c->attempt == 0 ? CALL_BEGUN : CALL_BLOCKED;
+    return wait_for(c, e, reason, until, seen, now_ns);
+}
+
+/* When the breaker may admit the call; a probe mostly ends before its slot expires. */
+static struct range breaker_until(const struct model *m, struct model_call *c, enum bide_reason reason, int64_t now_ns)
+{
+    int64_t until_ns = m->breaker.until_ns;
+    if (reason == BIDE_REASON_BREAKER_RAMPING)
+        return (struct range){now_ns, breaker_ramp_end_ns(m)};
+    if (reason == BIDE_REASON_BREAKER_OPEN && until_ns > now_ns)
+        return (struct range){until_ns, until_ns};
+    struct range wait = gate_wait(c, now_ns);
+    if (reason == BIDE_REASON_BREAKER_PROBING)
+        wait.lo = now_ns;
+    return wait;
+}
+
+static struct expected start(struct model *m, struct model_call *c, struct expected e, const struct bide_verdict *seen,
+                             int64_t now_ns)
+{
+    bool first = c->attempt == 0;
+    uint32_t observed = e.observed;
+    enum bide_reason refusal = breaker_admit(m, &c->ticket, now_ns);
+    if (refusal != BIDE_REASON_NOTHING) {
+        c->ticket.votes = refusal == BIDE_REASON_BREAKER_RAMPING; /* observed: a closed breaker still counts it */
+        if (model_refuse(m, &e, BIDE_GATE_BREAKER))
+            return refused(m, c, e, refusal, breaker_until(m, c, refusal, now_ns), seen, now_ns);
+        observed = e.observed;
+    }
+    if (first)
+        record_first(m, now_ns);
+    c->attempt++;
+    c->state = CALL_RUNNING;
+    c->started_ns = now_ns;
+    c->held = c->key_held = false; /* spent */
+    e = expect(c, BIDE_ACTION_START, first ? BIDE_REASON_FIRST_ATTEMPT : BIDE_REASON_RETRY);
+    e.observed = observed;
+    e.attempt_deadline_ns = smaller(sum(now_ns, c->policy->attempt_timeout_ns), c->deadline_ns);
+    return e;
 }
 
 static bool holds_off(const struct model *m, int64_t now_ns)
@@ -175,6 +249,8 @@ static struct expected wait_for_hold_off(struct model *m, struct model_call *c, 
 {
     struct range wake = hold_off_range(m, c->policy, now_ns);
     bool near = seen->reason == BIDE_REASON_DEADLINE_NEAR;
+    if (c->policy->when_refused == BIDE_WHEN_REFUSED_WAIT)
+        return refused(m, c, e, BIDE_REASON_HOLD_OFF, (struct range){m->hold_off_ns, m->hold_off_ns}, seen, now_ns);
     if (wake.lo >= c->deadline_ns || (wake.hi >= c->deadline_ns && near))
         return end(m, c, e, BIDE_ACTION_GIVE_UP, BIDE_REASON_DEADLINE_NEAR, now_ns);
     if (waits_are_spent(c, wake, seen, now_ns))
@@ -199,7 +275,7 @@ struct expected model_begin(struct model *m, struct model_call *c, const struct 
         return end(m, c, e, BIDE_ACTION_GIVE_UP, BIDE_REASON_DEADLINE, now_ns);
     if (m->config.hold_off_first && holds_off(m, now_ns))
         return wait_for_hold_off(m, c, e, seen, now_ns);
-    return start(m, c, e, now_ns);
+    return start(m, c, e, seen, now_ns);
 }
 
 /* -- recording an outcome ------------------------------------------------------------------------------------------ */
@@ -289,7 +365,7 @@ static int vote_of(struct model *m, const struct model_call *c, const struct bid
         return now_ns - c->started_ns >= m->config.breaker.slow_ns ? -1 : 1;
     if (is_no_evidence(m, c, o, now_ns))
         return 0;
-    return o->kind == BIDE_KIND_TRANSIENT || o->kind == BIDE_KIND_THROTTLED ? -1 : 0;
+    return o->kind == BIDE_KIND_TRANSIENT ? -1 : 0;
 }
 
 static void record(struct model *m, struct model_call *c, const struct bide_outcome *o, int64_t now_ns)
@@ -309,20 +385,6 @@ static void record(struct model *m, struct model_call *c, const struct bide_outc
 
 /* -- the wait ------------------------------------------------------------------------------------------------------ */
 
-static struct range own_backoff(const struct model_call *c, enum bide_kind kind)
-{
-    const struct bide_policy *p = c->policy;
-    model_wide e = kind == BIDE_KIND_THROTTLED && p->throttled_base_ns > 0 ? p->throttled_base_ns : p->base_ns;
-    if (p->backoff == BIDE_BACKOFF_NONE)
-        return (struct range){0, 0};
-    if (p->backoff == BIDE_BACKOFF_LINEAR)
-        e *= c->step + 1;
-    for (uint32_t i = 0; p->backoff == BIDE_BACKOFF_EXPONENTIAL && i < c->step; i++)
-        e *= 2;
-    int64_t envelope = e < p->cap_ns ? (int64_t)e : p->cap_ns;
-    return p->jitter == BIDE_JITTER_NONE ? (struct range){envelope, envelope} : (struct range){p->floor_ns, envelope};
-}
-
 /* The wait that the server asked for, under the rule of the policy. */
 static struct range hinted_wait(const struct bide_policy *p, struct range own, int64_t hint_ns)
 {
@@ -341,17 +403,22 @@ struct plan {
     int64_t own_ns; /* the longest wait of the backoff alone */
 };
 
+/* The time that the call waits of a hint that it follows. */
+static int64_t shortened(const struct bide_policy *p, int64_t hint_ns)
+{
+    return is_too_long(p, hint_ns) ? smaller(p->hint_max_ns, BIDE_DURATION_MAX) : hint_ns;
+}
+
 static struct plan plan_wait(const struct model_call *c, const struct bide_outcome *o, enum bide_kind kind)
 {
     const struct bide_policy *p = c->policy;
-    bool too_long = is_too_long(p, o->hint.wait_ns);
     bool hint = follows_hint(p, &o->hint);
     struct range own = own_backoff(c, kind);
     if (kind == BIDE_KIND_CONFLICT && p->conflict_at_once && !c->conflict && !hint)
         return (struct plan){{0, 0}, BIDE_REASON_CONFLICT, true, 0};
     if (!hint)
         return (struct plan){own, BIDE_REASON_BACKOFF, false, own.hi};
-    int64_t hint_ns = too_long ? smaller(p->hint_max_ns, BIDE_DURATION_MAX) : o->hint.wait_ns;
+    int64_t hint_ns = shortened(p, o->hint.wait_ns);
     struct plan plan = {hinted_wait(p, own, hint_ns), BIDE_REASON_COUNT, false, own.hi};
     if (p->hint_rule != BIDE_HINT_RULE_FLOOR || hint_ns > own.hi)
         plan.reason = BIDE_REASON_SERVER_HINT;
@@ -376,11 +443,11 @@ static void step_on(struct model_call *c, bool by_hint, const struct plan *plan)
 
 /* -- the charges --------------------------------------------------------------------------------------------------- */
 
-static int64_t cost_of(const struct bide_budget_config *b, enum bide_kind kind, const struct bide_outcome *o)
+static int64_t cost_of(const struct bide_budget_config *b, enum bide_kind kind, bool timed_out)
 {
     if (kind == BIDE_KIND_THROTTLED)
         return b->cost_throttled_milli;
-    return o->flags & BIDE_FLAG_TIMED_OUT ? b->cost_timeout_milli : b->cost_milli;
+    return timed_out ? b->cost_timeout_milli : b->cost_milli;
 }
 
 static bool charge_tokens(struct model *m, struct model_call *c, int64_t cost_milli, int64_t now_ns)
@@ -476,10 +543,23 @@ static struct expected budget_is_empty(struct model *m, struct model_call *c, st
 {
     if (m->config.budget.on_empty == BIDE_ON_EMPTY_OPEN && m->breaker.state == BIDE_BREAKER_CLOSED)
         breaker_open(m, now_ns);
-    if (!c->policy->long_poll)
-        return end(m, c, e, BIDE_ACTION_GIVE_UP, BIDE_REASON_BUDGET_EMPTY, now_ns);
+    if (!c->policy->long_poll || c->policy->when_refused == BIDE_WHEN_REFUSED_WAIT)
+        return refused(m, c, e, BIDE_REASON_BUDGET_EMPTY, at_least_base(c, wake, now_ns), seen, now_ns);
     c->state = CALL_GIVING_UP;
     return wait_for(c, e, BIDE_REASON_COUNT, wake, seen, now_ns);
+}
+
+/* Is the backoff, and nothing else, replaced by a draw that leaves time for a last attempt? */
+static bool is_last_wait(const struct model_call *c, enum bide_reason reason, struct range wake, int64_t floor_ns,
+                         const struct bide_verdict *seen, int64_t now_ns)
+{
+    int64_t last_ns = last_start_ns(c);
+    if (!c->policy->last_wait || c->last_waited || last_ns - now_ns < larger(c->policy->base_ns, floor_ns) ||
+        wake.hi <= last_ns)
+        return false;
+    bool certain = reason == BIDE_REASON_BACKOFF && wake.lo > last_ns;
+    bool open = reason == BIDE_REASON_BACKOFF || reason == BIDE_REASON_COUNT;
+    return certain || (open && seen->reason == BIDE_REASON_LAST_WAIT);
 }
 
 static struct expected retry(struct model *m, struct model_call *c, const struct bide_outcome *o, enum bide_kind kind,
@@ -494,25 +574,39 @@ static struct expected retry(struct model *m, struct model_call *c, const struct
         reason = hold.lo > wake.hi ? BIDE_REASON_HOLD_OFF : BIDE_REASON_COUNT;
         wake = (struct range){larger(wake.lo, hold.lo), larger(wake.hi, hold.hi)};
     }
+    int64_t hint_ns = follows_hint(c->policy, &o->hint) ? shortened(c->policy, o->hint.wait_ns) : 0;
+    int64_t floor_ns = larger(hint_ns, holds_off(m, now_ns) ? m->hold_off_ns - now_ns : 0);
+    if (is_last_wait(c, reason, wake, floor_ns, seen, now_ns)) {
+        int64_t room_ns = last_start_ns(c) - now_ns;
+        wake = (struct range){now_ns + larger(room_ns - room_ns / 2, floor_ns), now_ns + room_ns};
+        reason = BIDE_REASON_LAST_WAIT;
+        c->last_waited = true;
+    }
     bool near = seen->reason == BIDE_REASON_DEADLINE_NEAR;
     if (wake.lo >= c->deadline_ns || (wake.hi >= c->deadline_ns && near))
         return end(m, c, e, BIDE_ACTION_GIVE_UP, BIDE_REASON_DEADLINE_NEAR, now_ns);
     if (waits_are_spent(c, wake, seen, now_ns))
         return end(m, c, e, BIDE_ACTION_GIVE_UP, BIDE_REASON_WAITS_SPENT, now_ns);
-    int64_t wake_ns = seen->action == BIDE_ACTION_WAIT ? seen->wake_ns : -1;
-    if (wake.lo <= wake_ns && wake_ns <= wake.hi)
-        wake.lo = wake.hi = wake_ns;
-    if (model_decides_no(m, BIDE_GATE_BREAKER, breaker_admits_wait(m, wake.lo, wake.hi)) &&
-        model_refuse(m, &e, BIDE_GATE_BREAKER))
-        return end(m, c, e, BIDE_ACTION_GIVE_UP, BIDE_REASON_BREAKER_OPEN, now_ns);
-    if (!charge_key(m, c, &e, now_ns))
-        return end(m, c, e, BIDE_ACTION_GIVE_UP, BIDE_REASON_KEY_LIMIT, now_ns);
-    if (!charge_budget(m, c, &e, cost_of(&m->config.budget, kind, o), now_ns))
-        return budget_is_empty(m, c, e, wake, seen, now_ns);
     enum bide_reason own_reason = plan.reason == BIDE_REASON_COUNT ? seen->reason : plan.reason;
     step_on(c, own_reason == BIDE_REASON_SERVER_HINT, &plan);
     c->conflict = c->conflict || plan.at_once;
     c->once = c->once || (o->flags & BIDE_FLAG_ONCE) != 0;
+    c->failed = kind;
+    c->timed_out = (o->flags & BIDE_FLAG_TIMED_OUT) != 0;
+    bool by_gate = c->policy->when_refused == BIDE_WHEN_REFUSED_WAIT &&
+                   (seen->reason == BIDE_REASON_BREAKER_OPEN || seen->reason == BIDE_REASON_KEY_LIMIT ||
+                    seen->reason == BIDE_REASON_BUDGET_EMPTY);
+    int64_t wake_ns = seen->action == BIDE_ACTION_WAIT && !by_gate ? seen->wake_ns : -1;
+    if (wake.lo <= wake_ns && wake_ns <= wake.hi)
+        wake.lo = wake.hi = wake_ns;
+    if (model_decides_no(m, BIDE_GATE_BREAKER, breaker_admits_wait(m, wake.lo, wake.hi)) &&
+        model_refuse(m, &e, BIDE_GATE_BREAKER))
+        return refused(m, c, e, BIDE_REASON_BREAKER_OPEN, breaker_until(m, c, BIDE_REASON_BREAKER_OPEN, now_ns), seen,
+                       now_ns);
+    if (!charge_key(m, c, &e, now_ns))
+        return refused(m, c, e, BIDE_REASON_KEY_LIMIT, at_least_base(c, wake, now_ns), seen, now_ns);
+    if (!charge_budget(m, c, &e, cost_of(&m->config.budget, c->failed, c->timed_out), now_ns))
+        return budget_is_empty(m, c, e, wake, seen, now_ns);
     c->state = CALL_WAITING;
     return wait_for(c, e, reason, wake, seen, now_ns);
 }
@@ -595,7 +689,18 @@ struct expected model_wake(struct model *m, struct model_call *c, const struct b
         return wait_again(m, c, e, seen, now_ns);
     if (holds_off(m, now_ns))
         return wait_for_hold_off(m, c, e, seen, now_ns);
-    return start(m, c, e, now_ns);
+    if (c->state != CALL_BLOCKED)
+        return start(m, c, e, seen, now_ns);
+    struct range backoff;
+    if (!charge_key(m, c, &e, now_ns)) {
+        backoff = gate_wait(c, now_ns);
+        return refused(m, c, e, BIDE_REASON_KEY_LIMIT, backoff, seen, now_ns);
+    }
+    if (!charge_budget(m, c, &e, cost_of(&m->config.budget, c->failed, c->timed_out), now_ns)) {
+        backoff = gate_wait(c, now_ns);
+        return budget_is_empty(m, c, e, backoff, seen, now_ns);
+    }
+    return start(m, c, e, seen, now_ns);
 }
 
 struct expected model_cancel(struct model *m, struct model_call *c, int64_t now_ns)

@@ -127,6 +127,7 @@ struct ticket { /* how an attempt was admitted */
     uint32_t holder;
 };
 enum bide_reason breaker_admit(struct model *m, struct ticket *ticket, int64_t now_ns); /* NOTHING: admitted */
+int64_t breaker_ramp_end_ns(const struct model *m);                                     /* rounded up */
 enum fate breaker_admits_wait(const struct model *m, int64_t lo_ns, int64_t hi_ns);
 void breaker_vote(struct model *m, const struct ticket *ticket, int vote, int64_t now_ns); /* 1, -1, 0: neutral */
 void breaker_open(struct model *m, int64_t now_ns);
@@ -143,7 +144,7 @@ void key_refund(struct model *m, uint64_t key, int64_t charged_ns);
 
 struct model_call {
     const struct bide_policy *policy;
-    enum { CALL_IDLE, CALL_BEGUN, CALL_RUNNING, CALL_WAITING, CALL_GIVING_UP } state;
+    enum { CALL_IDLE, CALL_BEGUN, CALL_RUNNING, CALL_WAITING, CALL_BLOCKED, CALL_GIVING_UP } state;
     enum bide_safety safety;
     uint64_t key;
     uint32_t attempt, step;
@@ -157,7 +158,9 @@ struct model_call {
     bool paid; /* the last retry was charged */
     bool key_held;
     int64_t key_charged_ns;
-    bool once, conflict, rejittered;
+    bool once, conflict, rejittered, last_waited;
+    enum bide_kind failed; /* the last failure: its kind, and whether it timed out */
+    bool timed_out;
 };
 
 /* The predicted verdict. wake_ns may lie in a range; reason BIDE_REASON_COUNT: any. */

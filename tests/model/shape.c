@@ -24,6 +24,10 @@ static void shape_policy(struct world *w, struct bide_policy *p)
     p->floor_ns = chance(w, 20) ? some_ns(w, p->base_ns) : 0;
     p->call_timeout_ns = chance(w, 70) ? BIDE_NEVER : 1 + some_ns(w, 30 * w->unit_ns);
     p->waits_max_ns = chance(w, 70) ? BIDE_NEVER : 1 + some_ns(w, 12 * w->unit_ns);
+    p->connect_timeout_ns = chance(w, 50) ? BIDE_NEVER : 1 + some_ns(w, 2 * w->unit_ns);
+    p->attempt_min_ns = chance(w, 70) ? 0 : 1 + some_ns(w, w->unit_ns);
+    p->last_wait = chance(w, 50);
+    p->when_refused = chance(w, 60) ? BIDE_WHEN_REFUSED_GIVE_UP : BIDE_WHEN_REFUSED_WAIT;
     p->conflict_at_once = chance(w, 50);
     p->long_poll = chance(w, 10);
     shape_hints(w, p);

@@ -28,16 +28,19 @@ struct model {
     int64_t not_before; /* end of the wait that a server requested from this call */
     int64_t waited_ns;  /* all waits */
     uint32_t started;
-    int64_t started_ns[32]; /* of each attempt */
-    uint32_t hedges;        /* of this round */
-    uint32_t live;          /* bits, by attempt */
-    bool waiting;           /* received WAIT, for a retry or for the hold-off */
-    bool giving_up;         /* received WAIT budget_empty: only GIVE_UP may follow */
-    bool charged;           /* a retry is charged and has not started */
-    bool paid;              /* the latest retry or hedge was charged */
-    bool may_have_run;      /* and must not be repeated then, if it is unsafe */
-    bool stopped;           /* the server sent a stop */
-    uint32_t cost;          /* of the last charge, in milli */
+    int64_t started_ns[32];      /* of each attempt */
+    uint32_t hedges;             /* of this round */
+    uint32_t live;               /* bits, by attempt */
+    bool waiting;                /* received WAIT, for a retry or for the hold-off */
+    bool giving_up;              /* received WAIT budget_empty: only GIVE_UP may follow */
+    bool blocked;                /* received WAIT from a gate: the retry is charged when it starts */
+    struct bide_outcome failure; /* after which it waits */
+    bool charged;                /* a retry is charged and has not started */
+    bool paid;                   /* the latest retry or hedge was charged */
+    bool may_have_run;           /* and must not be repeated then, if it is unsafe */
+    bool stopped;                /* the server sent a stop */
+    bool last_waited;
+    uint32_t cost; /* of the last charge, in milli */
 };
 
 struct grant {
@@ -429,8 +432,9 @@ static void apply_start(struct run *r, const struct event *e)
         r->request_at[r->requests++] = r->now_ns;
     m->hedges = hedge ? m->hedges + 1 : 0;
     require_invariant(r, m->hedges <= r->world->policy.hedges_max, "no more hedges in a round than the policy allows");
-    if (hedge)
-        charge(r, e->call, NULL);
+    if (hedge || m->blocked)
+        charge(r, e->call, hedge ? NULL : &m->failure);
+    m->blocked = false;
     record_sent(r, e->call);
     m->started++;
     m->started_ns[m->started % 32] = r->now_ns;
@@ -445,6 +449,24 @@ static bool own_wait_fits(const struct bide_policy *p, int64_t wait_ns)
     if (p->jitter == BIDE_JITTER_PROPORTIONAL && p->jitter_past_cap)
         most = (int64_t)((double)p->cap_ns * p->jitter_hi_permille / 1000) + 1;
     return wait_ns <= most && (p->backoff == BIDE_BACKOFF_NONE ? wait_ns == 0 : wait_ns >= p->floor_ns);
+}
+
+/* Returns true if the call waits for a gate and holds nothing. */
+static bool is_gate_wait(const struct run *r, const struct event *e)
+{
+    enum bide_reason reason = r->verdict.reason;
+    bool hold_off = reason == BIDE_REASON_HOLD_OFF && e->op != OP_OUTCOME; /* at the decision it is part of the wait */
+    return r->world->policy.when_refused == BIDE_WHEN_REFUSED_WAIT &&
+           (hold_off || reason == BIDE_REASON_BREAKER_OPEN || reason == BIDE_REASON_BREAKER_PROBING ||
+            reason == BIDE_REASON_BREAKER_RAMPING || reason == BIDE_REASON_THROTTLE ||
+            reason == BIDE_REASON_IN_FLIGHT_FULL || reason == BIDE_REASON_KEY_LIMIT ||
+            reason == BIDE_REASON_BUDGET_EMPTY);
+}
+
+static int64_t last_start_ns(const struct bide_policy *p, const struct model *m)
+{
+    int64_t needs_ns = p->attempt_min_ns > 0 ? p->attempt_min_ns : p->connect_timeout_ns;
+    return m->deadline_ns == BIDE_NEVER ? BIDE_NEVER : m->deadline_ns - (needs_ns == BIDE_NEVER ? 0 : needs_ns);
 }
 
 static void check_wait(struct run *r, const struct event *e, int64_t hold_off_ns)
@@ -468,7 +490,13 @@ static void check_wait(struct run *r, const struct event *e, int64_t hold_off_ns
         require_invariant(r, v.wake_ns == r->now_ns && e->outcome.kind == BIDE_KIND_CONFLICT,
                           "only a conflict is retried at once");
     if (v.reason == BIDE_REASON_BUDGET_EMPTY)
-        require_invariant(r, p->long_poll, "only a long poll waits on an empty budget");
+        require_invariant(r, p->long_poll || p->when_refused == BIDE_WHEN_REFUSED_WAIT,
+                          "only a long poll, or a call that waits for gates, waits on an empty budget");
+    if (is_gate_wait(r, e))
+        require_invariant(r, v.wake_ns <= last_start_ns(p, m), "a wait for a gate leaves time for an attempt");
+    if (v.reason == BIDE_REASON_LAST_WAIT)
+        require_invariant(r, p->last_wait && v.wake_ns <= last_start_ns(p, m) && !m->last_waited,
+                          "the last wait leaves time for an attempt, and there is one");
     if (e->op == OP_OUTCOME)
         require_invariant(r, m->started < p->attempts_max, "no wait for an attempt that is not allowed");
 }
@@ -478,6 +506,14 @@ static void apply_wait(struct run *r, const struct event *e)
     struct model *m = &r->model[e->call];
     m->waiting = true;
     m->waited_ns += r->verdict.wake_ns - r->now_ns;
+    m->last_waited = m->last_waited || r->verdict.reason == BIDE_REASON_LAST_WAIT;
+    if (e->op == OP_OUTCOME)
+        m->failure = e->outcome;
+    if (is_gate_wait(r, e)) {
+        refund_unsent(r, e->call);
+        m->blocked = m->started > 0;
+        return;
+    }
     m->giving_up = r->verdict.reason == BIDE_REASON_BUDGET_EMPTY;
     if (e->op == OP_OUTCOME && !m->giving_up)
         charge(r, e->call, &e->outcome);

@@ -384,7 +384,8 @@ static void a_hinted_wait_is_uniform_over_its_upward_jitter(void **state)
         .kind = BIDE_KIND_THROTTLED, .evidence = BIDE_EVIDENCE_ANSWERED, .hint = {BIDE_HINT_WAIT, 20 * S}};
     (void)state;
     for (size_t i = 0; i < DRAWS; i++) /* 10 % of 20 s, and never a nanosecond early */
-        put_position(i, (struct bide_range){20 * S, 22 * S}, wait_after(&policy, NULL, test_seed + i, throttled));
+        put_position(i, (struct bide_range){20 * S, 22 * S},
+                     wait_after(&policy, BIDE_NO_TARGET, test_seed + i, throttled));
     assert_true(sample_is_accepted());
 }
 
@@ -411,7 +412,7 @@ static void a_late_wake_is_jittered_uniformly(void **state)
     for (size_t i = 0; i < DRAWS; i++) {
         struct bide_call call;
         const struct bide_request request = {.safety = BIDE_SAFE, .seed = test_seed + i};
-        bide_call_begin(&call, &policy, NULL, &request, 0);
+        bide_call_begin(&call, &policy, BIDE_NO_TARGET, &request, 0);
         bide_call_outcome(&call, 1, &transient, 0);
         struct bide_verdict v = bide_call_wake(&call, 3600 * S);
         assert_int_equal(v.reason, BIDE_REASON_LATE_WAKE);

@@ -61,7 +61,7 @@ static void open_run(struct run *r, const struct world *w)
 static struct bide_verdict apply(struct run *r, const struct event *e)
 {
     struct bide_call *call = &r->call[e->call];
-    struct bide_target *target = r->world->has_target ? &r->target : NULL;
+    struct bide_target *target = r->world->has_target ? &r->target : BIDE_NO_TARGET;
     switch (e->op) {
     case OP_BEGIN: return bide_call_begin(call, &r->world->policy, target, &r->world->request[e->call], e->now_ns);
     case OP_OUTCOME: return bide_call_outcome(call, e->attempt, &e->outcome, e->now_ns);

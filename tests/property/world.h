@@ -89,6 +89,9 @@ static void some_policy(struct dice *d, struct bide_policy *p)
     p->conflict_at_once = one_in(d, 2);
     p->throttled_needs_hint = one_in(d, 8);
     p->long_poll = one_in(d, 8);
+    p->last_wait = one_in(d, 2);
+    p->when_refused = one_in(d, 3) ? BIDE_WHEN_REFUSED_WAIT : BIDE_WHEN_REFUSED_GIVE_UP;
+    p->attempt_min_ns = one_in(d, 2) ? 0 : p->base_ns;
 }
 
 static void some_budget(struct dice *d, struct bide_budget_config *b)

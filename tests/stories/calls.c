@@ -21,18 +21,21 @@ static struct story_call *find_call(struct story *s, const char *name, size_t le
     return fresh;
 }
 
-static bool read_request(struct story *s, struct story_cursor *c, struct bide_request *request)
+static bool read_request(struct story *s, struct story_cursor *c, struct bide_request *request,
+                         struct bide_target **target)
 {
     const char *method = story_next(c), *value;
     if (method == NULL)
-        return story_fail(
-            s, "expected begin METHOD [key] [seed=N] [deadline=TIME] [retry_key=WORD] [inbound=N] [no_retry]");
+        return story_fail(s, "expected begin METHOD [key] [seed=N] [deadline=TIME] [retry_key=WORD] [inbound=N] "
+                             "[no_retry] [target=NULL]");
     *request = (struct bide_request){.safety = bide_method_safety(method, strlen(method))};
     while (story_peek(c) != NULL) {
         if (story_take_word(c, "key"))
             request->safety = BIDE_KEYED;
         else if (story_take_word(c, "no_retry"))
             request->inbound.no_retry = true;
+        else if (story_take_word(c, "target=NULL"))
+            *target = NULL;
         else if ((value = story_take_value(c, "retry_key")) != NULL)
             request->retry_key = bide_hash(value, strlen(value));
         else if ((value = story_take_value(c, "deadline")) != NULL &&
@@ -48,9 +51,10 @@ static bool read_request(struct story *s, struct story_cursor *c, struct bide_re
                  story_read_u64(value, &request->seed))
             continue;
         else
-            return story_fail(
-                s, "a request takes key seed=N deadline=TIME retry_key=WORD inbound=N no_retry lane=N; not '%s'",
-                value != NULL ? value : story_peek(c));
+            return story_fail(s,
+                              "a request takes key seed=N deadline=TIME retry_key=WORD inbound=N no_retry lane=N "
+                              "target=NULL; not '%s'",
+                              value != NULL ? value : story_peek(c));
     }
     if (request->seed == 0)
         request->seed = ++s->next_seed;
@@ -60,9 +64,10 @@ static bool read_request(struct story *s, struct story_cursor *c, struct bide_re
 static bool run_begin(struct story *s, struct bide_call *call, struct story_cursor *c, struct bide_verdict *v)
 {
     struct bide_request request;
-    if (!read_request(s, c, &request))
+    struct bide_target *target = story_get_target(s);
+    if (!read_request(s, c, &request, &target))
         return false;
-    *v = bide_call_begin(call, &s->policy[s->policies - 1], story_get_target(s), &request, s->now_ns);
+    *v = bide_call_begin(call, &s->policy[s->policies - 1], target, &request, s->now_ns);
     return true;
 }
 

@@ -124,7 +124,7 @@ bool story_assign_all(struct story *s, const struct story_fields *fields, void *
 
 struct bide_target *story_get_target(struct story *s)
 {
-    return s->has_target ? &s->target : NULL;
+    return s->has_target ? &s->target : BIDE_NO_TARGET;
 }
 
 bool story_require_target(struct story *s)

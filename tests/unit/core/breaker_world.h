@@ -80,14 +80,14 @@ static inline void report(struct core_admission a, enum core_vote vote, int64_t 
 /* The call is admitted, as a probe or as a normal call. */
 static inline void assert_admitted(struct core_admission a, bool probe)
 {
-    assert_int_equal(a.refused, BIDE_REASON_NOTHING);
+    assert_int_equal(a.refused.reason, BIDE_REASON_NOTHING);
     assert_int_equal(a.probe, probe);
 }
 
 /* The call is refused with this reason. */
 static inline void assert_refused(struct core_admission a, enum bide_reason reason)
 {
-    assert_int_equal(a.refused, reason);
+    assert_int_equal(a.refused.reason, reason);
     assert_false(a.probe);
 }
 

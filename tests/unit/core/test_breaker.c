@@ -229,7 +229,7 @@ static void a_slow_success_counts_as_a_failure(void **state)
     }
 }
 
-static void only_transient_and_throttled_outcomes_vote_as_failures(void **state)
+static void only_transient_outcomes_vote_as_failures(void **state)
 {
     static const struct {
         enum bide_kind kind;
@@ -237,7 +237,7 @@ static void only_transient_and_throttled_outcomes_vote_as_failures(void **state)
     } rows[] = {
         {BIDE_KIND_OK, BIDE_BREAKER_CLOSED},       {BIDE_KIND_PERMANENT, BIDE_BREAKER_CLOSED},
         {BIDE_KIND_CONFLICT, BIDE_BREAKER_CLOSED}, {BIDE_KIND_CANCELLED, BIDE_BREAKER_CLOSED},
-        {BIDE_KIND_TRANSIENT, BIDE_BREAKER_OPEN},  {BIDE_KIND_THROTTLED, BIDE_BREAKER_OPEN},
+        {BIDE_KIND_TRANSIENT, BIDE_BREAKER_OPEN},  {BIDE_KIND_THROTTLED, BIDE_BREAKER_CLOSED},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct bide_target_config config = fragile(1);
@@ -382,8 +382,8 @@ static uint32_t admitted_of(uint32_t n, int64_t now_ns)
     uint32_t admitted = 0;
     for (uint64_t seed = 0; seed < n; seed++) {
         struct core_admission a = admit(seed, now_ns);
-        admitted += a.refused == BIDE_REASON_NOTHING;
-        if (a.refused != BIDE_REASON_NOTHING)
+        admitted += a.refused.reason == BIDE_REASON_NOTHING;
+        if (a.refused.reason != BIDE_REASON_NOTHING)
             assert_refused(a, BIDE_REASON_BREAKER_RAMPING);
     }
     return admitted;
@@ -412,7 +412,7 @@ static void a_seed_admitted_during_ramp_up_stays_admitted(void **state)
     for (uint64_t seed = 0; seed < 500; seed++) {
         bool before = false;
         for (int64_t at = LATER; at <= LATER + 11 * S; at += 250 * MS) {
-            bool now = admit(seed, at).refused == BIDE_REASON_NOTHING;
+            bool now = admit(seed, at).refused.reason == BIDE_REASON_NOTHING;
             assert_true(now || !before);
             before = now;
         }
@@ -728,7 +728,7 @@ static void the_ramp_begins_with_a_tenth_of_the_calls(void **state)
     uint32_t admitted = 0;
     close_breaker(&config);
     for (uint64_t seed = 0; seed < 100000; seed++)
-        admitted += admit(seed, LATER).refused == BIDE_REASON_NOTHING;
+        admitted += admit(seed, LATER).refused.reason == BIDE_REASON_NOTHING;
     assert_in_range(admitted, 9700, 10300);
 }
 
@@ -740,7 +740,7 @@ static void the_shortest_ramp_admits_exactly_its_share(void **state)
     config.breaker.ramp_ns = 10;
     close_breaker(&config);
     for (uint64_t seed = 0; seed < 100000; seed++)
-        admitted += admit(seed, LATER).refused == BIDE_REASON_NOTHING;
+        admitted += admit(seed, LATER).refused.reason == BIDE_REASON_NOTHING;
     assert_in_range(admitted, 9700, 10300);
 }
 
@@ -800,7 +800,7 @@ int main(void)
         cmocka_unit_test(a_breaker_that_is_off_never_opens_by_evidence),
         cmocka_unit_test(trip_opens_a_closed_breaker_without_evidence),
         cmocka_unit_test(a_slow_success_counts_as_a_failure),
-        cmocka_unit_test(only_transient_and_throttled_outcomes_vote_as_failures),
+        cmocka_unit_test(only_transient_outcomes_vote_as_failures),
         cmocka_unit_test(in_observe_mode_the_breaker_counts_refusals_and_admits_calls),
         cmocka_unit_test(an_open_breaker_refuses_every_call_until_its_end),
         cmocka_unit_test(the_open_time_is_jittered_over_its_whole_range_and_never_beyond),

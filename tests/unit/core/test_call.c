@@ -88,8 +88,8 @@ static void a_call_refused_at_begin_made_no_attempt(void **state)
     open_default();
     assert_verdict(begin_as(&late, T0), VERDICT(GIVE_UP, DEADLINE, 0, NEVER, NEVER, NEVER));
     assert_verdict(begin_as(&late, T0 + 1), VERDICT(GIVE_UP, DEADLINE, 0, NEVER, NEVER, NEVER));
-    policy.struct_size--;
-    assert_verdict(begin(T0), VERDICT(GIVE_UP, BAD_POLICY, 0, NEVER, NEVER, NEVER));
+    assert_verdict(bide_call_begin(&call, &policy, NULL, &get, T0),
+                   VERDICT(GIVE_UP, NO_TARGET, 0, NEVER, NEVER, NEVER));
     assert_action(cancel(T0), BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
 }
 
@@ -123,7 +123,7 @@ static void without_a_target_only_the_policy_decides(void **state)
     policy.hedges_max = 1;
     policy.hedge_quantile_permille = 950; /* no latency is recorded: the delay applies */
     policy.hedge_delay_ns = 400 * MS;
-    struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &keyed, T0);
+    struct bide_verdict v = bide_call_begin(&call, &policy, BIDE_NO_TARGET, &keyed, T0);
     assert_action(v, BIDE_ACTION_START, BIDE_REASON_FIRST_ATTEMPT);
     assert_int_equal(v.wake_ns, T0 + 400 * MS);
     assert_action(wake(T0 + 400 * MS), BIDE_ACTION_START, BIDE_REASON_HEDGE);
@@ -133,13 +133,14 @@ static void without_a_target_only_the_policy_decides(void **state)
     assert_int_equal(v.wake_ns, T0 + 3 * S);
     assert_action(wake(T0 + 3 * S), BIDE_ACTION_START, BIDE_REASON_RETRY);
     assert_action(report(3, unsent, T0 + 3 * S), BIDE_ACTION_GIVE_UP, BIDE_REASON_CANCELLED);
-    bide_call_begin(&call, &policy, NULL, &get, T0);
+    bide_call_begin(&call, &policy, BIDE_NO_TARGET, &get, T0);
     assert_action(report(1, good, T0), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
-    bide_call_begin(&call, &policy, NULL, &get, T0);
+    bide_call_begin(&call, &policy, BIDE_NO_TARGET, &get, T0);
     wake(T0 + S);
     assert_action(cancel(T0 + S), BIDE_ACTION_GIVE_UP, BIDE_REASON_CANCELLED);
     policy.require_key = true;
-    assert_action(bide_call_begin(&call, &policy, NULL, &post, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_KEY_REQUIRED);
+    assert_action(bide_call_begin(&call, &policy, BIDE_NO_TARGET, &post, T0), BIDE_ACTION_GIVE_UP,
+                  BIDE_REASON_KEY_REQUIRED);
 }
 
 /* ---- when a hedge starts ---- */
@@ -409,7 +410,7 @@ static void each_outcome_votes_as_failure_healthy_or_not_at_all(void **state)
         struct bide_outcome outcome;
         bool opens;
     } table[] = {
-        {{.kind = BIDE_KIND_TRANSIENT}, true},  {{.kind = BIDE_KIND_THROTTLED}, true},
+        {{.kind = BIDE_KIND_TRANSIENT}, true},  {{.kind = BIDE_KIND_THROTTLED}, false},
         {{.kind = BIDE_KIND_CONFLICT}, false},  {{.kind = BIDE_KIND_PERMANENT}, false},
         {{.kind = BIDE_KIND_CANCELLED}, false}, {{.kind = BIDE_KIND_OK}, false},
     };

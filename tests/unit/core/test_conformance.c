@@ -553,7 +553,7 @@ static void grpc_waits_are_jittered_by_a_fifth_and_restart_after_a_pushback(void
     for (request.seed = 0; request.seed < 500; request.seed++) {
         struct bide_call call = {0};
         int64_t now_ns = 0;
-        bide_call_begin(&call, &p, NULL, &request, now_ns);
+        bide_call_begin(&call, &p, BIDE_NO_TARGET, &request, now_ns);
         for (size_t i = 0; i <= 2 * COUNT(lo_ms); i++) {
             bool push = i == COUNT(lo_ms);
             size_t n = i > COUNT(lo_ms) ? i - COUNT(lo_ms) - 1 : i;
@@ -974,11 +974,11 @@ static void the_curl_preset_repeats_a_post_only_in_observe_mode(void **state)
     struct bide_policy p;
     (void)state;
     bide_policy_init(&p, BIDE_PRESET_CURL);
-    bide_call_begin(&call, &p, NULL, &post, 0);
+    bide_call_begin(&call, &p, BIDE_NO_TARGET, &post, 0);
     assert_int_equal(bide_call_outcome(&call, 1, &failed, 0).reason, BIDE_REASON_NOT_REPEATABLE);
     p.observe = BIDE_GATE_REPEAT;
     call = (struct bide_call){0};
-    bide_call_begin(&call, &p, NULL, &post, 0);
+    bide_call_begin(&call, &p, BIDE_NO_TARGET, &post, 0);
     struct bide_verdict v = bide_call_outcome(&call, 1, &failed, 0);
     assert_int_equal(v.action, BIDE_ACTION_WAIT);
     assert_int_equal(v.observed, BIDE_GATE_REPEAT);

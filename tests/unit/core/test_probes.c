@@ -21,7 +21,7 @@ static void exactly_the_configured_number_of_a_thousand_calls_probe(void **state
             struct core_admission a = admit(seed, LATER);
             admitted += a.probe;
             if (!a.probe)
-                assert_int_equal(a.refused, BIDE_REASON_BREAKER_PROBING);
+                assert_int_equal(a.refused.reason, BIDE_REASON_BREAKER_PROBING);
         }
         assert_int_equal(admitted, probes);
     }

@@ -60,7 +60,7 @@ static bool is_retryable(int status)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
     struct bide_call call;
-    return answer_get(&call, &policy, NULL, bide_classify_http(status, NULL), 0).action == BIDE_ACTION_WAIT;
+    return answer_get(&call, &policy, BIDE_NO_TARGET, bide_classify_http(status, NULL), 0).action == BIDE_ACTION_WAIT;
 }
 
 /* ---- what to retry ---- */
@@ -100,7 +100,7 @@ static void seed_000_a_conflict_is_retried_at_once_one_time(void **state)
     struct bide_call call;
     (void)state;
     policy.jitter = BIDE_JITTER_NONE;
-    struct bide_verdict v = answer_get(&call, &policy, NULL, conflict, S);
+    struct bide_verdict v = answer_get(&call, &policy, BIDE_NO_TARGET, conflict, S);
     assert_int_equal(v.reason, BIDE_REASON_CONFLICT);
     assert_int_equal(v.wake_ns, S);
     bide_call_wake(&call, S);
@@ -125,7 +125,7 @@ static void seeds_000_001_004_a_post_without_a_key_is_not_retried(void **state)
     for (size_t i = 0; i < COUNT(table); i++) {
         struct bide_request request = {.safety = table[i].safety};
         struct bide_call call;
-        bide_call_begin(&call, &policy, NULL, &request, 0);
+        bide_call_begin(&call, &policy, BIDE_NO_TARGET, &request, 0);
         assert_int_equal(bide_call_outcome(&call, 1, &failed, 0).action, table[i].action);
     }
 }
@@ -139,7 +139,7 @@ static void seed_004_refuses_to_send_a_mutating_request_without_a_key(void **sta
         struct bide_request request = {.safety = (enum bide_safety)safety};
         struct bide_call call;
         bool allowed = safety == BIDE_SAFE || safety == BIDE_KEYED;
-        struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &request, 0);
+        struct bide_verdict v = bide_call_begin(&call, &policy, BIDE_NO_TARGET, &request, 0);
         assert_int_equal(v.action, allowed ? BIDE_ACTION_START : BIDE_ACTION_GIVE_UP);
         assert_int_equal(v.reason, allowed ? BIDE_REASON_FIRST_ATTEMPT : BIDE_REASON_KEY_REQUIRED);
     }
@@ -152,10 +152,11 @@ static void seed_004_documents_429_only_with_a_hint_but_retries_it_without(void 
     struct bide_outcome limited = bide_classify_http(429, NULL);
     struct bide_call call;
     (void)state;
-    assert_int_equal(answer_get(&call, &policy, NULL, limited, 0).action, BIDE_ACTION_WAIT);
+    assert_int_equal(answer_get(&call, &policy, BIDE_NO_TARGET, limited, 0).action, BIDE_ACTION_WAIT);
     policy.throttled_needs_hint = true;
-    assert_int_equal(answer_get(&call, &policy, NULL, limited, 0).reason, BIDE_REASON_HINT_MISSING);
-    assert_int_equal(answer_get(&call, &policy, NULL, with_retry_after(limited, "2"), 0).action, BIDE_ACTION_WAIT);
+    assert_int_equal(answer_get(&call, &policy, BIDE_NO_TARGET, limited, 0).reason, BIDE_REASON_HINT_MISSING);
+    assert_int_equal(answer_get(&call, &policy, BIDE_NO_TARGET, with_retry_after(limited, "2"), 0).action,
+                     BIDE_ACTION_WAIT);
 }
 
 /* ---- waits ---- */
@@ -178,7 +179,7 @@ static void seed_000_s_max_retries_of_4_are_attempts(void **state)
     int64_t now_ns = 0;
     (void)state;
     policy.base_ns = 500 * MS;
-    bide_call_begin(&call, &policy, NULL, &get, now_ns);
+    bide_call_begin(&call, &policy, BIDE_NO_TARGET, &get, now_ns);
     for (uint32_t retry = 0; retry < 3; retry++) {
         v = bide_call_outcome(&call, retry + 1, &failed, now_ns);
         assert_int_equal(v.action, BIDE_ACTION_WAIT);
@@ -196,7 +197,8 @@ static void seed_000_waits_after_its_last_attempt_and_the_engine_does_not(void *
     struct bide_call call;
     (void)state;
     policy.attempts_max = 1;
-    struct bide_verdict v = answer_get(&call, &policy, NULL, with_retry_after(bide_classify_http(429, NULL), "30"), 0);
+    struct bide_verdict v =
+        answer_get(&call, &policy, BIDE_NO_TARGET, with_retry_after(bide_classify_http(429, NULL), "30"), 0);
     assert_int_equal(v.reason, BIDE_REASON_ATTEMPTS_SPENT);
     assert_int_equal(v.wake_ns, BIDE_NEVER);
 }
@@ -297,7 +299,7 @@ static void seed_003_without_jitter_a_thousand_callers_return_in_the_same_instan
         for (uint64_t seed = 0; seed < 1000; seed++) {
             struct bide_request request = {.safety = BIDE_SAFE, .seed = seed};
             struct bide_call call;
-            bide_call_begin(&call, &policy, NULL, &request, 0);
+            bide_call_begin(&call, &policy, BIDE_NO_TARGET, &request, 0);
             int64_t wake_ns = bide_call_outcome(&call, 1, &failed, 0).wake_ns;
             first_ns = first_ns < 0 ? wake_ns : first_ns;
             if (!jittered)
@@ -316,7 +318,7 @@ static void seed_001_verify_3_it_retries_on_503_gives_up_on_400_and_after_the_la
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SEED_001);
     struct bide_call call;
-    struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &get, 0);
+    struct bide_verdict v = bide_call_begin(&call, &policy, BIDE_NO_TARGET, &get, 0);
     (void)state;
     for (uint32_t attempt = 1; attempt <= 4; attempt++) {
         struct bide_outcome o = bide_classify_http(503, NULL);
@@ -327,7 +329,8 @@ static void seed_001_verify_3_it_retries_on_503_gives_up_on_400_and_after_the_la
             v = bide_call_wake(&call, v.wake_ns);
     }
     assert_int_equal(v.reason, BIDE_REASON_ATTEMPTS_SPENT);
-    assert_int_equal(answer_get(&call, &policy, NULL, bide_classify_http(400, NULL), 0).reason, BIDE_REASON_PERMANENT);
+    assert_int_equal(answer_get(&call, &policy, BIDE_NO_TARGET, bide_classify_http(400, NULL), 0).reason,
+                     BIDE_REASON_PERMANENT);
 }
 
 /* min(float(retry_after), cap), exactly. */
@@ -336,9 +339,9 @@ static void seed_001_verify_5_a_retry_after_of_5_waits_5_seconds_and_without_one
     struct bide_policy policy = policy_of(BIDE_PRESET_SEED_001);
     struct bide_call call;
     (void)state;
-    assert_int_equal(answer_get(&call, &policy, NULL, with_retry_after(failed, "5"), 0).wake_ns, 5 * S);
-    assert_int_equal(answer_get(&call, &policy, NULL, with_retry_after(failed, "31"), 0).wake_ns, 30 * S);
-    struct bide_verdict v = answer_get(&call, &policy, NULL, with_retry_after(failed, "soon"), 0);
+    assert_int_equal(answer_get(&call, &policy, BIDE_NO_TARGET, with_retry_after(failed, "5"), 0).wake_ns, 5 * S);
+    assert_int_equal(answer_get(&call, &policy, BIDE_NO_TARGET, with_retry_after(failed, "31"), 0).wake_ns, 30 * S);
+    struct bide_verdict v = answer_get(&call, &policy, BIDE_NO_TARGET, with_retry_after(failed, "soon"), 0);
     assert_int_equal(v.reason, BIDE_REASON_BACKOFF);
     assert_in_range(v.wake_ns, 0, S);
 }
@@ -352,7 +355,7 @@ static void seed_002_retry_after_is_honoured_and_jittered_upwards(void **state)
     for (uint64_t seed = 0; seed < 100; seed++) {
         struct bide_request request = {.safety = BIDE_SAFE, .seed = seed};
         struct bide_outcome o = with_retry_after(bide_classify_http(503, NULL), "30");
-        bide_call_begin(&call, &policy, NULL, &request, 0);
+        bide_call_begin(&call, &policy, BIDE_NO_TARGET, &request, 0);
         assert_in_range(bide_call_outcome(&call, 1, &o, 0).wake_ns, 30 * S, 33 * S);
     }
 }
@@ -465,7 +468,7 @@ static void seed_002_six_attempts_amplify_six_times_and_a_budget_stops_that(void
     bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
     for (uint32_t i = 0; i < 2000; i++) {
         struct bide_call call;
-        struct bide_verdict v = bide_call_begin(&call, &policy, i % 2 ? &target : NULL, &get, 0);
+        struct bide_verdict v = bide_call_begin(&call, &policy, i % 2 ? &target : BIDE_NO_TARGET, &get, 0);
         while (v.action == BIDE_ACTION_START) {
             attempts[i % 2]++;
             v = bide_call_outcome(&call, v.attempt, &failed, 0);
@@ -487,7 +490,7 @@ static void seed_003_paysetu_s_worst_case_is_1_3_seconds_and_not_6_6(void **stat
     int64_t now_ns = 0;
     (void)state;
     policy.jitter = BIDE_JITTER_NONE; /* the longest waits */
-    struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &get, now_ns);
+    struct bide_verdict v = bide_call_begin(&call, &policy, BIDE_NO_TARGET, &get, now_ns);
     while (v.action == BIDE_ACTION_START) {
         now_ns = v.attempt_deadline_ns;
         struct bide_outcome cut = {.kind = BIDE_KIND_TRANSIENT, .flags = BIDE_FLAG_TIMED_OUT};
@@ -507,7 +510,7 @@ static void seed_003_paysetu_connects_in_30_ms_or_not_at_all(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_PAYSETU);
     struct bide_call call;
-    struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &get, S);
+    struct bide_verdict v = bide_call_begin(&call, &policy, BIDE_NO_TARGET, &get, S);
     (void)state;
     assert_int_equal(v.attempt_deadline_ns, S + 150 * MS);
     assert_int_equal(v.connect_deadline_ns, S + 30 * MS);
@@ -524,7 +527,7 @@ static void seed_003_waits_that_do_not_fit_the_deadline_are_not_started(void **s
     policy.cap_ns = 10 * S;
     policy.call_timeout_ns = 2 * S;
     policy.jitter = BIDE_JITTER_NONE;
-    struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &get, now_ns);
+    struct bide_verdict v = bide_call_begin(&call, &policy, BIDE_NO_TARGET, &get, now_ns);
     while (v.action == BIDE_ACTION_START) {
         now_ns = v.attempt_deadline_ns;
         v = bide_call_outcome(&call, v.attempt, &failed, now_ns);
@@ -572,7 +575,7 @@ static void seed_003_cricstream_waits_at_least_as_long_as_retry_after(void **sta
     for (uint64_t seed = 0; seed < 100; seed++) {
         struct bide_request request = {.safety = BIDE_SAFE, .seed = seed};
         struct bide_outcome o = with_retry_after(failed, "5");
-        bide_call_begin(&call, &policy, NULL, &request, 0);
+        bide_call_begin(&call, &policy, BIDE_NO_TARGET, &request, 0);
         assert_true(bide_call_outcome(&call, 1, &o, 0).wake_ns >= 5 * S);
     }
 }
@@ -592,7 +595,7 @@ static void seed_004_s_five_retries_of_a_minute_are_six_minutes_and_a_deadline_e
         struct bide_call call;
         int64_t now_ns = 0;
         policy.call_timeout_ns = table[i].deadline_ns;
-        struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &get, now_ns);
+        struct bide_verdict v = bide_call_begin(&call, &policy, BIDE_NO_TARGET, &get, now_ns);
         while (v.action == BIDE_ACTION_START) {
             now_ns = v.attempt_deadline_ns;
             v = bide_call_outcome(&call, v.attempt, &failed, now_ns);
@@ -613,7 +616,7 @@ static uint32_t leaf_attempts(const struct bide_policy *policy, uint32_t layers,
     if (layers == 0)
         return 1;
     bide_layer_apply(&inbound, &request, 0);
-    struct bide_verdict v = bide_call_begin(&call, policy, NULL, &request, 0);
+    struct bide_verdict v = bide_call_begin(&call, policy, BIDE_NO_TARGET, &request, 0);
     while (v.action == BIDE_ACTION_START) {
         struct bide_layer own = {.attempt = v.attempt, .left_ns = BIDE_NEVER};
         n += leaf_attempts(policy, layers - 1, bide_layer_outbound(&request, own));

@@ -49,7 +49,7 @@ static void only_a_timeout_at_the_deadline_that_came_before_the_usual_latency_ca
         {&timed_out, T0 + DEADLINE, DEADLINE - 2 * MS - 1, true},
         {&timed_out, NEVER, DEADLINE, true},
         {&failed, T0 + DEADLINE, DEADLINE, true},
-        {&limited, T0 + DEADLINE, DEADLINE, true},
+        {&limited, T0 + DEADLINE, DEADLINE, false},
         {&timed_out, T0 + USUAL, USUAL - 1, false},
         {&timed_out, T0 + USUAL, USUAL, true},
         {&no_descriptor, NEVER, 0, false},

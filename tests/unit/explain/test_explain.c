@@ -347,7 +347,7 @@ static uint64_t requests_at_the_bottom(const struct bide_policy *policy, uint32_
     uint64_t reached = 0;
     if (layers == 0)
         return 1;
-    struct bide_verdict v = bide_call_begin(&call, policy, NULL, &request, now_ns);
+    struct bide_verdict v = bide_call_begin(&call, policy, BIDE_NO_TARGET, &request, now_ns);
     while (v.action == BIDE_ACTION_START) {
         reached += requests_at_the_bottom(policy, layers - 1, v.attempt > inbound ? v.attempt : inbound);
         v = bide_call_outcome(&call, v.attempt, &failed, now_ns);

@@ -84,8 +84,12 @@ static int run_shell_command(const char *line, const char *pattern, uint32_t att
     char text[128];
     snprintf(text, sizeof text, "%s", line);
     char *const command[] = {(char[]){"sh"}, (char[]){"-c"}, text, NULL};
-    struct run_config config = {
-        .policy = &policy, .command = command, .grace_ns = 10 * BIDE_MS, .event = record_event, .has_seed = true};
+    struct run_config config = {.policy = &policy,
+                                .target = BIDE_NO_TARGET,
+                                .command = command,
+                                .grace_ns = 10 * BIDE_MS,
+                                .event = record_event,
+                                .has_seed = true};
     bide_policy_init(&policy, BIDE_PRESET_COMMAND);
     policy.attempts_max = attempts;
     policy.base_ns = policy.cap_ns = BIDE_MS;
