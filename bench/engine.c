@@ -225,7 +225,7 @@ int main(int argc, char **argv)
     if (argc == 3)
         return bench_count(parts, sizeof parts / sizeof *parts, &world, argv);
     bench_instructions("engine.success.instructions", "successes-copies", 200);
-    bench_instructions("engine.retry.instructions", "retries-successes", 300);
+    bench_instructions("engine.retry.instructions", "retries-successes", 650);
     print_times(&world);
     print_allocations(&world);
     bench_figure("engine.call.bytes", sizeof(struct bide_call), "bytes", 96);

@@ -8,12 +8,15 @@
 #include "random.h"
 #include "saturate.h"
 
-static inline int64_t base_for_step(const struct bide_policy *p, struct bide_step step)
+#define INLINE      static inline __attribute__((always_inline))
+#define OUT_OF_LINE static __attribute__((noinline)) /* so that the default kinds do not pay for the others */
+
+INLINE int64_t base_for_step(const struct bide_policy *p, struct bide_step step)
 {
     return step.throttled && p->throttled_base_ns > 0 ? p->throttled_base_ns : p->base_ns;
 }
 
-static int64_t envelope_doubling(int64_t base, uint32_t times, int64_t cap)
+INLINE int64_t envelope_doubling(int64_t base, uint32_t times, int64_t cap)
 {
     return times > 62 || base > cap >> times ? cap : base << times;
 }
@@ -25,7 +28,7 @@ static int64_t share_rounded_up(int64_t e, uint32_t part_milli)
 }
 
 /* Takes at most about 41,000 iterations (multiplier 1.001, cap at its limit), about 100 for a multiplier of 1.5. */
-static int64_t envelope_growing(int64_t base, struct bide_step step, uint32_t multiplier_milli, int64_t cap)
+OUT_OF_LINE int64_t envelope_growing(int64_t base, struct bide_step step, uint32_t multiplier_milli, int64_t cap)
 {
     int64_t e = base;
     for (uint32_t i = 0; i < step.step && e < cap; i++)
@@ -33,23 +36,25 @@ static int64_t envelope_growing(int64_t base, struct bide_step step, uint32_t mu
     return core_min(e, cap);
 }
 
-static int64_t envelope_exponential(const struct bide_policy *p, struct bide_step step)
+INLINE int64_t envelope_exponential(const struct bide_policy *p, struct bide_step step)
 {
     if (p->multiplier_milli == 2000)
         return envelope_doubling(base_for_step(p, step), step.step, p->cap_ns);
     return envelope_growing(base_for_step(p, step), step, p->multiplier_milli, p->cap_ns);
 }
 
-static inline int64_t envelope(const struct bide_policy *p, struct bide_step step)
+OUT_OF_LINE int64_t envelope_linear(const struct bide_policy *p, struct bide_step step)
 {
-    switch (p->backoff) {
-    case BIDE_BACKOFF_EXPONENTIAL: return envelope_exponential(p, step);
-    case BIDE_BACKOFF_LINEAR: return core_min(p->cap_ns, core_product(base_for_step(p, step), (int64_t)step.step + 1));
-    case BIDE_BACKOFF_FIXED: return core_min(p->cap_ns, base_for_step(p, step));
-    case BIDE_BACKOFF_NONE:
-    default: break;
-    }
-    return 0;
+    return core_min(p->cap_ns, core_product(base_for_step(p, step), (int64_t)step.step + 1));
+}
+
+INLINE int64_t envelope(const struct bide_policy *p, struct bide_step step)
+{
+    if (p->backoff == BIDE_BACKOFF_EXPONENTIAL)
+        return envelope_exponential(p, step);
+    if (p->backoff == BIDE_BACKOFF_LINEAR)
+        return envelope_linear(p, step);
+    return p->backoff == BIDE_BACKOFF_FIXED ? core_min(p->cap_ns, base_for_step(p, step)) : 0;
 }
 
 int64_t bide_backoff_envelope(const struct bide_policy *p, struct bide_step step)
@@ -78,10 +83,9 @@ static struct bide_range window_additive(const struct bide_policy *p, int64_t e)
     return (struct bide_range){lo, core_sum(lo, p->jitter_add_ns)};
 }
 
-static inline struct bide_range window_jittered(const struct bide_policy *p, struct bide_step step, int64_t e)
+OUT_OF_LINE struct bide_range window_jittered(const struct bide_policy *p, struct bide_step step, int64_t e)
 {
     switch (p->jitter) {
-    case BIDE_JITTER_FULL: return (struct bide_range){0, e};
     case BIDE_JITTER_EQUAL: return (struct bide_range){e / 2, e};
     case BIDE_JITTER_DECORRELATED:
     case BIDE_JITTER_DECORRELATED_AWS: return window_decorrelated(p, step);
@@ -89,6 +93,7 @@ static inline struct bide_range window_jittered(const struct bide_policy *p, str
         return (struct bide_range){core_share(e, p->jitter_lo_permille, 1000),
                                    core_share(e, p->jitter_hi_permille, 1000)};
     case BIDE_JITTER_ADDITIVE: return window_additive(p, e);
+    case BIDE_JITTER_FULL:
     case BIDE_JITTER_NONE:
     default: break;
     }
@@ -97,11 +102,12 @@ static inline struct bide_range window_jittered(const struct bide_policy *p, str
 
 /* Returns the window that the wait is drawn from. The floor raises the lower end of the window instead of single waits,
  * so that waits do not pile up at the floor. */
-static inline struct bide_range window_to_draw_from(const struct bide_policy *p, struct bide_step step)
+INLINE struct bide_range window_to_draw_from(const struct bide_policy *p, struct bide_step step)
 {
     if (p->backoff == BIDE_BACKOFF_NONE)
         return (struct bide_range){0, 0};
-    struct bide_range w = window_jittered(p, step, envelope(p, step));
+    int64_t e = envelope(p, step);
+    struct bide_range w = p->jitter == BIDE_JITTER_FULL ? (struct bide_range){0, e} : window_jittered(p, step, e);
     w.lo_ns = core_max(w.lo_ns, p->floor_ns);
     w.hi_ns = core_max(w.hi_ns, w.lo_ns);
     return w;
@@ -120,9 +126,7 @@ struct bide_range bide_backoff_window(const struct bide_policy *p, struct bide_s
     return (struct bide_range){cap_aws_wait(p, w.lo_ns), cap_aws_wait(p, w.hi_ns)};
 }
 
-/* Flattened, because every retry runs it and calling its many small functions would cost more than their bodies. */
-__attribute__((flatten)) int64_t bide_backoff_wait(const struct bide_policy *p, struct bide_step step, uint64_t seed,
-                                                   uint32_t draw)
+int64_t bide_backoff_wait(const struct bide_policy *p, struct bide_step step, uint64_t seed, uint32_t draw)
 {
     struct bide_range w = window_to_draw_from(p, step);
     core_assert(w.lo_ns >= 0 && w.lo_ns <= w.hi_ns);

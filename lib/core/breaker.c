@@ -346,15 +346,25 @@ static struct core_marks votes_in_window(const struct bide_target *t, struct cor
                                core_window_difference(now.count, then.count)};
 }
 
+static __attribute__((noinline)) bool votes_suffice(const struct bide_target *t, struct core_window w,
+                                                    uint32_t min_volume, uint32_t ratio_permille, int64_t now_ns)
+{
+    struct core_marks n = votes_in_window(t, w, now_ns);
+    uint64_t volume = n.mark + n.count;
+    return volume >= min_volume && n.count * 1000 >= volume * ratio_permille;
+}
+
 static bool time_window_record_failure(struct bide_target *t, const struct bide_breaker_config *c, int64_t now_ns)
 {
     struct core_window w = core_window(&t->votes, c->window_ns);
     if (!core_window_is_current(w.words, now_ns))
         core_window_begin_slot(w, votes_total(t), now_ns);
-    core_add(&t->failures, 1);
-    struct core_marks n = votes_in_window(t, w, now_ns);
-    uint64_t volume = n.mark + n.count;
-    return volume >= c->min_volume && n.count * 1000 >= volume * c->ratio_permille;
+    uint64_t failures = core_add(&t->failures, 1);
+    struct core_marks then = core_window_oldest_marks(w, (struct core_marks){0, failures}, now_ns);
+    failures = core_window_difference(failures, then.count);
+    bool too_few =
+        failures * 1000 < (uint64_t)c->min_volume * c->ratio_permille; /* whatever the volume is: mostly so */
+    return !too_few && votes_suffice(t, w, c->min_volume, c->ratio_permille, now_ns);
 }
 
 /* A count window is a ring of bits (1: failure) inside the words of the time window: edge_ns counts the votes,
@@ -392,14 +402,11 @@ static bool count_window_record_failure(struct bide_target *t, const struct bide
 
 static bool evidence_record_failure(struct bide_target *t, const struct bide_breaker_config *c, int64_t now_ns)
 {
-    switch (c->kind) {
-    case BIDE_BREAKER_BY_TIME: return time_window_record_failure(t, c, now_ns);
-    case BIDE_BREAKER_BY_COUNT: return count_window_record_failure(t, c);
-    case BIDE_BREAKER_BY_RUN: return core_add(&t->failures, 1) >= c->consecutive;
-    case BIDE_BREAKER_OFF:
-    default: break;
-    }
-    return false;
+    if (c->kind == BIDE_BREAKER_BY_TIME)
+        return time_window_record_failure(t, c, now_ns);
+    if (c->kind == BIDE_BREAKER_BY_COUNT)
+        return count_window_record_failure(t, c);
+    return c->kind == BIDE_BREAKER_BY_RUN && core_add(&t->failures, 1) >= c->consecutive;
 }
 
 /* Records a healthy vote. While all attempts succeed, threads do not contend: a time window counts in the thread's

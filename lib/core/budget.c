@@ -81,14 +81,20 @@ static __attribute__((noinline)) struct bucket bucket_read_leased(const struct b
 }
 
 /* Unpacks the bucket, with no refill credited yet. */
-static inline struct bucket bucket_read(const struct bide_target *t, uint64_t word, int64_t now_ns)
+static inline struct bucket bucket_read_as(const struct bide_target *t, uint64_t word, bool leased, int64_t now_ns)
 {
     struct bucket b = bucket_unpack(word);
-    return core_hot(t) & CORE_HOT_LEASED ? bucket_read_leased(t, b, now_ns) : b;
+    return leased ? bucket_read_leased(t, b, now_ns) : b;
+}
+
+static inline struct bucket bucket_read(const struct bide_target *t, uint64_t word, int64_t now_ns)
+{
+    return bucket_read_as(t, word, core_hot(t) & CORE_HOT_LEASED, now_ns);
 }
 
 /* Returns the tokens that the refill has added since the stamp. */
-static uint64_t bucket_refill_since(struct bucket b, uint32_t per_minute_milli, int64_t now_ns)
+static __attribute__((noinline)) uint64_t bucket_refill_since(struct bucket b, uint32_t per_minute_milli,
+                                                              int64_t now_ns)
 {
     uint64_t ns = bucket_ticks_since(b, now_ns) << TICK_SHIFT, minute = (uint64_t)BIDE_MINUTE;
     return ns / minute * per_minute_milli + ns % minute * per_minute_milli / minute;
@@ -104,7 +110,8 @@ static uint64_t refill_ticks(uint64_t milli, uint32_t per_minute_milli)
 
 /* Returns the bucket with its refill credited. The stamp of a full bucket moves to now: time during which the bucket
  * was full is never credited. */
-static struct bucket bucket_refilled(struct bucket b, const struct bide_budget_config *c, int64_t now_ns)
+static inline __attribute__((always_inline)) struct bucket
+bucket_refilled(struct bucket b, const struct bide_budget_config *c, int64_t now_ns)
 {
     bool full = b.level_milli >= c->capacity_milli;
     uint64_t earned = full ? 0 : bucket_refill_since(b, c->refill_per_minute_milli, now_ns);
@@ -142,7 +149,7 @@ static bool bucket_charge(struct bide_target *t, const struct bide_budget_config
     struct bucket b;
     do {
         charge->leased = (core_hot(t) & CORE_HOT_LEASED) != 0;
-        b = bucket_refilled(bucket_read(t, word, now_ns), c, now_ns);
+        b = bucket_refilled(bucket_read_as(t, word, charge->leased, now_ns), c, now_ns);
         if (c->capacity_milli == 0 || !bucket_affords(c, b.level_milli, charge->amount))
             return false;
         core_assert(b.level_milli >= charge->amount);
@@ -174,7 +181,8 @@ enum token_source { TOKENS_GRANTED, TOKENS_EARNED };
  * the bucket; here the word is loaded (acquire) before the flag. A word from after the drain makes the flag visible. A
  * word from before the drain fails its CAS after the drain, and the flag is checked again; tokens added before the
  * drain are drained. */
-static uint64_t bucket_add(struct bide_target *t, uint64_t capacity_milli, uint64_t milli, enum token_source source)
+static inline uint64_t bucket_add(struct bide_target *t, uint64_t capacity_milli, uint64_t milli,
+                                  enum token_source source)
 {
     uint64_t word = core_load_acquire(&t->budget), level, added;
     core_assert(capacity_milli <= LEVEL_MASK);
@@ -269,26 +277,35 @@ static uint64_t concurrency_limit(const struct bide_target *t, const struct bide
 
 /* ---- the interface of all kinds ---- */
 
+/* Out of line, so that the token bucket, which is the default, does not pay for the others. */
+static __attribute__((noinline)) bool charge_other_kind(struct bide_target *t, uint64_t word, int64_t now_ns,
+                                                        struct core_charge *charge)
+{
+    struct bide_budget_config c;
+    core_budget_config(t, &c);
+    charge->amount = 1;
+    charge->leased = false;
+    if (charge->kind == BIDE_BUDGET_WINDOW)
+        return window_charge(t, &c, word, now_ns, &charge->amount);
+    return charge->kind == BIDE_BUDGET_NONE ||
+           core_permit_acquire(&t->retries, charge->owner, concurrency_limit(t, &c));
+}
+
 bool core_budget_charge(struct bide_target *t, const struct bide_outcome *outcome, int64_t now_ns,
                         struct core_charge *charge)
 {
-    struct bide_budget_config c;
+    _Static_assert(offsetof(struct bide_budget_config, refund_permille) % sizeof(core_word) == 0, "copied by words");
+    struct bide_budget_config c; /* filled up to refund_permille: the settings of a token bucket */
     uint64_t word = core_load_acquire(&t->budget);
-    core_budget_config(t, &c);
+    core_config_copy(t, &c, offsetof(struct bide_target_config, budget),
+                     offsetof(struct bide_budget_config, refund_permille));
+    core_clamp_bucket(&c);
     core_assert(now_ns >= 0 && c.kind <= BIDE_BUDGET_NONE);
     charge->kind = c.kind;
-    charge->amount = 1;
-    charge->leased = false;
-    switch (c.kind) {
-    case BIDE_BUDGET_TOKENS:
-        charge->amount = retry_cost(&c, outcome);
-        return bucket_charge(t, &c, word, now_ns, charge);
-    case BIDE_BUDGET_WINDOW: return window_charge(t, &c, word, now_ns, &charge->amount);
-    case BIDE_BUDGET_CONCURRENCY: return core_permit_acquire(&t->retries, charge->owner, concurrency_limit(t, &c));
-    case BIDE_BUDGET_NONE:
-    default: break;
-    }
-    return true;
+    if (c.kind != BIDE_BUDGET_TOKENS)
+        return charge_other_kind(t, word, now_ns, charge);
+    charge->amount = retry_cost(&c, outcome);
+    return bucket_charge(t, &c, word, now_ns, charge);
 }
 
 void core_budget_refund(struct bide_target *t, struct core_charge charge)
@@ -333,7 +350,7 @@ void core_budget_charge_failure(struct bide_target *t, int64_t now_ns)
 }
 
 /* Returns the tokens that a successful call earns: earn_success_milli, or a share of its last charge. */
-static uint64_t success_earnings(const struct bide_target *t, uint64_t slot, uint32_t last_milli)
+static inline uint64_t success_earnings(const struct bide_target *t, uint64_t slot, uint32_t last_milli)
 {
     struct bide_budget_config c;
     if (last_milli == 0 || !(core_load(&t->hot[slot][0]) & CORE_HOT_REFUND))

@@ -528,20 +528,20 @@ OUT_OF_LINE struct bide_verdict outcome_slow(struct bide_call *call, uint32_t at
 
 /* Returns true if this is the outcome of the only attempt of its round, the call holds no resource but a spent charge,
  * and the target still belongs to the call and has no hold-off. */
-CORE_INLINE bool outcome_fits_fast_path(const struct bide_call *c, uint32_t attempt, uint32_t allowed)
+CORE_INLINE bool outcome_fits_fast_path(const struct bide_call *c, const struct bide_target *t, uint32_t attempt,
+                                        uint32_t allowed)
 {
     return !core_force_slow_path && c->state == CORE_RUNNING && c->live == ROUND_ONE_RUNNING && attempt == c->attempt &&
-           c->target && (c->flags & ~allowed) == 0 && core_owner(c->target) == c->owner &&
-           core_load(&c->target->hold_off_ns) == 0;
+           t && (c->flags & ~allowed) == 0 && core_owner(t) == c->owner && core_load(&t->hold_off_ns) == 0;
 }
 
 /* Tries the fast path of a success: all that the target records is one healthy vote, counted here. The caller credits
  * the budget. Returns false if the slow path is needed; then nothing was recorded. */
-CORE_INLINE bool success_try_fast(const struct bide_call *c, uint32_t attempt, int64_t now_ns)
+CORE_INLINE bool success_try_fast(const struct bide_call *c, struct bide_target *t, uint32_t attempt, int64_t now_ns)
 {
-    return outcome_fits_fast_path(c, attempt, FAST_FLAGS | CORE_INNER_LAYER) &&
-           !(core_hot(c->target) & CORE_HOT_NO_FAST_SUCCESS) &&
-           core_breaker_try_count_healthy(c->target, c->generation, c->lane, now_ns);
+    return outcome_fits_fast_path(c, t, attempt, FAST_FLAGS | CORE_INNER_LAYER) &&
+           !(core_hot(t) & CORE_HOT_NO_FAST_SUCCESS) &&
+           core_breaker_try_count_healthy(t, c->generation, c->lane, now_ns);
 }
 
 /* Returns true if the failure is transient, without a hint and repeatable, and no optional gate is configured. The
@@ -551,7 +551,7 @@ static bool failure_fits_fast_path(const struct bide_call *c, uint32_t attempt, 
 {
     bool unsent = o->evidence == BIDE_EVIDENCE_NOT_SENT || o->evidence == BIDE_EVIDENCE_REJECTED;
     if (o->kind != BIDE_KIND_TRANSIENT || o->hint.kind != BIDE_HINT_NONE ||
-        !outcome_fits_fast_path(c, attempt, FAST_FLAGS))
+        !outcome_fits_fast_path(c, c->target, attempt, FAST_FLAGS))
         return false;
     if (o->evidence == BIDE_EVIDENCE_BODY_DELIVERED ||
         o->flags & (BIDE_FLAG_ONCE | BIDE_FLAG_BODY_SPENT | BIDE_FLAG_LOCAL))
@@ -570,36 +570,46 @@ static bool failure_fits_fast_path(const struct bide_call *c, uint32_t attempt, 
 OUT_OF_LINE struct bide_verdict retry_fast(struct bide_call *c, const struct bide_outcome *o, uint64_t breaker,
                                            int64_t now_ns)
 {
-    struct core_event e =
-        event_on_target(c, c->target, now_ns); /* the owner was checked; the slow path has the same race with a later
-                                                * change */
+    const struct bide_policy *p = c->policy;
+    struct bide_target *t = c->target; /* the owner was checked; the slow path has the same race with a later change */
     core_count_fast_path(CORE_FAST_FAILURE);
     struct bide_step step = {c->step, false, c->wait_ns};
-    int64_t wait_ns = bide_backoff_wait(c->policy, step, c->seed, c->attempt);
+    int64_t wait_ns = bide_backoff_wait(p, step, c->seed, c->attempt), wake_ns = core_sum(now_ns, wait_ns);
     core_assert(!core_has_flag(c, CORE_CHARGED | CORE_KEY_CHARGED | CORE_PROBE | CORE_IN_FLIGHT));
     c->live = ROUND_ONE_ENDED;
-    core_breaker_record_failure(c->target, breaker, c->seed, now_ns);
-    int64_t wake_ns = core_sum(now_ns, wait_ns);
-    if (wake_ns > core_call_last_start_ns(c) || core_call_check_wait(&e, wake_ns) != BIDE_REASON_NOTHING ||
-        core_load(&c->target->breaker) != breaker || !core_call_try_charge_budget(&e, o))
+    core_breaker_record_failure(t, breaker, c->seed, now_ns);
+    bool limited = core_policy_limits_waits(p);
+    if (wake_ns > c->deadline_ns - core_policy_attempt_min_ns(p) || (limited && wait_ns > core_call_waits_left_ns(c)) ||
+        core_load(&t->breaker) != breaker || !core_call_try_charge_budget(c, t, o, now_ns)) {
+        struct core_event e = event_on_target(c, t, now_ns);
         return core_call_judge(&e, o);
-    core_call_note_failure(c, o);
+    }
+    if (limited)
+        core_call_count_wait(c, wait_ns);
+    core_call_note_failure(c, false, o->flags);
     core_call_advance_backoff(c, wait_ns);
     c->state = CORE_WAITING;
-    return core_call_wait_until(&e, wake_ns, BIDE_REASON_BACKOFF);
+    c->wake_ns = wake_ns;
+    return (struct bide_verdict){.action = BIDE_ACTION_WAIT,
+                                 .reason = BIDE_REASON_BACKOFF,
+                                 .attempt = c->attempt,
+                                 .wake_ns = wake_ns,
+                                 .attempt_deadline_ns = BIDE_NEVER,
+                                 .connect_deadline_ns = BIDE_NEVER};
 }
 
 struct bide_verdict bide_call_outcome(struct bide_call *call, uint32_t attempt, const struct bide_outcome *outcome,
                                       int64_t now_ns)
 {
     uint64_t breaker;
+    struct bide_target *t = call->target;
     if (outcome->kind != BIDE_KIND_OK && failure_fits_fast_path(call, attempt, outcome, now_ns, &breaker))
         return retry_fast(call, outcome, breaker, now_ns);
-    if (outcome->kind != BIDE_KIND_OK || !success_try_fast(call, attempt, now_ns))
+    if (outcome->kind != BIDE_KIND_OK || !success_try_fast(call, t, attempt, now_ns))
         return outcome_slow(call, attempt, outcome, now_ns);
     core_count_fast_path(CORE_FAST_SUCCESS);
-    if (!core_budget_is_full(call->target))
-        core_budget_credit_success(call->target, core_has_flag(call, CORE_PAID) ? call->charge : 0);
+    if (!core_budget_is_full(t))
+        core_budget_credit_success(t, core_has_flag(call, CORE_PAID) ? call->charge : 0);
     call->live = 0;
     call->state = CORE_ENDED;
     return (struct bide_verdict){.action = BIDE_ACTION_DONE,
@@ -725,7 +735,7 @@ struct bide_verdict bide_call_wake(struct bide_call *call, int64_t now_ns)
     core_assert(call->state == CORE_WAITING && core_round_in_flight(call) == 0);
     core_count_fast_path(CORE_FAST_WAKE);
     core_call_commit_charges(call);
-    core_clear_flag(call, CORE_IN_FLIGHT);
+    core_clear_flag(call, CORE_IN_FLIGHT); /* left from the previous round */
     return start_fast(call, breaker, BIDE_REASON_RETRY, now_ns);
 }
 

@@ -32,12 +32,18 @@ static inline int64_t core_clamp_ns(int64_t value, int64_t least)
     return value < least ? least : value > BIDE_DURATION_MAX ? BIDE_DURATION_MAX : value;
 }
 
-static inline void core_clamp_budget(struct bide_budget_config *c)
+/* The settings before refund_permille: those of a token bucket. */
+static inline void core_clamp_bucket(struct bide_budget_config *c)
 {
     if ((unsigned)c->kind > BIDE_BUDGET_NONE)
         c->kind = BIDE_BUDGET_TOKENS; /* a charge stores its kind in two bits */
     c->capacity_milli = core_clamp(c->capacity_milli, 0, BIDE_CAPACITY_MAX_MILLI);
     c->refill_per_minute_milli = core_clamp(c->refill_per_minute_milli, 0, CORE_REFILL_MAX_MILLI);
+}
+
+static inline void core_clamp_budget(struct bide_budget_config *c)
+{
+    core_clamp_bucket(c);
     c->ratio_ppm = core_clamp(c->ratio_ppm, 0, CORE_RATIO_MAX_PPM);
     c->window_ns = core_clamp_ns(c->window_ns, CORE_WINDOW_MIN_NS);
     c->cooldown_ns = core_clamp_ns(c->cooldown_ns, 0);

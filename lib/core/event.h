@@ -153,14 +153,17 @@ CORE_INLINE bool core_policy_waits_for_gates(const struct bide_policy *p)
     return p->when_refused == BIDE_WHEN_REFUSED_WAIT;
 }
 
+/* Returns the time that an attempt needs before the deadline to be useful. */
+CORE_INLINE int64_t core_policy_attempt_min_ns(const struct bide_policy *p)
+{
+    int64_t least_ns = p->attempt_min_ns > 0 ? p->attempt_min_ns : p->connect_timeout_ns;
+    return least_ns == BIDE_NEVER ? 1 : least_ns;
+}
+
 /* Returns the latest instant at which an attempt that begins can be useful. */
 CORE_INLINE int64_t core_call_last_start_ns(const struct bide_call *c)
 {
-    const struct bide_policy *p = c->policy;
-    int64_t least_ns = p->attempt_min_ns > 0 ? p->attempt_min_ns : p->connect_timeout_ns;
-    if (c->deadline_ns == BIDE_NEVER)
-        return BIDE_NEVER;
-    return c->deadline_ns - (least_ns == BIDE_NEVER ? 1 : least_ns);
+    return c->deadline_ns == BIDE_NEVER ? BIDE_NEVER : c->deadline_ns - core_policy_attempt_min_ns(c->policy);
 }
 
 /* Returns how long the call may still wait under a policy that limits the sum of its waits. */
@@ -201,7 +204,8 @@ bool core_gate_refuse(struct core_event *e, enum bide_gate gate);
 
 /* Charges the budget for a retry or hedge; returns false if the budget cannot afford it. Does not count that as a
  * refusal and ignores observe mode: for a caller that then calls core_call_charge_budget. There must be a target. */
-bool core_call_try_charge_budget(struct core_event *e, const struct bide_outcome *outcome);
+bool core_call_try_charge_budget(struct bide_call *c, struct bide_target *t, const struct bide_outcome *outcome,
+                                 int64_t now_ns);
 
 /* Charge the budget, or the retry key, for a retry or hedge. They return true if it was charged, the gate only observes
  * or does not apply; false if it is refused. A charge is held, and can be refunded, until the attempt starts. */
@@ -220,7 +224,11 @@ CORE_INLINE struct core_charge core_call_last_charge(const struct bide_call *c)
 
 /* The attempt starts: its charges are spent, and the end of the call no longer refunds them. Permits of a concurrency
  * budget stay held until the round ends. */
-void core_call_commit_charges(struct bide_call *c);
+CORE_INLINE void core_call_commit_charges(struct bide_call *c)
+{
+    bool permits = core_call_last_charge(c).kind == BIDE_BUDGET_CONCURRENCY;
+    core_clear_flag(c, permits ? CORE_KEY_CHARGED : CORE_KEY_CHARGED | CORE_CHARGED);
+}
 
 /* Refund the charge that the call holds, if any. */
 void core_call_refund_budget(struct core_event *e);
@@ -247,15 +255,21 @@ bool core_hint_forbids_retry(const struct bide_policy *p, const struct bide_hint
 int64_t core_upward_jitter(const struct bide_call *c, int64_t wait_ns, enum core_purpose purpose);
 
 /* Remembers of a failure what decides the cost of a retry after it. */
-CORE_INLINE void core_call_note_failure(struct bide_call *c, const struct bide_outcome *o)
+CORE_INLINE void core_call_note_failure(struct bide_call *c, bool throttled, uint32_t flags)
 {
-    core_clear_flag(c, CORE_THROTTLED | CORE_TIMED_OUT);
-    core_set_flag(c, (o->kind == BIDE_KIND_THROTTLED ? CORE_THROTTLED : 0u) |
-                         (o->flags & BIDE_FLAG_TIMED_OUT ? CORE_TIMED_OUT : 0u));
+    uint32_t rest = c->flags & ~(uint32_t)(CORE_THROTTLED | CORE_TIMED_OUT);
+    c->flags =
+        (uint16_t)(rest | (throttled ? CORE_THROTTLED : 0u) | (flags & BIDE_FLAG_TIMED_OUT ? CORE_TIMED_OUT : 0u));
 }
 
-/* Advances the backoff by a step, which gave this wait. */
-void core_call_advance_backoff(struct bide_call *c, int64_t own_ns);
+/* Advances the backoff by a step, which gave this wait. Steps saturate. By then an exponential backoff is at its cap,
+ * whatever its multiplier; a linear one stays at 65536 times its base. */
+CORE_INLINE void core_call_advance_backoff(struct bide_call *c, int64_t own_ns)
+{
+    if (c->step < UINT16_MAX)
+        c->step++;
+    c->wait_ns = own_ns;
+}
 
 /* A gate refused an attempt. The call gives up or, if the policy waits for gates, releases what it holds and waits:
  * until until_ns, or for its next backoff if that is not in the future. */

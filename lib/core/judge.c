@@ -113,15 +113,6 @@ static int64_t hinted_wait_ns(const struct bide_call *c, int64_t hint_ns, int64_
     return hint_ns;
 }
 
-/* Steps saturate. By then an exponential backoff is at its cap, whatever its multiplier; a linear one stays at 65536
- * times its base. */
-void core_call_advance_backoff(struct bide_call *c, int64_t own_ns)
-{
-    if (c->step < UINT16_MAX)
-        c->step++;
-    c->wait_ns = own_ns;
-}
-
 static void hinted_advance_backoff(struct bide_call *c, int64_t own_ns)
 {
     if (c->policy->hint_step == BIDE_HINT_STEP_ADVANCE)
@@ -290,7 +281,7 @@ struct bide_verdict core_call_judge(struct core_event *e, const struct bide_outc
     refused = core_call_check_wait(e, wake_ns);
     if (refused != BIDE_REASON_NOTHING)
         return core_call_give_up(e, refused);
-    core_call_note_failure(c, o);
+    core_call_note_failure(c, o->kind == BIDE_KIND_THROTTLED, o->flags);
     if (o->flags & BIDE_FLAG_ONCE)
         (void)core_first_time(c, CORE_ONCE_FLAGGED);
     if (e->target && core_breaker_blocks(e->target, wake_ns) && core_gate_refuse(e, BIDE_GATE_BREAKER))

@@ -6,6 +6,8 @@
 #ifndef CORE_RANDOM_H
 #define CORE_RANDOM_H
 
+#include "assert.h"
+
 #include <stdint.h>
 
 enum core_purpose {
@@ -38,15 +40,26 @@ struct core_random_key {
     enum core_purpose purpose;
 };
 
-uint64_t core_random(struct core_random_key key);
+/* Returns number (draw, purpose) of the SplitMix64 stream that starts at the seed. */
+static inline uint64_t core_random(struct core_random_key key)
+{
+    uint64_t name = (uint64_t)key.draw << 8 | (uint64_t)key.purpose;
+    return core_mix(key.seed + name * CORE_GOLDEN);
+}
 
-/* Returns the upper half of the 128-bit product, from 32-bit parts: wasm32 has no wide multiply without an import. */
+/* Returns the upper half of the 128-bit product. wasm32 has no wide multiply without an import: there, and on 32-bit
+ * machines, it is computed from 32-bit parts. */
 static inline uint64_t core_product_high(uint64_t a, uint64_t b)
 {
+#if defined(__SIZEOF_INT128__) && !defined(__wasm__)
+    __extension__ typedef unsigned __int128 wide;
+    return (uint64_t)((wide)a * b >> 64);
+#else
     uint64_t a0 = a & UINT32_MAX, a1 = a >> 32, b0 = b & UINT32_MAX, b1 = b >> 32;
     uint64_t middle = a1 * b0 + (a0 * b0 >> 32);
     uint64_t carry = a0 * b1 + (middle & UINT32_MAX);
     return a1 * b1 + (middle >> 32) + (carry >> 32);
+#endif
 }
 
 /* Converts 64 random bits to a uniform number in 0 ... most, both included (Lemire's method: scales by a
@@ -65,6 +78,11 @@ static inline uint64_t core_bits_to_range(uint64_t bits, uint64_t most)
 }
 
 /* Returns a uniform number in 0 ... most, both included. */
-uint64_t core_uniform(struct core_random_key key, uint64_t most);
+static inline uint64_t core_uniform(struct core_random_key key, uint64_t most)
+{
+    uint64_t drawn = core_bits_to_range(core_random(key), most);
+    core_assert(drawn <= most);
+    return drawn;
+}
 
 #endif

@@ -45,20 +45,18 @@ bool core_gate_refuse(struct core_event *e, enum bide_gate gate)
     return false;
 }
 
-void core_call_commit_charges(struct bide_call *c)
+static void refund_held_charge(struct bide_call *c, struct bide_target *t)
 {
-    core_clear_flag(c, CORE_KEY_CHARGED);
-    if (core_call_last_charge(c).kind != BIDE_BUDGET_CONCURRENCY)
-        core_clear_flag(c, CORE_CHARGED);
+    if (!core_has_flag(c, CORE_CHARGED))
+        return;
+    if (t)
+        core_budget_refund(t, core_call_last_charge(c));
+    core_clear_flag(c, CORE_CHARGED);
 }
 
 void core_call_refund_budget(struct core_event *e)
 {
-    if (!core_has_flag(e->call, CORE_CHARGED))
-        return;
-    if (e->target)
-        core_budget_refund(e->target, core_call_last_charge(e->call));
-    core_clear_flag(e->call, CORE_CHARGED);
+    refund_held_charge(e->call, e->target);
 }
 
 void core_call_refund_key(struct core_event *e, uint32_t tick)
@@ -69,27 +67,28 @@ void core_call_refund_key(struct core_event *e, uint32_t tick)
 }
 
 /* A concurrency budget holds its permits while attempts run; a hedge adds a permit to those held. */
-bool core_call_try_charge_budget(struct core_event *e, const struct bide_outcome *outcome)
+bool core_call_try_charge_budget(struct bide_call *c, struct bide_target *t, const struct bide_outcome *outcome,
+                                 int64_t now_ns)
 {
-    struct bide_call *c = e->call;
-    struct core_charge charge = {.owner = c->owner};
-    core_assert(e->target);
-    if (!core_budget_charge(e->target, outcome, e->now_ns, &charge))
+    struct core_charge charge; /* core_budget_charge sets the rest */
+    charge.owner = c->owner;
+    core_assert(t);
+    if (!core_budget_charge(t, outcome, now_ns, &charge))
         return false;
     if (charge.kind == BIDE_BUDGET_CONCURRENCY)
         charge.amount = core_has_flag(c, CORE_CHARGED) ? c->charge + 1 : 1;
-    else
-        core_call_refund_budget(e); /* releases permits held under the old kind, if a reload changed the kind */
-    core_clear_flag(c, 3u << CORE_CHARGE_KIND_SHIFT | CORE_CHARGE_LEASED);
-    core_set_flag(c, CORE_CHARGED | CORE_PAID | (uint32_t)charge.kind << CORE_CHARGE_KIND_SHIFT |
-                         (charge.leased ? CORE_CHARGE_LEASED : 0u));
+    else if (core_has_flag(c, CORE_CHARGED))
+        refund_held_charge(c, t); /* releases permits held under the old kind, if a reload changed the kind */
+    uint32_t rest = c->flags & ~(3u << CORE_CHARGE_KIND_SHIFT | CORE_CHARGE_LEASED);
+    c->flags = (uint16_t)(rest | CORE_CHARGED | CORE_PAID | (uint32_t)charge.kind << CORE_CHARGE_KIND_SHIFT |
+                          (charge.leased ? CORE_CHARGE_LEASED : 0u));
     c->charge = charge.amount;
     return true;
 }
 
 bool core_call_charge_budget(struct core_event *e, const struct bide_outcome *o)
 {
-    if (!e->target || core_call_try_charge_budget(e, o))
+    if (!e->target || core_call_try_charge_budget(e->call, e->target, o, e->now_ns))
         return true;
     if (!core_gate_refuse(e, BIDE_GATE_BUDGET)) {
         core_clear_flag(e->call, CORE_PAID);

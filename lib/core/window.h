@@ -15,6 +15,11 @@
 
 #include "assert.h"
 #include "atomic.h"
+#include "saturate.h"
+
+#define CORE_SLOT_VALUE_BITS 40
+#define CORE_SLOT_VALUE_MASK ((UINT64_C(1) << CORE_SLOT_VALUE_BITS) - 1)
+#define CORE_SLOT_EPOCH_MASK UINT64_C(0x7fffff)
 
 struct core_window {
     struct bide_window_words_ *words;
@@ -51,10 +56,46 @@ void core_window_remove(struct core_window w, uint32_t epoch);
 /* Returns the sum of all counts in the window. */
 uint64_t core_window_sum(struct core_window w, int64_t now_ns);
 
-/* Returns the marks of the oldest slot in the window, or `otherwise` if the window has none. */
-struct core_marks core_window_oldest_marks(struct core_window w, struct core_marks otherwise, int64_t now_ns);
+/* Returns total - mark in the bits that a slot stores. A mark may exceed the total, if another thread set it after the
+ * total was summed: then the difference is 0. */
+static inline uint64_t core_window_difference(uint64_t total, uint64_t mark)
+{
+    uint64_t since = (total - mark) & CORE_SLOT_VALUE_MASK;
+    return since <= CORE_SLOT_VALUE_MASK / 2 ? since : 0;
+}
 
-/* Returns total - mark in the 40 bits that a slot stores. */
-uint64_t core_window_difference(uint64_t total, uint64_t mark);
+/* Two threads read the clock at slightly different times: an instant before the current slot counts as its
+ * beginning. */
+static inline uint64_t core_epoch_of(struct core_window w, int64_t now_ns)
+{
+    int64_t begun_ns = core_max((int64_t)core_load(&w.words->edge_ns), 0) - w.slot_ns;
+    core_assert(now_ns >= 0 && w.slot_ns > 0);
+    return (uint64_t)core_max(now_ns, begun_ns) / (uint64_t)w.slot_ns;
+}
+
+/* The epoch as a slot stores it: never 0, so that a cleared word belongs to no epoch. */
+static inline uint64_t core_epoch_tag(uint64_t epoch)
+{
+    return (epoch & CORE_SLOT_EPOCH_MASK) | (CORE_SLOT_EPOCH_MASK + 1);
+}
+
+static inline bool core_slot_is_of_epoch(uint64_t word, uint64_t epoch)
+{
+    return word >> CORE_SLOT_VALUE_BITS == core_epoch_tag(epoch);
+}
+
+/* Returns the marks of the oldest slot in the window, or `otherwise` if the window has none. */
+static inline struct core_marks core_window_oldest_marks(struct core_window w, struct core_marks otherwise,
+                                                         int64_t now_ns)
+{
+    uint64_t epoch = core_epoch_of(w, now_ns) - (BIDE_SLOTS - 1);
+    for (uint32_t n = 0; n < BIDE_SLOTS; n++, epoch++) {
+        uint64_t mark = core_load(&w.words->mark[epoch % BIDE_SLOTS]);
+        if (core_slot_is_of_epoch(mark, epoch))
+            return (struct core_marks){mark & CORE_SLOT_VALUE_MASK,
+                                       core_load(&w.words->count[epoch % BIDE_SLOTS]) & CORE_SLOT_VALUE_MASK};
+    }
+    return otherwise;
+}
 
 #endif
