@@ -133,6 +133,7 @@ const char *cli_policy_read_key(void *settings, const char *value, const struct 
 
 /* ---- option table ---- */
 
+static const char *const when_refused[] = {"give_up", "wait", NULL};
 static const char *const jitters[] = {"full", "equal", "decorrelated", "none", NULL};
 
 const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
@@ -193,6 +194,13 @@ const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
      .value = "DURATION",
      .help = "time limit of each attempt; never: only the deadline",
      .read_row = cli_policy_read_key},
+    {.name = "when-refused",
+     .value = "ACTION",
+     .help = "when the circuit breaker, the budget or another gate refuses: give_up or wait",
+     .read_row = cli_policy_read_key,
+     .choices = when_refused,
+     .details = "wait: until the gate may admit the next attempt, as long as an attempt then still fits before the "
+                "deadline; all waits together take at most waits_max."},
     {.name = "seed",
      .value = "N",
      .help = "seed of the random waits, to repeat them",
@@ -331,6 +339,11 @@ static const struct cli_set *options_last_set(const struct cli_policy *options, 
         if (options->set[i - 1].field == field)
             return &options->set[i - 1];
     return NULL;
+}
+
+bool cli_policy_sets(const struct cli_policy *options, const char *key)
+{
+    return options_last_set(options, conf_field_find(key, strlen(key))) != NULL;
 }
 
 /* Reports the problem for the option that caused it, else for the key with the policy that it comes from. Returns

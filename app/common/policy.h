@@ -29,8 +29,9 @@ struct cli_policy {
     bool has_seed;
 };
 
-/* --policy --preset --config --target --attempts --base --cap --jitter --deadline --attempt-timeout --seed --set */
-#define CLI_POLICY_COUNT 12u /* a constant, because option tables are initialised with it */
+/* --policy --preset --config --target --attempts --base --cap --jitter --deadline --attempt-timeout --when-refused --seed
+ * --set */
+#define CLI_POLICY_COUNT 13u /* a constant, because option tables are initialised with it */
 extern const struct cli_option cli_policy_options[CLI_POLICY_COUNT];
 
 /* The option group, for a struct cli_policy that is this member of the settings. */
@@ -41,6 +42,9 @@ extern const struct cli_option cli_policy_options[CLI_POLICY_COUNT];
 
 /* `read_row` of an option that is a key of the policy: --attempt-timeout sets attempt_timeout. */
 const char *cli_policy_read_key(void *options, const char *value, const struct cli_option *option);
+
+/* Returns true if an option (--when-refused, --set when_refused=...) sets this key. */
+bool cli_policy_sets(const struct cli_policy *options, const char *key);
 
 /* Returns the error text for an unknown key of a policy, without and with a suggestion (or NULL), as policy files have
  * it. Valid until the next call. */

@@ -460,7 +460,8 @@ static const struct cli_section sections[] = {
     {.title = "Repeated requests and time limits",
      .text =
          "Without a policy the preset `transfer` applies: a large download may take any time, --stall ends a download "
-         "without progress, and all waits of a URL together take at most a minute (waits_max). A deadline applies to "
+         "without progress, and all waits of a URL together take at most a minute (waits_max). If there are several "
+         "URLs, those that the circuit breaker or the budget refuses wait for it (when_refused). A deadline applies to "
          "each URL.\n\n"
          "A GET, HEAD, PUT or DELETE is repeated after a transient failure. A POST or PATCH that the server may have "
          "received is not, unless it has a key or --idempotent is given."},
@@ -540,6 +541,13 @@ static void settings_init(void *settings)
     s->outputs.path = s->output;
 }
 
+/* The URLs of a batch can wait for each other's breaker, unless an option or a policy of the user decides. */
+static bool waits_for_gates_by_default(const struct settings *s)
+{
+    return inputs.plan.count > 1 && strcmp(s->resolved.name, bide_preset_label(BIDE_PRESET_TRANSFER)) == 0 &&
+           !cli_policy_sets(&s->policy, "when_refused");
+}
+
 static bool policy_resolve(struct settings *s)
 {
     struct conf_policy *policy = &s->resolved;
@@ -549,6 +557,8 @@ static bool policy_resolve(struct settings *s)
         policy->status = (struct conf_rules){.only = true};
         conf_rules_read(&policy->status, http_statuses, BIDE_KIND_TRANSIENT, s->retry_on);
     }
+    if (waits_for_gates_by_default(s))
+        policy->pair.policy.when_refused = BIDE_WHEN_REFUSED_WAIT;
     if (s->request.include)
         policy->pair.policy.hedges_max = 0; /* the header fields of two responses could not be told apart */
     s->request.policy = &policy->pair.policy;

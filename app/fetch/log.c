@@ -66,7 +66,7 @@ static void text_wait(const struct fetch_log *log, const struct fetch_event *e)
 {
     char text[TEXT_VALUE_SIZE], result[RESULT_SIZE];
     text_begin_line(log, e->job);
-    if (e->verdict.attempt > 0) {
+    if (e->ended) {
         fprintf(log->out, "attempt %u of %u failed: %s", e->verdict.attempt, log->attempts_max,
                 result_text(result, e->status, e->text));
         if (log->verbose)

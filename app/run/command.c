@@ -232,6 +232,19 @@ static const char *reason_text(const struct run_event *event, char name[32])
     return command_reasons[which] != NULL ? command_reasons[which] : bide_reason_text(which);
 }
 
+/* Returns why a command waits, if not for its backoff. */
+static const char *wait_note(enum bide_reason reason)
+{
+    static const char *const notes[BIDE_REASON_COUNT] = {
+        [BIDE_REASON_SERVER_HINT] = " (command asked)",
+        [BIDE_REASON_LAST_WAIT] = " (the last before the deadline)",
+        [BIDE_REASON_BREAKER_OPEN] = " (the circuit breaker is open)",
+        [BIDE_REASON_KEY_LIMIT] = " (this retry key was retried often enough)",
+        [BIDE_REASON_BUDGET_EMPTY] = " (the retry budget is empty)",
+    };
+    return notes[reason] != NULL ? notes[reason] : "";
+}
+
 static void text_wait(struct reporter *r, const struct run_event *event)
 {
     char text[TEXT_SIZE], wait[TEXT_VALUE_SIZE], name[32];
@@ -241,7 +254,7 @@ static void text_wait(struct reporter *r, const struct run_event *event)
     else
         fprintf(stderr_at_line_start(r), "bide: attempt %" PRIu32 " of %" PRIu32 " failed: %s; next in %s%s\n",
                 event->verdict->attempt, r->attempts_max, result_text(text, event->result), wait,
-                event->verdict->reason == BIDE_REASON_SERVER_HINT ? " (command asked)" : "");
+                wait_note(event->verdict->reason));
 }
 
 static void text_countdown(struct reporter *r, const struct run_event *event)
@@ -514,6 +527,15 @@ static int call_run(struct settings *s, const struct conf_policy *policy, struct
     return log_close(&reporter, status);
 }
 
+/* A command that waits for a gate must not wait for ever. Returns false after printing an error. */
+static bool check_wait_limit(const struct bide_policy *policy)
+{
+    bool bounded = policy->call_timeout_ns != BIDE_NEVER || policy->waits_max_ns != BIDE_NEVER;
+    if (policy->when_refused == BIDE_WHEN_REFUSED_WAIT && !bounded)
+        cli_fail(&cli_run, "--when-refused wait: needs a limit: --deadline DURATION, or --set waits_max=DURATION");
+    return policy->when_refused != BIDE_WHEN_REFUSED_WAIT || bounded;
+}
+
 /* Resolves policy, shared target and fleet gates. Returns false after printing an error. */
 static bool call_prepare(struct settings *s, struct conf_policy *policy, struct bide_shared *shared_target)
 {
@@ -521,7 +543,8 @@ static bool call_prepare(struct settings *s, struct conf_policy *policy, struct 
     struct cli_fleet_context fleeting = {&cli_run, &s->fleet, &s->policy};
     return cli_fleet_ensure_linked(&fleeting) &&
            cli_policy_resolve(&cli_run, &s->policy, BIDE_PRESET_COMMAND, policy) &&
-           cli_shared_open(&sharing, policy, shared_target) && cli_fleet_apply_gates(&fleeting, policy, shared_target);
+           check_wait_limit(&policy->pair.policy) && cli_shared_open(&sharing, policy, shared_target) &&
+           cli_fleet_apply_gates(&fleeting, policy, shared_target);
 }
 
 /* Opens the fleet. The password of $BIDE_FLEET is hidden from the command's environment. */
