@@ -1,6 +1,8 @@
 /* amplify.c - retry amplification: requests at the server per request of a user. See amplify.h for the formulas. */
 #include "amplify.h"
 
+#include "schedule.h"
+
 #define NO_LIMIT 1e300
 
 /* By squaring; this and the minimum avoid loading libm in a program that starts in a millisecond. */
@@ -87,15 +89,24 @@ static double share_of(const struct bide_budget_config *b, double p, double rate
     return NO_LIMIT;
 }
 
-static uint64_t attempts_of_one(const struct bide_policy *policy)
+/* Returns the mean number of attempts of one layer without a budget; under a limit that may bind, over many seeds. */
+static double attempts_of_one(const struct bide_policy *policy, double p)
 {
-    return explain_requests_by_layer_rule(policy, 1);
+    struct explain_schedule schedule;
+    explain_schedule(&schedule, policy);
+    if (!explain_limits_bind(&schedule))
+        return explain_mean_attempts(schedule.attempts, p);
+    uint32_t seeds = explain_seeds(policy);
+    double mean = 0;
+    for (uint32_t seed = 1; seed <= seeds; seed++)
+        mean += explain_mean_attempts(explain_attempts_made(policy, seed), p) / seeds;
+    return mean;
 }
 
 double explain_mean_attempts_with_budget(const struct explain_subject *subject, double p)
 {
     const struct bide_target_config *target = &subject->pair->target;
-    double most = explain_mean_attempts(attempts_of_one(&subject->pair->policy), p);
+    double most = attempts_of_one(&subject->pair->policy, p);
     bool observes = (target->observe & BIDE_GATE_BUDGET) != 0;
     return observes ? most : min_double(most, 1.0 + share_of(&target->budget, p, explain_rate(subject)));
 }
@@ -135,7 +146,7 @@ void explain_amplification_compute(struct explain_amplification *a, const struct
     for (size_t i = 0; i < EXPLAIN_LOADS; i++) {
         double p = shares[i] / 1000.0, budgeted = explain_mean_attempts_with_budget(subject, p);
         a->load[i] =
-            (struct explain_load){shares[i], explain_mean_attempts(attempts_of_one(policy), p), budgeted,
+            (struct explain_load){shares[i], attempts_of_one(policy, p), budgeted,
                                   explain_mean_attempts(a->multiplied, p), layers_budgeted(subject, p, budgeted)};
     }
 }

@@ -5,8 +5,10 @@
 
 #include "core/saturate.h"
 
-#define STEPS 64u    /* a decorrelated wait at most triples, so windows and means are constant after this many */
-#define SEEDS 10000u /* draws of each wait, for the mean of decorrelated jitter */
+#define STEPS  64u     /* a decorrelated wait at most triples, so windows and means are constant after this many */
+#define SEEDS  10000u  /* draws of each wait, for the mean of decorrelated jitter */
+#define CALLS  2000u   /* calls that are executed for a mean, if a limit may bind ... */
+#define EFFORT 500000u /* ... as long as they make no more attempts than this together; a call is cut there */
 
 /* ---- windows ---- */
 
@@ -99,11 +101,71 @@ static void schedule_add_unlisted(struct explain_schedule *s)
     s->waits_worst_ns = core_sum(s->waits_worst_ns, core_product(last->window.hi_ns, s->unlisted));
 }
 
-static void schedule_limit_waits(struct explain_schedule *s)
+/* ---- limits ---- */
+
+/* A call whose attempts all fail after the same time, without gates. */
+struct failing_call {
+    uint32_t attempts;
+    int64_t waits_ns, total_ns;
+};
+
+static struct failing_call call_execute(const struct bide_policy *p, int64_t attempt_ns, uint64_t seed)
+{
+    const struct bide_request request = {.safety = BIDE_SAFE, .seed = seed};
+    const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT};
+    struct failing_call f = {0};
+    struct bide_call call;
+    struct bide_verdict v = bide_call_begin(&call, p, BIDE_NO_TARGET, &request, 0);
+    while (v.action == BIDE_ACTION_START && f.attempts < EFFORT) {
+        f.attempts = v.attempt;
+        f.total_ns = core_min(core_sum(f.total_ns, attempt_ns), v.attempt_deadline_ns);
+        v = bide_call_outcome(&call, v.attempt, &failed, f.total_ns);
+        if (v.action == BIDE_ACTION_WAIT) {
+            f.waits_ns = core_sum(f.waits_ns, v.wake_ns - f.total_ns);
+            f.total_ns = v.wake_ns;
+            v = bide_call_wake(&call, f.total_ns);
+        }
+    }
+    return f;
+}
+
+/* Fewer if each call makes very many attempts. */
+uint32_t explain_seeds(const struct bide_policy *p)
+{
+    if (p->attempts_max <= EFFORT / CALLS)
+        return CALLS;
+    return p->attempts_max < EFFORT ? EFFORT / p->attempts_max : 1;
+}
+
+static struct failing_call call_mean(const struct bide_policy *p, int64_t attempt_ns)
+{
+    uint32_t calls = explain_seeds(p);
+    double waits_ns = 0, total_ns = 0;
+    for (uint32_t seed = 1; seed <= calls; seed++) {
+        struct failing_call f = call_execute(p, attempt_ns, seed);
+        waits_ns += (double)f.waits_ns / calls;
+        total_ns += (double)f.total_ns / calls;
+    }
+    return (struct failing_call){.waits_ns = (int64_t)waits_ns, .total_ns = (int64_t)total_ns};
+}
+
+static void schedule_limit_waits(struct explain_schedule *s, const struct bide_policy *p)
 {
     s->waits_longest_ns = s->waits_worst_ns;
-    s->waits_worst_ns = core_min(s->waits_worst_ns, s->waits_max_ns);
-    s->waits_mean_ns = core_min(s->waits_mean_ns, s->waits_max_ns);
+    if (!explain_limits_bind(s))
+        return;
+    s->waits_worst_ns = core_min(s->waits_max_ns, s->deadline_ns);
+    s->waits_mean_ns = call_mean(p, 0).waits_ns;
+}
+
+bool explain_limits_bind(const struct explain_schedule *s)
+{
+    return s->waits_longest_ns > core_min(s->waits_max_ns, s->deadline_ns);
+}
+
+uint32_t explain_attempts_made(const struct bide_policy *policy, uint64_t seed)
+{
+    return call_execute(policy, 0, seed).attempts;
 }
 
 /* Returns how many unlisted attempts start before the deadline if they follow each other after `every_ns`. */
@@ -116,16 +178,33 @@ static uint32_t unlisted_before_deadline(const struct explain_schedule *s, int64
     return every_ns == 0 ? s->unlisted : (uint32_t)core_min(s->unlisted, (s->deadline_ns - 1 - last_ns) / every_ns);
 }
 
-/* The first attempt always starts. */
-static void schedule_count_starts(struct explain_schedule *s)
+/* Returns 1 if a last wait allows one more attempt, after an attempt that failed at this instant and was the last whose
+ * successor would start before the deadline. */
+static uint32_t last_wait_adds(const struct bide_policy *p, uint32_t started, int64_t failed_ns)
 {
+    int64_t needs_ns = p->attempt_min_ns > 0 ? p->attempt_min_ns : p->connect_timeout_ns;
+    int64_t left_ns = p->call_timeout_ns - failed_ns - (needs_ns == BIDE_NEVER ? 1 : needs_ns);
+    return p->last_wait && started < p->attempts_max && failed_ns < p->call_timeout_ns && left_ns >= p->base_ns;
+}
+
+/* The first attempt always starts. */
+static void schedule_count_starts(struct explain_schedule *s, const struct bide_policy *p)
+{
+    int64_t soonest_ns = 0, latest_ns = 0; /* of the last that starts before the deadline */
     s->attempts_worst_case = s->attempts_best_case = 1;
     for (uint32_t i = 0; i < s->waits; i++) {
-        s->attempts_worst_case += s->deadline_ns == BIDE_NEVER || s->wait[i].latest_ns < s->deadline_ns;
-        s->attempts_best_case += s->deadline_ns == BIDE_NEVER || s->wait[i].earliest_ns < s->deadline_ns;
+        bool late = s->deadline_ns == BIDE_NEVER || s->wait[i].latest_ns < s->deadline_ns;
+        bool soon = s->deadline_ns == BIDE_NEVER || s->wait[i].earliest_ns < s->deadline_ns;
+        latest_ns = late ? s->wait[i].latest_ns : latest_ns;
+        soonest_ns = soon ? s->wait[i].earliest_ns : soonest_ns;
+        s->attempts_worst_case += late;
+        s->attempts_best_case += soon;
     }
-    if (s->unlisted == 0)
+    if (s->unlisted == 0) {
+        s->attempts_worst_case += last_wait_adds(p, s->attempts_worst_case, core_sum(latest_ns, s->timeout_ns));
+        s->attempts_best_case += last_wait_adds(p, s->attempts_best_case, soonest_ns);
         return;
+    }
     const struct explain_wait *last = &s->wait[s->waits - 1];
     s->attempts_worst_case += unlisted_before_deadline(s, last->latest_ns, core_sum(last->window.hi_ns, s->timeout_ns));
     s->attempts_best_case += unlisted_before_deadline(s, last->earliest_ns, last->window.lo_ns);
@@ -154,12 +233,13 @@ void explain_schedule(struct explain_schedule *s, const struct bide_policy *p)
         schedule_plain_waits(s, p);
     schedule_place_attempts(s);
     schedule_add_unlisted(s);
-    schedule_limit_waits(s);
-    schedule_count_starts(s);
+    schedule_limit_waits(s, p);
+    schedule_count_starts(s, p);
     int64_t attempts_ns = core_product(s->timeout_ns, s->attempts);
-    s->worst_without_deadline_ns = core_sum(s->waits_worst_ns, attempts_ns);
+    s->worst_without_deadline_ns = core_sum(core_min(s->waits_longest_ns, s->waits_max_ns), attempts_ns);
     s->worst_ns = core_min(s->worst_without_deadline_ns, s->deadline_ns);
-    s->slow_mean_ns = core_min(core_sum(s->waits_mean_ns, attempts_ns), s->deadline_ns);
+    bool binds = s->worst_without_deadline_ns > s->deadline_ns || explain_limits_bind(s);
+    s->slow_mean_ns = binds ? call_mean(p, s->timeout_ns).total_ns : core_sum(s->waits_mean_ns, attempts_ns);
 }
 
 enum explain_binds explain_binds(const struct explain_schedule *s)

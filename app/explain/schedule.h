@@ -5,8 +5,9 @@
  *
  * Two extremes are computed. At the earliest, every attempt fails at once and every wait is the shortest; at the
  * latest, every attempt times out and every wait is the longest. Hints, hedges and gates are not considered. Sums are
- * exact and saturate at BIDE_NEVER, which also means "no limit". A wait that would exceed waits_max ends the call, so
- * the sums of waits end there; all attempts of the policy are listed nevertheless. */
+ * exact and saturate at BIDE_NEVER, which also means "no limit". All attempts of the policy are listed, but a wait that
+ * would exceed waits_max or the deadline ends the call (or is the last wait): where a limit may bind, the means are
+ * those of many seeds, by executing the engine. */
 #ifndef EXPLAIN_SCHEDULE_H
 #define EXPLAIN_SCHEDULE_H
 
@@ -30,8 +31,8 @@ struct explain_schedule {
     bool underestimates; /* unlisted waits may still grow: the sums are too small */
     uint32_t attempts;   /* of the policy; 1 if its layer rule is never */
     int64_t timeout_ns, deadline_ns, waits_max_ns;
-    int64_t waits_mean_ns, waits_worst_ns; /* of all waits, without attempts; limited by waits_max */
-    int64_t waits_longest_ns;              /* as waits_worst_ns, without the limit */
+    int64_t waits_mean_ns, waits_worst_ns; /* of all waits, without attempts; limited by waits_max and the deadline */
+    int64_t waits_longest_ns;              /* as waits_worst_ns, without the limits */
     int64_t worst_without_deadline_ns;     /* longest waits, every attempt times out, no deadline */
     int64_t worst_ns;                      /* the same, limited by the deadline */
     int64_t slow_mean_ns;                  /* mean waits, every attempt times out, limited by the deadline */
@@ -43,6 +44,14 @@ struct explain_schedule {
 struct bide_range explain_window(const struct bide_policy *policy, struct bide_step step);
 
 void explain_schedule(struct explain_schedule *schedule, const struct bide_policy *policy);
+
+/* Returns true if attempts that fail at once may not all take place: the deadline or waits_max may bind. */
+bool explain_limits_bind(const struct explain_schedule *schedule);
+
+/* Executes a call whose attempts all fail at once, and returns how many it makes. Seeds 1 to explain_seeds give a
+ * mean. */
+uint32_t explain_attempts_made(const struct bide_policy *policy, uint64_t seed);
+uint32_t explain_seeds(const struct bide_policy *policy);
 
 enum explain_binds {
     EXPLAIN_ATTEMPTS_BIND, /* all attempts start before the deadline in any case */

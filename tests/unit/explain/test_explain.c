@@ -201,11 +201,52 @@ static void waits_max_limits_the_sums_of_waits(void **state)
     explain_schedule(&schedule, &pair.policy);
     assert_int_equal(schedule.waits_longest_ns, 1400 * MS);
     assert_int_equal(schedule.waits_worst_ns, S);
-    assert_int_equal(schedule.waits_mean_ns, 700 * MS);
+    assert_in_range(schedule.waits_mean_ns, 500 * MS, 700 * MS); /* calls that would wait longer give up */
     assert_int_equal(schedule.worst_ns, 41 * S);
-    pair.policy.waits_max_ns = 500 * MS;
+    pair.policy.jitter = BIDE_JITTER_NONE; /* 200 ms and 400 ms fit into 700 ms, 800 ms more do not */
+    pair.policy.waits_max_ns = 700 * MS;
     explain_schedule(&schedule, &pair.policy);
-    assert_int_equal(schedule.waits_mean_ns, 500 * MS);
+    assert_int_equal(schedule.waits_mean_ns, 600 * MS);
+}
+
+/* Attempts that fail at once, a second apart: at 0, 1 s, ... 9 s. */
+static void a_deadline_limits_mean_waits_and_attempts(void **state)
+{
+    (void)state;
+    conf_pair_init(&pair, BIDE_PRESET_SERVICE);
+    pair.policy.attempts_max = 20;
+    pair.policy.jitter = BIDE_JITTER_NONE;
+    pair.policy.backoff = BIDE_BACKOFF_FIXED;
+    pair.policy.base_ns = pair.policy.connect_timeout_ns = S;
+    pair.policy.call_timeout_ns = 10 * S;
+    explain_schedule(&schedule, &pair.policy);
+    assert_true(explain_limits_bind(&schedule));
+    assert_int_equal(schedule.waits_mean_ns, 9 * S);
+    assert_int_equal(schedule.waits_worst_ns, 10 * S);
+    assert_int_equal(explain_attempts_made(&pair.policy, 7), 10);
+    struct explain_subject subject = {.pair = &pair, .layers = 1};
+    struct explain_amplification load;
+    explain_amplification_compute(&load, &subject);
+    assert_near(load.load[2].plain, 10.0, 1e-9);
+    assert_near(load.load[1].plain, 2.0 - 1.0 / 512, 1e-9); /* (1 - 0.5^10) / 0.5 */
+}
+
+/* Waits of 1 s, 2 s and, instead of 4 s, a last one that leaves the connect timeout of 1 s before the deadline. */
+static void the_last_wait_adds_an_attempt(void **state)
+{
+    (void)state;
+    conf_pair_init(&pair, BIDE_PRESET_SERVICE);
+    pair.policy.attempts_max = 20;
+    pair.policy.jitter = BIDE_JITTER_NONE;
+    pair.policy.base_ns = pair.policy.connect_timeout_ns = S;
+    pair.policy.call_timeout_ns = 6 * S;
+    for (int adds = 0; adds < 2; adds++) {
+        pair.policy.last_wait = adds;
+        explain_schedule(&schedule, &pair.policy);
+        assert_int_equal(schedule.attempts_best_case, 3 + adds);
+        assert_int_equal(explain_attempts_made(&pair.policy, 7), 3 + adds);
+    }
+    assert_in_range(schedule.waits_mean_ns, 4400 * MS, 4600 * MS); /* 3 s and 1 s to 2 s */
 }
 
 static void unlisted_attempts_count_in_sums(void **state)
@@ -220,7 +261,8 @@ static void unlisted_attempts_count_in_sums(void **state)
     assert_int_equal(schedule.waits, EXPLAIN_WAITS_MAX);
     assert_int_equal(schedule.unlisted, 1000);
     assert_false(schedule.underestimates);
-    assert_int_equal(schedule.waits_worst_ns, 400 * S);
+    assert_int_equal(schedule.waits_longest_ns, 400 * S);
+    assert_int_equal(schedule.waits_worst_ns, 60 * S); /* the deadline */
     assert_int_equal(schedule.worst_without_deadline_ns, 2401 * S);
     assert_int_equal(schedule.attempts_best_case, 300); /* at 0, 0.2 s, ... 59.8 s */
     assert_int_equal(schedule.attempts_worst_case, 50); /* at 0, 1.2 s, ... 58.8 s */
@@ -586,6 +628,8 @@ int main(void)
         cmocka_unit_test(worst_case_of_paysetu_is_1_3_s),
         cmocka_unit_test(worst_cases_of_presets_are_as_documented),
         cmocka_unit_test(waits_max_limits_the_sums_of_waits),
+        cmocka_unit_test(a_deadline_limits_mean_waits_and_attempts),
+        cmocka_unit_test(the_last_wait_adds_an_attempt),
         cmocka_unit_test(unlisted_attempts_count_in_sums),
         cmocka_unit_test(sums_saturate),
         cmocka_unit_test(single_attempt_has_no_wait),
