@@ -70,8 +70,8 @@ static void every_struct_field_has_a_key(void **state)
 {
     const struct bide_policy *p = NULL;
     const struct bide_target_config *c = NULL;
-    assert_int_equal(uncovered(sizeof *p, false),
-                     sizeof p->struct_size + sizeof p->reserved_flags_ + sizeof p->reserved_word_ + sizeof p->reserved_);
+    assert_int_equal(uncovered(sizeof *p, false), sizeof p->struct_size + sizeof p->reserved_flags_ +
+                                                      sizeof p->reserved_word_ + sizeof p->reserved_);
     assert_int_equal(uncovered(sizeof *c, true), sizeof c->struct_size + sizeof c->observe + sizeof c->reserved_flags_);
 }
 
