@@ -16,7 +16,7 @@ static bool job_hit_deadline(const struct fetch_job *job)
 
 static bool job_was_rejected(const struct fetch_job *job)
 {
-    return job->verdict.reason == BIDE_REASON_KEY_REQUIRED || job->verdict.reason == BIDE_REASON_BAD_POLICY;
+    return job->verdict.reason == BIDE_REASON_KEY_REQUIRED;
 }
 
 int fetch_exit_status(const struct fetch_job *job)

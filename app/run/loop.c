@@ -485,7 +485,7 @@ static int refusal_exit_status(const struct run *r)
 {
     if (r->verdict.reason == BIDE_REASON_DEADLINE || r->verdict.reason == BIDE_REASON_DEADLINE_NEAR)
         return RUN_EXIT_TIMEOUT;
-    return r->verdict.reason == BIDE_REASON_BAD_POLICY ? RUN_EXIT_INTERNAL : RUN_EXIT_REFUSED;
+    return RUN_EXIT_REFUSED;
 }
 
 /* The fallback is not a retry: it gets attempt number and deadline of the outer bide, not of this call. */

@@ -46,6 +46,7 @@ BIDE_BEGIN_DECLS
 
 struct bide_fleet;
 
+/* Final: its size will not change. */
 struct bide_fleet_problem {
     char text[512]; /* "redis://cache:6379/0: option capacity is \"many\"; must be tokens, 1 to 268435" */
 };
@@ -57,6 +58,7 @@ struct bide_fleet_options {
      * its own fleet. */
     void (*report)(void *context, const char *text);
     void *context;
+    uint64_t reserved_[4]; /* zero: room to grow */
 };
 
 /* The state of a member, for metrics. */
@@ -71,6 +73,7 @@ struct bide_fleet_view {
     uint64_t granted_milli, returned_milli, earned_milli; /* by this member, so far */
     int64_t disconnected_ns; /* how long the target ran without a lease so far, also before the first reply */
     char problem[160];       /* the last failure in this fleet, cut to size; "" after a successful exchange */
+    uint64_t reserved_[4];   /* zero: room to grow */
 };
 
 /* The bucket in Redis, for `bide budget show --fleet`. */
@@ -79,7 +82,8 @@ struct bide_fleet_bucket {
     int64_t capacity_milli, per_minute_milli, left_milli;
     uint64_t members, wanting, exchanges;
     uint64_t firsts, successes, spent_milli, granted_milli;
-    int64_t age_ms; /* since the last exchange, by the clock of Redis */
+    int64_t age_ms;        /* since the last exchange, by the clock of Redis */
+    uint64_t reserved_[4]; /* zero: room to grow */
 };
 
 /* Parses the URL and starts the thread. BIDE_ERR_INVALID: the URL is invalid; BIDE_ERR_NOMEM: no memory;

@@ -32,7 +32,6 @@ enum bide_trust {
 };
 
 struct bide_target_config {
-    uint32_t struct_size;           /* set by bide_target_config_init */
     uint32_t observe;               /* enum bide_gate bits: gates of the target that only observe */
     uint32_t trust;                 /* enum bide_trust bits */
     uint32_t in_flight_max;         /* in-flight limit (bulkhead); 0: no limit. Private targets only */
@@ -40,12 +39,13 @@ struct bide_target_config {
     uint32_t throttle_k_milli;      /* adaptive throttling: K of the SRE book, 2000; above 1000; 0: off */
     uint32_t throttle_max_permille; /* largest share to refuse, so that recovery is noticed; 900 */
     uint32_t throttle_min_volume;   /* requests in the window below which nothing is refused */
+    bool hold_off_first;            /* a hold-off delays first attempts too, not only retries */
+    bool latency;                   /* record latencies, for hedging by quantile */
+    uint8_t reserved_flags_[2];
     int64_t throttle_window_ns;
     int64_t key_interval_ns;
     int64_t hold_off_max_ns; /* longest hold-off; 0: a hint is not shared between calls */
-    bool hold_off_first;     /* a hold-off delays first attempts too, not only retries */
-    bool latency;            /* record latencies, for hedging by quantile */
-    bool reserved_flags_[6];
+    uint64_t reserved_[2];   /* zero: room to grow */
     struct bide_budget_config budget;
     struct bide_breaker_config breaker;
 };
@@ -98,13 +98,12 @@ struct bide_target {
     uint64_t latency[BIDE_LATENCY_WORDS];
     uint64_t key[BIDE_KEY_WORDS];
     struct bide_target_config config[2];
+    uint64_t reserved_[14]; /* zero: room to grow */
     struct bide_lane_words_ lane[BIDE_LANES];
 } __attribute__((aligned(64)));
 
 /* Sets every field from the gates of a preset. */
-#define bide_target_config_init(config, preset) bide_target_config_init_sized((config), sizeof *(config), (preset))
-BIDE_API enum bide_err bide_target_config_init_sized(struct bide_target_config *config, size_t size,
-                                                     enum bide_preset preset);
+BIDE_API enum bide_err bide_target_config_init(struct bide_target_config *config, enum bide_preset preset);
 
 BIDE_API enum bide_err bide_target_config_check(const struct bide_target_config *config, struct bide_problem *problem);
 

@@ -23,9 +23,10 @@ BIDE_BEGIN_DECLS
 struct bide_targets;
 
 struct bide_targets_view {
-    size_t held;         /* names in the table */
-    uint64_t evicted;    /* names evicted so far */
-    uint64_t overflowed; /* look-ups that returned the overflow target */
+    size_t held;           /* names in the table */
+    uint64_t evicted;      /* names evicted so far */
+    uint64_t overflowed;   /* look-ups that returned the overflow target */
+    uint64_t reserved_[2]; /* zero: room to grow */
 };
 
 /* Creates a table for up to `most` targets (1 to 1000000). New targets get `config`, which is checked and copied. */

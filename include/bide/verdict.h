@@ -44,7 +44,6 @@
     X(KEY_LIMIT, "key_limit", "this retry key was retried as often as its interval allows")                            \
     X(BUDGET_EMPTY, "budget_empty", "the retry budget of the target is empty")                                         \
     X(CANCELLED, "cancelled", "the caller cancelled the call")                                                         \
-    X(BAD_POLICY, "bad_policy", "the policy is of another version: use bide_policy_init or bide_policy_copy")          \
     X(TARGET_GONE, "target_gone", "the target was evicted from its table during the call")                             \
     X(WAITS_SPENT, "waits_spent", "the waits of the call would exceed the policy's limit")
 
@@ -81,6 +80,7 @@ enum bide_gate {
 #define BIDE_POLICY_GATES 0x00fu
 #define BIDE_TARGET_GATES 0x1f0u
 
+/* Final: its size will not change. */
 struct bide_verdict {
     enum bide_action action;
     enum bide_reason reason;

@@ -238,10 +238,7 @@ CORE_INLINE void call_prepare(struct bide_call *c, const struct bide_request *r)
 
 OUT_OF_LINE struct bide_verdict begin_slow(struct bide_call *call, const struct bide_request *request, int64_t now_ns)
 {
-    const struct bide_policy *policy = call->policy;
     struct core_event e = event_on_target(call, call->target, now_ns);
-    if (policy->struct_size != sizeof *policy)
-        return core_call_give_up(&e, BIDE_REASON_BAD_POLICY);
     if (e.hot & CORE_HOT_KEYS)
         call->key = retry_key_fold(request->retry_key);
     if (call_lacks_key(call) && core_gate_refuse(&e, BIDE_GATE_KEY))
@@ -280,8 +277,6 @@ struct bide_verdict bide_call_begin(struct bide_call *call, const struct bide_po
     call->target = target;
     call->owner = target ? core_owner(target) : 0;
     call_prepare(call, request);
-    if (policy->struct_size != sizeof *policy) /* of another version: no other field can be read */
-        return begin_slow(call, request, now_ns);
     call->deadline_ns = core_capped_sum(now_ns, policy->call_timeout_ns, call->deadline_ns);
     if (request_is_inner(policy, request))
         core_set_flag(call, CORE_INNER_LAYER);

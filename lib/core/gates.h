@@ -147,7 +147,7 @@ static inline void core_breaker_config(const struct bide_target *t, struct bide_
 static inline uint32_t core_in_flight_max(const struct bide_target *t)
 {
     struct bide_target_config c;
-    CORE_CONFIG_COPY_UP_TO(t, &c, key_retries);
+    CORE_CONFIG_COPY_UP_TO(t, &c, throttle_k_milli);
     return c.in_flight_max;
 }
 

@@ -52,7 +52,7 @@ static uint64_t config_pack_earnings(const struct bide_budget_config *b)
 
 static void config_write_slot(struct bide_target *t, uint64_t slot, const struct bide_target_config *c, bool leased)
 {
-    core_assert(slot <= 1 && c->struct_size == sizeof *c && c->observe <= BIDE_TARGET_GATES && c->trust <= 3);
+    core_assert(slot <= 1 && c->observe <= BIDE_TARGET_GATES && c->trust <= 3);
     const core_word *from = (const core_word *)(const void *)c;
     core_word *into = (core_word *)(void *)&t->config[slot];
     for (size_t i = 0; i < sizeof *c / sizeof(core_word); i++)
@@ -88,7 +88,7 @@ static void permits_reset(struct bide_target *t, uint64_t owner)
 static void target_reset_state(struct bide_target *t, const struct bide_budget_config *budget, int64_t now_ns)
 {
     words_clear(&t->breaker, (uint64_t *)(void *)t->config);
-    words_clear((uint64_t *)(void *)t->lane, (uint64_t *)(void *)(t + 1));
+    words_clear(t->reserved_, (uint64_t *)(void *)(t + 1));
     core_store(&t->budget, core_budget_initial_word(budget, now_ns));
     permits_reset(t, core_owner(t));
 }

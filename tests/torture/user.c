@@ -65,7 +65,6 @@ static void set_options(bool hedged)
         policy.hedge_delay_ns = 5 * BIDE_MS;
         policy.hedge_quantile_permille = 0;
     }
-    bide_curl_options_init(&options);
     options.policy = &policy;
     options.seed = 1;
     options.write = body_write;

@@ -163,7 +163,7 @@ static void test_call_init(struct test_call *p, const struct scenario *s)
     p->easy = curl_easy_init();
     curl_easy_setopt(p->easy, CURLOPT_URL, live_server_url(&p->server, "/"));
     curl_easy_setopt(p->easy, CURLOPT_POST, s->post ? 1L : 0L);
-    bide_curl_options_init(&p->options);
+    p->options = (struct bide_curl_options){0};
     p->options.policy = &p->policy;
     p->options.write = write_flat;
     p->options.write_data = p;

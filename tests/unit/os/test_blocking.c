@@ -206,17 +206,6 @@ static void late_wake_up_is_followed_by_another_jittered_wait(void **state)
     assert_int_equal(s.reported[2].reason, BIDE_REASON_LATE_WAKE);
 }
 
-static void policy_of_another_version_gives_up_without_an_attempt(void **state)
-{
-    struct test_call s = {.script = {success}, .scripted = 1};
-    struct bide_policy policy = fixed_backoff(3, BIDE_S);
-    policy.struct_size = 1;
-    struct bide_verdict end = run_call(&s, &policy, false);
-    assert_int_equal(end.action, BIDE_ACTION_GIVE_UP);
-    assert_int_equal(end.reason, BIDE_REASON_BAD_POLICY);
-    assert_int_equal(s.attempts, 0);
-}
-
 /* -- Reporting ----------------------------------------------------------------------------------------------------- */
 
 static void every_verdict_is_reported_with_the_outcome_that_led_to_it(void **state)
@@ -346,7 +335,6 @@ int main(void)
         cmocka_unit_test(slow_attempt_is_not_hedged),
         cmocka_unit_test(empty_budget_ends_the_call),
         cmocka_unit_test(late_wake_up_is_followed_by_another_jittered_wait),
-        cmocka_unit_test(policy_of_another_version_gives_up_without_an_attempt),
         cmocka_unit_test(every_verdict_is_reported_with_the_outcome_that_led_to_it),
         cmocka_unit_test(listener_is_optional),
         cmocka_unit_test(same_seed_gives_the_same_waits),
