@@ -70,8 +70,7 @@ struct bide_lane_words_ {
     uint64_t firsts;   /* of a leased target: first attempts, successes, tokens that they would have earned */
     uint64_t successes;
     uint64_t earned_milli;
-    uint64_t aside; /* not a counter of the lane: in the first four, the lease's end, exchanger and memo; in the next
-                     * two, the usual latency and when it was sampled */
+    uint64_t reserved_; /* zero: room to grow */
 };
 
 struct bide_target {
@@ -97,8 +96,16 @@ struct bide_target {
     struct bide_window_words_ asks;   /* throttle: totals of attempts and of accepts */
     uint64_t latency[BIDE_LATENCY_WORDS];
     uint64_t key[BIDE_KEY_WORDS];
+    uint64_t lease_end_ns;     /* 0: no lease, or its beginning is not complete */
+    uint64_t lease_exchanger;  /* the exchanger, and until when its claim is valid */
+    uint64_t lease_progress;   /* the memo from an exchanger to its successor */
+    uint64_t lease_base_milli; /* the same */
+    uint64_t usual_ns;         /* usual latency; 0: no success was sampled yet */
+    uint64_t usual_at_ns;      /* when it was sampled last; before the first sample: when the deadline of a call first
+                                * cut an attempt; 0: never */
     struct bide_target_config config[2];
-    uint64_t reserved_[14]; /* zero: room to grow */
+    uint64_t reserved_[8]; /* zero: room to grow, a cache line */
+    /* Counters that successes write. */
     struct bide_lane_words_ lane[BIDE_LANES];
 } __attribute__((aligned(64)));
 

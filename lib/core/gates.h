@@ -153,13 +153,6 @@ static inline uint32_t core_in_flight_max(const struct bide_target *t)
 
 /* ---- lease ---- */
 
-/* Four words of a lease lie in the lanes of the target, where there was room: its end (0: no lease, or its beginning is
- * not complete), the exchanger, and the two words of the memo. */
-#define CORE_LEASE_END(t)       (&(t)->lane[0].aside)
-#define CORE_LEASE_EXCHANGER(t) (&(t)->lane[1].aside)
-#define CORE_LEASE_PROGRESS(t)  (&(t)->lane[2].aside)
-#define CORE_LEASE_BASE(t)      (&(t)->lane[3].aside)
-
 /* Returns BIDE_ERR_INVALID, and sets *problem, if a fleet cannot fund such a budget. */
 enum bide_err core_lease_check(const struct bide_budget_config *budget, struct bide_problem *problem);
 
@@ -369,11 +362,6 @@ bool core_key_is_evictable(const struct bide_target *t, int64_t now_ns);
 void core_latency_record(struct bide_target *t, int64_t latency_ns);
 
 /* ---- the usual latency ---- */
-
-/* Two words, kept where the lanes had room: the estimate in ns (0: no success was sampled yet), and when it was sampled
- * last (while there is no estimate: when the deadline of a call first cut an attempt; 0: never). */
-#define CORE_USUAL_NS(t) (&(t)->lane[4].aside)
-#define CORE_USUAL_AT(t) (&(t)->lane[5].aside)
 
 /* Returns true if a success that ends now may be sampled: with a time window only the first vote of a slot is. The fast
  * path of a success leaves exactly these to the slow path (core_breaker_try_count_healthy), so it needs no sampling of

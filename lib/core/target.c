@@ -13,9 +13,15 @@
 #include "saturate.h"
 #include "window.h"
 
-#define LAYOUT      (UINT64_C(0x62696465) << 32 | 2) /* "bide", layout 2; the owner number is in between */
+#define LAYOUT      (UINT64_C(0x62696465) << 32 | 3) /* "bide", layout 3; the owner number is in between */
 #define OWNER_SHIFT 16
 #define CLAIM_STALE (10 * BIDE_S)
+
+/* Successes write the lanes: no lane shares a cache line with another or with words that every call reads. */
+_Static_assert(sizeof(struct bide_lane_words_) == 64 && offsetof(struct bide_target, lane) % 64 == 0,
+               "a line per lane");
+_Static_assert(offsetof(struct bide_target, reserved_) % 64 == 0, "the reserved words are a line of their own");
+_Static_assert(sizeof(struct bide_target) <= 2304, "36 cache lines at most");
 
 /* ---- configuration ---- */
 
@@ -61,10 +67,21 @@ static void config_write_slot(struct bide_target *t, uint64_t slot, const struct
     core_store(&t->hot[slot][1], c->budget.kind == BIDE_BUDGET_TOKENS ? config_pack_earnings(&c->budget) : 0);
 }
 
+/* Keeps the fields that only a newer version knows: a process of that version may have set them in a shared target. */
+static void config_keep_reserved(struct bide_target_config *into, const struct bide_target_config *from)
+{
+    for (size_t i = 0; i < sizeof into->reserved_ / sizeof *into->reserved_; i++)
+        core_store_release(&into->reserved_[i], core_load(&from->reserved_[i]));
+    for (size_t i = 0; i < sizeof into->reserved_flags_; i++)
+        __atomic_store_n(&into->reserved_flags_[i], __atomic_load_n(&from->reserved_flags_[i], __ATOMIC_RELAXED),
+                         __ATOMIC_RELEASE);
+}
+
 static void config_publish(struct bide_target *t, const struct bide_target_config *next, bool leased)
 {
     uint64_t generation = core_load(&t->active);
     config_write_slot(t, (generation + 1) & 1, next, leased);
+    config_keep_reserved(&t->config[(generation + 1) & 1], &t->config[generation & 1]);
     core_store_release(&t->active, generation + 1);
 }
 

@@ -182,7 +182,7 @@ static void an_interrupted_begin_leaves_an_empty_bucket_and_can_be_repeated(void
     uint64_t full = target.budget;
     leased_at(T0);
     target.budget = full;
-    *CORE_LEASE_END(&target) = 0;
+    target.lease_end_ns = 0;
     assert_int_equal(tokens_left_at(T0 + MINUTE), 0);
     assert_false(charge_retry(T0 + MINUTE));
     extend(T0 + 2 * MINUTE, T0 + MINUTE); /* by the previous leasing process, late */
@@ -790,7 +790,7 @@ static void a_process_killed_during_begin_leaves_no_earlier_tokens(void **state)
     reset_world(); /* no refill */
     open_target();
     at_every_instruction(run_begin, check_begun_or_not);
-    *CORE_LEASE_END(&target) = T0; /* the process that ended the previous lease was killed in the middle */
+    target.lease_end_ns = T0; /* the process that ended the previous lease was killed in the middle */
     at_every_instruction(run_begin, check_begun_or_not);
 }
 
@@ -883,7 +883,7 @@ static void the_stamp_does_not_move_back_while_a_lease_begins(void **state)
     open_target();
     leased_at(T0);
     uint64_t drained = target.budget;
-    *CORE_LEASE_END(&target) = 0;
+    target.lease_end_ns = 0;
     core_budget_charge_failure(&target, T0);
     assert_int_equal(target.budget, drained);
     assert_int_equal(tokens_left_at(T0 + MINUTE), 0); /* and no refill counts */
@@ -941,7 +941,7 @@ static void an_ended_lease_cannot_be_extended(void **state)
     open_leased();
     assert_int_equal(bide_lease_end(&target, T0), BIDE_OK);
     extend(T0 + S, T0);
-    assert_int_equal(*CORE_LEASE_END(&target), 0);
+    assert_int_equal(target.lease_end_ns, 0);
 }
 
 /* A claim ends at the first tick that is not before its end. */

@@ -626,7 +626,7 @@ static void the_owner_number_may_wrap(void **state)
     for (uint32_t i = 0; i < 70000; i++)
         assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_OK);
     assert_int_equal(target.identity >> 32, 0x62696465);
-    assert_int_equal(target.identity & 0xffff, 2);
+    assert_int_equal(target.identity & 0xffff, 3);
     assert_int_equal(begin(&call, &p, 1).action, BIDE_ACTION_START);
     assert_int_equal(bide_call_outcome(&call, 1, &ok, NOW).action, BIDE_ACTION_DONE);
 }
