@@ -37,7 +37,7 @@ int main(void)
     bide_target_init(&target, &config, bide_now(), NULL);
     if (bide_fleet_open(&fleet, url ? url : "unix:///nobody/is/here",
                         &(struct bide_fleet_options){.report = print_report}, &problem) != BIDE_OK ||
-        bide_fleet_join(fleet, "payments", &target, false, &problem) != BIDE_OK) {
+        bide_fleet_join(fleet, "payments", &target, &problem) != BIDE_OK) {
         fprintf(stderr, "%s\n", problem.text);
         return EXIT_FAILURE;
     }

@@ -116,7 +116,7 @@ BIDE_API enum bide_err bide_shared_remove(const char *name, const struct bide_sh
 
 /* Installs a SIGBUS handler: a shared target whose file is truncated is replaced, at the next access, by a private
  * target with the same configuration, its breaker closed, its budget as if it had been empty when the target was
- * opened, and leased (bide/lease.h) if it was leased then. A target that is truncated while it is being opened is
+ * opened, and leased (by a fleet) if it was leased then. A target that is truncated while it is being opened is
  * refused. Other SIGBUS go to the previous handler. For the whole process and up to 256 targets, opened before or
  * after; may be called again. Returns false if the handler could not be installed. */
 BIDE_API bool bide_shared_guard(void);

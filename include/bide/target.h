@@ -126,17 +126,6 @@ BIDE_API enum bide_err bide_target_configure(struct bide_target *target, const s
 /* Copies the configuration in force. */
 BIDE_API void bide_target_config_get(const struct bide_target *target, struct bide_target_config *config);
 
-/* Returns true if forgetting this target would lose nothing that matters: budget at its initial level or above,
- * throttle idle, breaker closed and not opened recently (a time window: without failures in it), no hold-off, no key
- * remembered, nothing in flight, not leased. Tables evict only such targets. */
-BIDE_API bool bide_target_is_evictable(const struct bide_target *target, int64_t now_ns);
-
-/* As init, for memory that was a target before and that calls in flight may still use: they see that it has a new owner
- * and leave it alone. For tables that reuse memory. BIDE_ERR_BUSY: a permit is in use, the target is leased
- * (bide/lease.h), or it is being configured; nothing was changed. */
-BIDE_API enum bide_err bide_target_reuse(struct bide_target *target, const struct bide_target_config *config,
-                                         int64_t now_ns, struct bide_problem *problem);
-
 /* Returns when the hold-off ends; 0: none. */
 BIDE_API int64_t bide_target_hold_off_until(const struct bide_target *target, int64_t now_ns);
 

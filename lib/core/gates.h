@@ -201,6 +201,19 @@ static inline uint16_t core_owner(const struct bide_target *t)
 /* A bit of the identity word, set by the creator of a target in memory that processes share. */
 #define CORE_SHARED (UINT64_C(1) << 15)
 
+/* ---- tables of targets ---- */
+
+/* Returns true if forgetting this target would lose nothing that matters: budget at its initial level or above,
+ * throttle idle, breaker closed and not opened recently (a time window: without failures in it), no hold-off, no key
+ * remembered, nothing in flight, not leased. Tables evict only such targets. */
+bool core_target_is_evictable(const struct bide_target *target, int64_t now_ns);
+
+/* As init, for memory that was a target before and that calls in flight may still use: they see that it has a new owner
+ * and leave it alone. For tables that reuse memory. BIDE_ERR_BUSY: a permit is in use, the target is leased
+ * (lease.h), or it is being configured; nothing was changed. */
+enum bide_err core_target_reuse(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
+                                struct bide_problem *problem);
+
 /* ---- budget ---- */
 
 struct core_charge {

@@ -6,10 +6,10 @@
  * a time: a claim left by a killed writer is taken over after CLAIM_STALE. Known weakness: a writer that is stopped for
  * longer than that between its few dozen stores, and then resumes, could mix its slot with that of the next writer and
  * release the next writer's claim. */
-#include <bide/lease.h>
 #include <bide/target.h>
 
 #include "gates.h"
+#include "lease.h"
 #include "saturate.h"
 #include "window.h"
 
@@ -156,7 +156,7 @@ static enum bide_err config_check_and_claim(struct bide_target *t, const struct 
                                             int64_t now_ns, struct bide_problem *problem)
 {
     enum bide_err err = bide_target_config_check(config, problem);
-    if (err == BIDE_OK && core_load(&t->identity) & CORE_SHARED)
+    if (err == BIDE_OK && core_target_is_shared(t))
         err = config_check_shared(config, problem);
     return err != BIDE_OK || core_target_claim(t, now_ns) ? err : BIDE_ERR_BUSY;
 }
@@ -178,14 +178,14 @@ static bool permits_hand_over(struct bide_target *t, uint64_t from, uint64_t to)
     return true;
 }
 
-enum bide_err bide_target_reuse(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
+enum bide_err core_target_reuse(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
                                 struct bide_problem *problem)
 {
     enum bide_err err = config_check_and_claim(target, config, now_ns, problem);
     if (err != BIDE_OK)
         return err;
     uint16_t owner = core_owner(target), next = (uint16_t)(owner + 1);
-    bool free_to_take = !bide_lease_is_on(target) && permits_hand_over(target, owner, next);
+    bool free_to_take = !core_lease_is_on(target) && permits_hand_over(target, owner, next);
     if (free_to_take) {
         core_store(&target->identity, LAYOUT | (uint64_t)next << OWNER_SHIFT);
         config_publish(target, config, false);
@@ -221,7 +221,7 @@ enum bide_err bide_target_configure(struct bide_target *target, const struct bid
     enum bide_err err = config_check_and_claim(target, config, now_ns, problem);
     if (err != BIDE_OK)
         return err;
-    bool leased = bide_lease_is_on(target); /* cannot change while we hold the claim */
+    bool leased = core_lease_is_on(target); /* cannot change while we hold the claim */
     if (leased)
         err = core_lease_check(&config->budget, problem);
     if (err == BIDE_OK)
@@ -267,12 +267,17 @@ void bide_target_hold_off(struct bide_target *target, int64_t until_ns, int64_t 
     core_raise(&target->hold_off_ns, wanted_ns); /* loads it now: a success may have ended the hold-off meanwhile */
 }
 
-bool bide_target_is_evictable(const struct bide_target *target, int64_t now_ns)
+bool core_target_is_evictable(const struct bide_target *target, int64_t now_ns)
 {
     return core_permits_held(&target->in_flight) == 0 && bide_target_hold_off_until(target, now_ns) == 0 &&
            core_budget_is_evictable(target, now_ns) && core_breaker_is_evictable(target, now_ns) &&
            core_key_is_evictable(target, now_ns) &&
            (!(core_hot(target) & CORE_HOT_THROTTLE) || core_throttle_is_evictable(target, now_ns));
+}
+
+bool core_target_is_shared(const struct bide_target *target)
+{
+    return (core_load(&target->identity) & CORE_SHARED) != 0;
 }
 
 uint64_t bide_target_refused(const struct bide_target *target, enum bide_gate gate)

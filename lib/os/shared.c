@@ -32,11 +32,11 @@
  * creator that is killed leaves its draft file, which the next creator removes after a minute. */
 #include <bide/clock.h>
 #include <bide/entropy.h>
-#include <bide/lease.h>
 #include <bide/shared.h>
 
 #include "core/gates.h"
 #include "core/label.h"
+#include "core/lease.h"
 #include "memory.h"
 #include "shared_guard.h"
 
@@ -721,7 +721,7 @@ static void spare_fill(struct shared_file *spare, const struct bide_target_confi
     bide_target_init(&spare->target, config, now_ns, NULL);
     spare->target.identity |= CORE_SHARED;
     if (leased)
-        bide_lease_begin(&spare->target, now_ns, NULL);
+        core_lease_begin(&spare->target, now_ns, NULL);
     bide_budget_add_milli(&spare->target, -(int64_t)BIDE_CAPACITY_MAX_MILLI, now_ns);
 }
 
@@ -755,7 +755,7 @@ static enum bide_err spare_refresh(const struct shared_op *o, const struct share
 {
     struct bide_target_config config;
     bide_target_config_get(&map->target, &config);
-    bool leased = bide_lease_is_on(&map->target);
+    bool leased = core_lease_is_on(&map->target);
     struct shared_file *spare = os_guard_spare(map);
     if (spare == NULL)
         return problem_set_file(o, BIDE_SHARED_REASON_WRONG_SIZE, ": another process truncates it" REMOVE_ADVICE);

@@ -166,7 +166,7 @@ static int use_fleet(const char *url)
     bide_target_init(&target, &config, bide_now(), NULL);
     if (bide_fleet_open(&fleet, url, NULL, &problem) != BIDE_OK)
         return fail("fleet", problem.text[0] ? problem.text : "no text");
-    bool joined = bide_fleet_join(fleet, "db", &target, false, &problem) == BIDE_OK;
+    bool joined = bide_fleet_join(fleet, "db", &target, &problem) == BIDE_OK;
     bool done = !joined || make_call(&target, true);
     bool ended = !joined || exchange_ended(fleet, &target);
     bide_fleet_close(fleet);

@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include "live_chaos.h"
 
+#include "core/gates.h"
+
 #include <bide/clock.h>
 #include <bide/multi.h>
 
@@ -270,7 +272,7 @@ static void check_target(struct test_call *p)
                       bide_reason_label(p->result.verdict.reason));
     assert_int_equal(spent, retries_paid(&p->result));
     bide_budget_add_milli(&p->target, spent * 1000, bide_now());
-    assert_true(bide_target_is_evictable(&p->target, bide_now()));
+    assert_true(core_target_is_evictable(&p->target, bide_now()));
 }
 
 /* The same handle, target and options, without a fault. */

@@ -569,7 +569,7 @@ static void the_fast_paths_detect_a_new_owner(void **state)
         begin(T0);
         if (waits)
             report(1, failed, T0);
-        bide_target_reuse(&target, &config, T0, NULL);
+        core_target_reuse(&target, &config, T0, NULL);
         struct bide_call theirs;
         bide_call_begin(&theirs, &policy, &target, &get, T0);
         bide_call_outcome(&theirs, 1, &good, T0); /* begins the slot */

@@ -125,7 +125,7 @@ static void a_new_owner_of_the_memory_has_no_usual_latency(void **state)
     assert_int_equal(core_load(&target.usual_ns), USUAL);
     assert_int_equal(bide_target_configure(&target, &config, T0, NULL), BIDE_OK);
     assert_int_equal(core_load(&target.usual_ns), USUAL); /* a reload keeps it */
-    assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_OK);
+    assert_int_equal(core_target_reuse(&target, &config, T0, NULL), BIDE_OK);
     assert_int_equal(core_load(&target.usual_ns), 0);
     assert_int_equal(core_load(&target.usual_at_ns), 0);
 }

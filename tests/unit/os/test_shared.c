@@ -7,6 +7,7 @@
 #include <bide/bide.h>
 
 #include "core/event.h"
+#include "core/lease.h"
 #include "os/memory.h"
 #include "seed.h"
 
@@ -347,7 +348,7 @@ static void leased_target_stays_leased_when_opened_again(void **state)
 {
     struct bide_shared shared = open_or_fail("payments"), again;
     struct bide_target_config c = config();
-    assert_int_equal(bide_lease_begin(shared.target, NOW, NULL), BIDE_OK);
+    assert_int_equal(core_lease_begin(shared.target, NOW, NULL), BIDE_OK);
     uint64_t generation = shared.target->active;
     again = open_or_fail("payments");
     assert_true(shared.target->active == generation); /* the configuration is equal: nothing was written */
@@ -355,7 +356,7 @@ static void leased_target_stays_leased_when_opened_again(void **state)
     c.budget.cost_milli = 7000;
     assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
     assert_false(shared.target->active == generation);
-    assert_true(bide_lease_is_on(shared.target));
+    assert_true(core_lease_is_on(shared.target));
     assert_int_equal(bide_budget_left_milli(again.target, NOW), 0);
     bide_shared_close(&again);
     bide_shared_close(&shared);
@@ -365,7 +366,7 @@ static void configuration_that_cannot_be_leased_is_not_applied_and_reported(void
 {
     struct bide_shared shared = open_or_fail("payments"), again;
     struct bide_target_config c = config(), found;
-    assert_int_equal(bide_lease_begin(shared.target, NOW, NULL), BIDE_OK);
+    assert_int_equal(core_lease_begin(shared.target, NOW, NULL), BIDE_OK);
     c.budget.kind = BIDE_BUDGET_WINDOW;
     assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
     assert_true(again.shared);
@@ -1292,8 +1293,8 @@ static void use_after_damage(struct bide_call *call, const struct bide_policy *p
     bide_budget_left_milli(target, NOW);
     bide_budget_add_milli(target, 5, NOW);
     bide_breaker_get(target);
-    bide_target_is_evictable(target, NOW);
-    bide_lease_collect(target);
+    core_target_is_evictable(target, NOW);
+    core_lease_collect(target);
 }
 
 static void use_damaged_target(const struct damage *z, struct bide_outcome first)
