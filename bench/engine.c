@@ -229,6 +229,6 @@ int main(int argc, char **argv)
     print_times(&world);
     print_allocations(&world);
     bench_figure("engine.call.bytes", sizeof(struct bide_call), "bytes", 96);
-    bench_figure("engine.target.bytes", sizeof(struct bide_target), "bytes", 2048);
+    bench_figure("engine.target.bytes", sizeof(struct bide_target), "bytes", 2304);
     return EXIT_SUCCESS;
 }

@@ -128,7 +128,7 @@ static void run_member(struct figures *all, uint32_t i)
     redis_url(url);
     make_world(&w);
     if (bide_fleet_open(&fleet, url, NULL, &problem) != BIDE_OK ||
-        bide_fleet_join(fleet, "bench", &w.target, false, &problem) != BIDE_OK)
+        bide_fleet_join(fleet, "bench", &w.target, &problem) != BIDE_OK)
         server_give_up(problem.text);
     __atomic_add_fetch(&all->begun, 1, __ATOMIC_RELAXED);
     for (uint64_t n = 0; !__atomic_load_n(&all->stop, __ATOMIC_RELAXED); usleep(20000))
@@ -216,7 +216,7 @@ int main(void)
     make_world(&leased);
     make_world(&own);
     if (bide_fleet_open(&fleet, url, NULL, &problem) != BIDE_OK ||
-        bide_fleet_join(fleet, "bench", &leased.target, false, &problem) != BIDE_OK)
+        bide_fleet_join(fleet, "bench", &leased.target, &problem) != BIDE_OK)
         server_give_up(problem.text);
     measure_calls("fleet.call.p99_added_us", &leased, &own);
     kill(redis.pid, SIGSTOP);

@@ -89,7 +89,7 @@ static struct easy *easy_new(const char *url)
     curl_easy_setopt(e->handle, CURLOPT_WRITEDATA, &e->bytes);
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     bide_target_init(&e->target, &config, bide_now(), NULL);
-    bide_curl_options_init(&e->options);
+    e->options = (struct bide_curl_options){0};
     e->options.write = sink;
     e->options.write_data = &e->bytes;
     return e;
@@ -384,7 +384,7 @@ static void prepare_waiting(struct waiting *w)
     config.budget.kind = BIDE_BUDGET_NONE;
     config.breaker.kind = BIDE_BREAKER_OFF;
     bide_target_init(&w->target, &config, bide_now(), NULL);
-    bide_curl_options_init(&w->options);
+    w->options = (struct bide_curl_options){0};
     w->options.policy = &w->policy;
     w->options.write = sink;
     w->options.write_data = &w->bytes;

@@ -28,12 +28,11 @@ static CURLcode get(CURL *easy, const char *base)
 static CURLcode post(CURL *easy, const char *base, struct bide_curl_result *result)
 {
     static char name[] = "orders";
-    struct bide_curl_options options;
+    struct bide_curl_options options = {0};
     char url[256];
     snprintf(url, sizeof url, "%s/%s", base, name);
     curl_easy_setopt(easy, CURLOPT_URL, url);
     curl_easy_setopt(easy, CURLOPT_POST, 1L);
-    bide_curl_options_init(&options);
     options.inject = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT;
     options.body = (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = "one tea", .length = 7};
     options.write_data = stdout;

@@ -35,9 +35,9 @@ int main(void)
     bide_policy_init(&policy, BIDE_PRESET_INTERACTIVE);
     bide_target_config_init(&config, BIDE_PRESET_INTERACTIVE);
     bide_target_init(&target, &config, bide_now(), NULL);
-    if (bide_fleet_open(&fleet, url ? url : "unix:///nobody/is/here", &(struct bide_fleet_options){print_report, NULL},
-                        &problem) != BIDE_OK ||
-        bide_fleet_join(fleet, "payments", &target, false, &problem) != BIDE_OK) {
+    if (bide_fleet_open(&fleet, url ? url : "unix:///nobody/is/here",
+                        &(struct bide_fleet_options){.report = print_report}, &problem) != BIDE_OK ||
+        bide_fleet_join(fleet, "payments", &target, &problem) != BIDE_OK) {
         fprintf(stderr, "%s\n", problem.text);
         return EXIT_FAILURE;
     }

@@ -33,7 +33,7 @@ static enum bide_err start(struct bide_multi *multi, struct download *d, const c
 {
     CURL *easy = curl_easy_init();
     curl_easy_setopt(easy, CURLOPT_URL, url);
-    bide_curl_options_init(&d->options);
+    d->options = (struct bide_curl_options){0};
     d->options.write = count; /* never gets a byte of a failed attempt */
     d->options.write_data = d;
     struct bide_multi_job job = {

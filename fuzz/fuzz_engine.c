@@ -8,7 +8,9 @@
  *   the budget is never negative, and counts of refusals never fall.
  * The assertions of the engine are on. */
 #include <bide/bide.h>
-#include <bide/lease.h>
+
+#include "core/gates.h"
+#include "core/lease.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -140,10 +142,10 @@ static void touch_target(struct engine *g, uint8_t what, uint8_t detail)
     case 3: bide_target_hold_off(&g->target, later(g->now_ns, (int64_t)detail << 24), g->now_ns); break;
     case 4: (void)bide_budget_add_milli(&g->target, amount, g->now_ns); break;
     case 5:
-        (void)(detail & 1 ? bide_lease_begin(&g->target, g->now_ns, NULL) : bide_lease_end(&g->target, g->now_ns));
+        (void)(detail & 1 ? core_lease_begin(&g->target, g->now_ns, NULL) : core_lease_end(&g->target, g->now_ns));
         break;
-    case 6: bide_lease_extend(&g->target, g->now_ns + amount * BIDE_MS, g->now_ns); break;
-    default: (void)bide_lease_collect(&g->target); (void)bide_target_is_evictable(&g->target, g->now_ns);
+    case 6: core_lease_extend(&g->target, g->now_ns + amount * BIDE_MS, g->now_ns); break;
+    default: (void)core_lease_collect(&g->target); (void)core_target_is_evictable(&g->target, g->now_ns);
     }
 }
 

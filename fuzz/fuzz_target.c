@@ -7,7 +7,9 @@
  * engine is built without its assertions here; but it must not crash, overflow or hang, and must return actions and
  * reasons that exist. */
 #include <bide/bide.h>
-#include <bide/lease.h>
+
+#include "core/gates.h"
+#include "core/lease.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,12 +82,12 @@ static void target_event(uint8_t what)
     case 2: (void)bide_breaker_trip(target, what, now_ns); break;
     case 3: bide_target_hold_off(target, now_ns + BIDE_S, now_ns); break;
     case 4: (void)bide_budget_add_milli(target, (what >> 6) * 1000 - 1500, now_ns); break;
-    case 5: (void)bide_lease_begin(target, now_ns, NULL); break;
-    case 6: (void)bide_lease_end(target, now_ns); break;
-    case 7: bide_lease_extend(target, now_ns + BIDE_S, now_ns); break;
-    case 8: (void)bide_lease_collect(target); break;
-    case 9: (void)bide_lease_claim(target, what, now_ns + BIDE_S, now_ns); break;
-    case 10: bide_lease_memo_set(target, bide_lease_memo_get(target)); break;
+    case 5: (void)core_lease_begin(target, now_ns, NULL); break;
+    case 6: (void)core_lease_end(target, now_ns); break;
+    case 7: core_lease_extend(target, now_ns + BIDE_S, now_ns); break;
+    case 8: (void)core_lease_collect(target); break;
+    case 9: (void)core_lease_claim(target, what, now_ns + BIDE_S, now_ns); break;
+    case 10: core_lease_memo_set(target, core_lease_memo_get(target)); break;
     default: (void)bide_target_latency_ns(target, what);
     }
 }
@@ -94,11 +96,11 @@ static void read_all(void)
 {
     (void)bide_budget_left_milli(target, now_ns);
     (void)bide_breaker_state_label(bide_breaker_get(target).state);
-    (void)bide_target_is_evictable(target, now_ns);
+    (void)core_target_is_evictable(target, now_ns);
     (void)bide_target_hold_off_until(target, now_ns);
     (void)bide_target_latency_ns(target, 990);
-    (void)bide_lease_is_on(target);
-    (void)bide_lease_until(target);
+    (void)core_lease_is_on(target);
+    (void)core_lease_until(target);
     for (int i = 0; i < BIDE_GATE_COUNT; i++)
         (void)bide_target_refused(target, 1u << i);
 }

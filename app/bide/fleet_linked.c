@@ -43,7 +43,7 @@ bool cli_fleet_ensure_linked(const struct cli_fleet_context *context)
     return cli_fleet_resolve_url(context);
 }
 
-bool cli_fleet_open(const struct cli_fleet_context *context, struct bide_target *target, bool shared)
+bool cli_fleet_open(const struct cli_fleet_context *context, struct bide_target *target)
 {
     struct cli_fleet *fleet = context->fleet;
     struct bide_fleet_problem problem = {.text = "out of memory"};
@@ -58,7 +58,7 @@ bool cli_fleet_open(const struct cli_fleet_context *context, struct bide_target 
     struct bide_fleet_options options = {.report = session_store_message, .context = session};
     if (bide_fleet_open(&session->fleet, fleet->url, &options, &problem) != BIDE_OK)
         goto failed;
-    if (bide_fleet_join(session->fleet, context->options->target, target, shared, &problem) == BIDE_OK)
+    if (bide_fleet_join(session->fleet, context->options->target, target, &problem) == BIDE_OK)
         return true;
 failed:
     cli_fail(context->command, "%s: %s", cli_fleet_source(fleet), problem.text);

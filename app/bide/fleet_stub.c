@@ -3,9 +3,9 @@
  * They never see a fleet: cli_fleet_ensure_linked has executed another program or has failed if a URL is in force. */
 #include "common/fleet.h"
 
-bool cli_fleet_open(const struct cli_fleet_context *context, struct bide_target *target, bool shared)
+bool cli_fleet_open(const struct cli_fleet_context *context, struct bide_target *target)
 {
-    (void)target, (void)shared;
+    (void)target;
     return context->fleet->url == NULL;
 }
 

@@ -1,10 +1,9 @@
 /* change.c - parses and applies changes to a shared target; see change.h. */
 #include "change.h"
+#include "core/lease.h"
 
 #include "common/policy.h"
 #include "conf/suggest.h"
-
-#include <bide/lease.h>
 
 #include <string.h>
 
@@ -175,8 +174,8 @@ void budget_change_apply(const struct budget_change *change, struct bide_target 
 /* Holding and releasing the breaker leaves it closed, with its failure statistics cleared. */
 void budget_reset(struct bide_target *target, int64_t now_ns)
 {
-    bool funded = bide_lease_until(target) > now_ns;
-    if (!funded && bide_lease_end(target, now_ns) == BIDE_OK)
+    bool funded = core_lease_until(target) > now_ns;
+    if (!funded && core_lease_end(target, now_ns) == BIDE_OK)
         bide_budget_add_milli(target, BIDE_CAPACITY_MAX_MILLI, now_ns);
     bide_breaker_hold(target, BIDE_HOLD_CLOSED);
     bide_breaker_hold(target, BIDE_HOLD_RELEASE);

@@ -1,7 +1,6 @@
 /* snapshot.c - reads the state of a target and describes it in short texts; see snapshot.h. */
 #include "snapshot.h"
-
-#include <bide/lease.h>
+#include "core/lease.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -63,9 +62,9 @@ void budget_snapshot_take(struct budget_snapshot *snapshot, const struct bide_ta
                                  .breaker = bide_breaker_get(target),
                                  .hold_off_for_ns = time_left(bide_target_hold_off_until(target, now_ns), now_ns)};
     bide_target_config_get(target, &snapshot->config);
-    if ((snapshot->leased = bide_lease_is_on(target))) {
-        snapshot->funded_for_ns = time_left(bide_lease_until(target), now_ns);
-        snapshot->disconnected_for_ns = time_left(now_ns, bide_lease_until(target));
+    if ((snapshot->leased = core_lease_is_on(target))) {
+        snapshot->funded_for_ns = time_left(core_lease_until(target), now_ns);
+        snapshot->disconnected_for_ns = time_left(now_ns, core_lease_until(target));
     }
     snapshot->preset = preset_nearest(&snapshot->config);
     snapshot->open_for_ns = time_left(snapshot->breaker.until_ns, now_ns);

@@ -61,7 +61,7 @@ bool cli_fleet_ensure_linked(const struct cli_fleet_context *context);
 /* Joins the fleet with this target and starts leasing in the background, without waiting for Redis; does nothing if no
  * fleet is in force. Returns false after reporting an error. An unreachable Redis is not an error here: it is reported
  * through cli_fleet_poll_message. */
-bool cli_fleet_open(const struct cli_fleet_context *context, struct bide_target *target, bool shared);
+bool cli_fleet_open(const struct cli_fleet_context *context, struct bide_target *target);
 
 /* Copies the next message of the fleet, a line without line end ("redis://cache:6379: connection refused; ..."), and
  * removes it. Returns false if there is none. */

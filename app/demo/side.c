@@ -77,7 +77,7 @@ static struct call_slot *call_slot_new(struct demo_side *side)
     curl_easy_setopt(call_slot->easy, CURLOPT_URL, side->url);
     curl_easy_setopt(call_slot->easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(call_slot->easy, CURLOPT_PROXY, ""); /* ignore proxies in the environment */
-    bide_curl_options_init(&call_slot->options);
+    call_slot->options = (struct bide_curl_options){0};
     call_slot->options.policy = &side->client->policy;
     call_slot->options.status_rules = side->client->status_rules;
     call_slot->options.inject = BIDE_CURL_INJECT_ATTEMPT;

@@ -702,7 +702,7 @@ static bool fleet_open(struct settings *s)
         }
         s->request.shared = &fleet_target;
     }
-    return cli_fleet_open(&fleeting, s->request.shared, s->shared_target.shared);
+    return cli_fleet_open(&fleeting, s->request.shared);
 }
 
 static struct fetch_listener listener_make(struct settings *s)

@@ -168,7 +168,7 @@ static bool headers_have_key(const struct curl_slist *headers)
 
 void fetch_request_options(struct bide_curl_options *o, const struct fetch_request *r, size_t index)
 {
-    bide_curl_options_init(o);
+    *o = (struct bide_curl_options){0};
     o->policy = r->policy;
     o->status_rules = r->status_rules;
     o->headers = r->headers;

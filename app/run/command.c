@@ -548,12 +548,12 @@ static bool call_prepare(struct settings *s, struct conf_policy *policy, struct 
 }
 
 /* Opens the fleet. The password of $BIDE_FLEET is hidden from the command's environment. */
-static bool fleet_open(struct settings *s, struct bide_target *target, bool shared)
+static bool fleet_open(struct settings *s, struct bide_target *target)
 {
     struct cli_fleet_context fleeting = {&cli_run, &s->fleet, &s->policy};
     if (s->fleet.url != NULL && !cli_fleet_strip_env_password())
         return cli_fail(&cli_run, "out of memory"), false;
-    return cli_fleet_open(&fleeting, target, shared);
+    return cli_fleet_open(&fleeting, target);
 }
 
 static int run_main(void *settings, char **operands)
@@ -575,7 +575,7 @@ static int run_main(void *settings, char **operands)
         status = cli_fail(&cli_run, "%s: must be %s", problem.field, problem.want);
         goto out;
     }
-    if (!fleet_open(s, shared_target.target != NULL ? shared_target.target : &target, shared_target.shared))
+    if (!fleet_open(s, shared_target.target != NULL ? shared_target.target : &target))
         goto out;
     exit_rules_merge(&s->exits, &policy.exits);
     status = call_run(s, &policy, shared_target.target != NULL ? shared_target.target : &target, operands);

@@ -11,11 +11,13 @@
 
 BIDE_BEGIN_DECLS
 
+/* Final: its size will not change. */
 struct bide_range {
     int64_t lo_ns;
     int64_t hi_ns; /* included */
 };
 
+/* Final: its size will not change. */
 struct bide_step {
     uint32_t step;       /* waits before this one */
     bool throttled;      /* use throttled_base_ns */

@@ -52,7 +52,8 @@ enum bide_err {
     BIDE_ERR_SYSTEM = -4,  /* the operating system refused: see errno */
 };
 
-/* An invalid input: the field, its value, and the valid values. The strings are static. */
+/* An invalid input: the field, its value, and the valid values. The strings are static. Final: its size will
+ * not change. */
 struct bide_problem {
     const char *field; /* "budget.ratio_ppm" */
     const char *want;  /* "0 to 1000000 (one retry for each request)" */

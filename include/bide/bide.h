@@ -15,7 +15,6 @@
 #include <bide/inbound.h>
 #include <bide/key.h>
 #include <bide/layer.h>
-#include <bide/lease.h>
 #include <bide/outcome.h>
 #include <bide/policy.h>
 #include <bide/request.h>

@@ -48,6 +48,7 @@ enum bide_breaker_state {
 #define BIDE_PROBES_MAX       8u
 #define BIDE_COUNT_WINDOW_MAX 256u
 
+/* Final: its size will not change; room to grow is in struct bide_target_config. */
 struct bide_breaker_config {
     enum bide_breaker_kind kind;
     uint32_t consecutive;          /* BY_RUN: failures in a row that open it */
@@ -70,7 +71,8 @@ struct bide_breaker_view {
     uint32_t generation; /* changes with every change of state */
     uint32_t openings;   /* in a row; 0 after it stayed closed */
     uint64_t openings_total;
-    int64_t until_ns; /* OPEN: when probing may begin; else 0 */
+    int64_t until_ns;      /* OPEN: when probing may begin; else 0 */
+    uint64_t reserved_[1]; /* zero: room to grow */
 };
 
 struct bide_target;

@@ -39,6 +39,7 @@ enum bide_on_empty {
 #define BIDE_CAPACITY_MAX_MILLI 268435455u /* 2^28 - 1: the level has 28 bits */
 #define BIDE_FULL               UINT32_MAX
 
+/* Final: its size will not change; room to grow is in struct bide_target_config. */
 struct bide_budget_config {
     enum bide_budget_kind kind;
     enum bide_on_empty on_empty;

@@ -23,7 +23,7 @@
 
 BIDE_BEGIN_DECLS
 
-/* Private: the fields are public only so that a call can live on the stack. */
+/* Private: the fields are public only so that a call can live on the stack. Final: its size will not change. */
 struct bide_call {
     const struct bide_policy *policy;
     struct bide_target *target;

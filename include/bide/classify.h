@@ -13,6 +13,7 @@
 
 BIDE_BEGIN_DECLS
 
+/* Final: its size will not change. */
 struct bide_rule {
     int32_t first;
     int32_t last; /* included */
@@ -21,6 +22,7 @@ struct bide_rule {
     uint32_t flags;
 };
 
+/* Final: its size will not change. */
 struct bide_rules {
     const struct bide_rule *rule;
     size_t count;

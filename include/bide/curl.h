@@ -96,7 +96,8 @@ enum bide_curl_body_kind {
     BIDE_CURL_BODY_STREAM,      /* `read`, `read_data`; with `seek` it can be sent again, without it only once */
 };
 
-/* For a file or stream, the handle determines the kind of request by CURLOPT_POST or CURLOPT_UPLOAD. */
+/* For a file or stream, the handle determines the kind of request by CURLOPT_POST or CURLOPT_UPLOAD. Final: its size
+ * will not change; room to grow is in the options. */
 struct bide_curl_body {
     enum bide_curl_body_kind kind;
     int fd;
@@ -131,11 +132,13 @@ struct bide_curl_response {
     long status;
     struct bide_text body; /* the part that was held back; NULL: none (see hold_max) */
     bool whole;            /* body is the whole body */
+    uint64_t reserved_[2]; /* zero: room to grow */
 };
 
+/* A zeroed struct has the default of every field. */
 struct bide_curl_options {
-    uint32_t struct_size; /* set by bide_curl_options_init, which zeroes the rest */
     enum bide_curl_safety safety;
+    enum bide_curl_redirect redirect;
     /* Valid (bide_policy_check), and outlives the call. NULL: BIDE_PRESET_TRANSFER with a stall timeout of
      * BIDE_CURL_STALL_NS: an attempt may take any time as long as it makes progress. */
     const struct bide_policy *policy;
@@ -175,7 +178,6 @@ struct bide_curl_options {
     enum bide_key_form key_form;
     const char *key;
     const char *traceparent;
-    enum bide_curl_redirect redirect;
 
     struct bide_curl_body body;
 
@@ -205,9 +207,11 @@ struct bide_curl_options {
      * count as a retry. Called once per call; without a sink, before libcurl could react to a challenge by itself. */
     bool (*refresh)(void *context, CURL *easy);
     void (*event)(void *context, const struct bide_event *event);
+
+    uint64_t reserved_[8]; /* zero: room to grow */
 };
 
-/* The end of an attempt. */
+/* The end of an attempt. Final: its size will not change. */
 struct bide_curl_attempt {
     long status;   /* 0: no response */
     CURLcode code; /* libcurl's result; CURLE_OK also if bide cut the transfer (after the head, or a losing hedge) */
@@ -231,10 +235,8 @@ struct bide_curl_result {
     char key[BIDE_KEY_TEXT_SIZE]; /* the generated idempotency key, or "" */
     char error[CURL_ERROR_SIZE];  /* why the call failed, a sentence for people; "" if it succeeded */
     struct bide_curl_attempt attempt[BIDE_CURL_ATTEMPTS_RECORDED];
+    uint64_t reserved_[4]; /* zero: room to grow */
 };
-
-#define bide_curl_options_init(options) bide_curl_options_init_sized((options), sizeof *(options))
-BIDE_API void bide_curl_options_init_sized(struct bide_curl_options *options, size_t size);
 
 /* Reports the first invalid field; headers[2] is the third line of `headers`. bide_curl_perform checks the options
  * itself before it opens a socket, all but `policy`: checking that at each call would cost more than the call's other
@@ -246,8 +248,7 @@ BIDE_API enum bide_err bide_curl_options_check(const struct bide_curl_options *o
 BIDE_API const struct bide_curl_options *bide_curl_plain_options(void);
 
 /* Performs the call to its end. A NULL target is the target of the URL's origin (scheme, host, port). NULL options: the
- * handle's options as recorded, with the defaults of init; refused for a handle that was not recorded. result may be
- * NULL.
+ * handle's options as recorded, otherwise the defaults; refused for a handle that was not recorded. result may be NULL.
  *
  * CURLE_OK: there is a final response, delivered where libcurl would have delivered it; as with libcurl it may be a
  * failure, see CURLINFO_RESPONSE_CODE or the result. CURLE_HTTP_RETURNED_ERROR: the last response was a failure whose

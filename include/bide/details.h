@@ -25,13 +25,14 @@
 
 BIDE_BEGIN_DECLS
 
+/* Final: its size will not change. */
 struct bide_details {
     char type[BIDE_DETAILS_TYPE_MAX]; /* "" when absent: RFC 9457's about:blank. No control characters */
     int status;                       /* 100 to 999; 0: absent */
     struct bide_hint hint;            /* retry false: STOP; retry_after: WAIT */
 };
 
-/* Maps a type to an outcome. Types are compared byte by byte. */
+/* Maps a type to an outcome. Types are compared byte by byte. Final: its size will not change. */
 struct bide_details_rule {
     const char *type;
     enum bide_kind kind;
@@ -49,7 +50,8 @@ BIDE_API bool bide_details_parse(struct bide_text body, struct bide_details *det
 BIDE_API const struct bide_details_rule *bide_details_find(const struct bide_details *details,
                                                            const struct bide_details_rule *rule, size_t count);
 
-/* The problem details that a server sends. Absent members are NULL, 0, BIDE_NEVER or false. */
+/* The problem details that a server sends. Absent members are NULL, 0, BIDE_NEVER or false. Final: its size will not
+ * change. */
 struct bide_details_response {
     const char *type;
     const char *title;

@@ -3,13 +3,13 @@
  *     struct bide_fleet *fleet;
  *     struct bide_fleet_problem problem;
  *     if (bide_fleet_open(&fleet, getenv("BIDE_FLEET"), NULL, &problem) != BIDE_OK) ... report problem.text
- *     bide_fleet_join(fleet, "payments", &target, false, &problem);
+ *     bide_fleet_join(fleet, "payments", &target, &problem);
  *     ... calls on that target, as usual ...
  *     bide_fleet_close(fleet);
  *
  * The budget is a token bucket in Redis. A thread of the library leases a few tokens at a time into the target and
  * reports the tokens that its calls earned; calls spend the leased tokens and never wait for Redis. A leased target
- * earns nothing for itself (bide/lease.h).
+ * earns nothing for itself.
  *
  * The promise: retries of the fleet <= tokens that the fleet's bucket held and received + tokens that are leased + for
  * each member, its floor (refill_per_minute of its budget) x the time it could not reach Redis; whichever process dies.
@@ -46,6 +46,7 @@ BIDE_BEGIN_DECLS
 
 struct bide_fleet;
 
+/* Final: its size will not change. */
 struct bide_fleet_problem {
     char text[512]; /* "redis://cache:6379/0: option capacity is \"many\"; must be tokens, 1 to 268435" */
 };
@@ -57,6 +58,7 @@ struct bide_fleet_options {
      * its own fleet. */
     void (*report)(void *context, const char *text);
     void *context;
+    uint64_t reserved_[4]; /* zero: room to grow */
 };
 
 /* The state of a member, for metrics. */
@@ -71,6 +73,7 @@ struct bide_fleet_view {
     uint64_t granted_milli, returned_milli, earned_milli; /* by this member, so far */
     int64_t disconnected_ns; /* how long the target ran without a lease so far, also before the first reply */
     char problem[160];       /* the last failure in this fleet, cut to size; "" after a successful exchange */
+    uint64_t reserved_[4];   /* zero: room to grow */
 };
 
 /* The bucket in Redis, for `bide budget show --fleet`. */
@@ -79,7 +82,8 @@ struct bide_fleet_bucket {
     int64_t capacity_milli, per_minute_milli, left_milli;
     uint64_t members, wanting, exchanges;
     uint64_t firsts, successes, spent_milli, granted_milli;
-    int64_t age_ms; /* since the last exchange, by the clock of Redis */
+    int64_t age_ms;        /* since the last exchange, by the clock of Redis */
+    uint64_t reserved_[4]; /* zero: room to grow */
 };
 
 /* Parses the URL and starts the thread. BIDE_ERR_INVALID: the URL is invalid; BIDE_ERR_NOMEM: no memory;
@@ -89,11 +93,11 @@ BIDE_API enum bide_err bide_fleet_open(struct bide_fleet **fleet, const char *ur
                                        const struct bide_fleet_options *options, struct bide_fleet_problem *problem);
 
 /* Leases for that target from now on. Its budget must be of kind tokens; the tokens in it are removed (not if it is
- * leased already), except one retry if the budget has a floor. `shared`: other processes use the target too
- * (bide/shared.h) and may lease for it; one process at a time does. The name is the same in the whole fleet, 1 to 127
+ * leased already), except one retry if the budget has a floor. A target of bide/shared.h may be joined by each process
+ * that uses it; one process at a time leases for all of them. The name is the same in the whole fleet, 1 to 127
  * bytes. The target must live until it leaves. */
 BIDE_API enum bide_err bide_fleet_join(struct bide_fleet *fleet, const char *name, struct bide_target *target,
-                                       bool shared, struct bide_fleet_problem *problem);
+                                       struct bide_fleet_problem *problem);
 
 /* A private target returns its unspent tokens, without waiting for a reply, and earns for itself again. (Without a
  * connection, because Redis is gone or the fleet is large and idle, these tokens are lost.) A shared target keeps its

@@ -15,6 +15,7 @@
 
 BIDE_BEGIN_DECLS
 
+/* Final: its size will not change. */
 struct bide_text {
     const char *at; /* NULL: absent */
     size_t length;

@@ -18,14 +18,13 @@
 BIDE_BEGIN_DECLS
 
 struct bide_inbound_ratio_config {
-    uint32_t struct_size;    /* set by bide_inbound_ratio_config_init */
     uint32_t share_permille; /* a larger share of retries is too much; 1 to 1000 (never); default 100 */
     uint32_t min_volume;     /* below this many requests in the window no share is too much; 1 or more; default 20 */
-    uint32_t reserved_;      /* 0 */
     int64_t window_ns;       /* a request counts for 0.9 to 1.0 of it; 10 ms to 1 h; default 10 s */
+    uint64_t reserved_[2];   /* zero: room to grow */
 };
 
-/* Private. */
+/* Private. Room to grow is in its configuration. */
 struct bide_inbound_ratio {
     struct bide_inbound_ratio_config config;
     uint64_t first[BIDE_INBOUND_SLOTS]; /* first attempts: each word packs a lap of the ring of slots and a count */
@@ -36,10 +35,11 @@ struct bide_inbound_ratio_view {
     uint64_t requests; /* retries included */
     uint64_t retries;
     bool overloaded;
+    uint64_t reserved_[2]; /* zero: room to grow */
 };
 
-#define bide_inbound_ratio_config_init(config) bide_inbound_ratio_config_init_sized((config), sizeof *(config))
-BIDE_API void bide_inbound_ratio_config_init_sized(struct bide_inbound_ratio_config *config, size_t size);
+/* Sets every field to its default. */
+BIDE_API void bide_inbound_ratio_config_init(struct bide_inbound_ratio_config *config);
 
 /* Checks and copies the configuration; all counts begin at 0. */
 BIDE_API enum bide_err bide_inbound_ratio_init(struct bide_inbound_ratio *ratio,

@@ -20,6 +20,7 @@
 
 BIDE_BEGIN_DECLS
 
+/* Final: its size will not change. */
 struct bide_layer {
     uint32_t attempt;      /* 0: the field was absent */
     uint32_t attempts_max; /* 0: absent */

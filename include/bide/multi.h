@@ -38,6 +38,7 @@ struct bide_multi_end {
                       * returns */
     CURLcode code;   /* as bide_curl_perform returns it */
     struct bide_verdict verdict;
+    uint64_t reserved_[2]; /* zero: room to grow */
 };
 
 struct bide_multi_job {
@@ -47,6 +48,7 @@ struct bide_multi_job {
     struct bide_curl_result *result;         /* NULL: not wanted. Complete when done is called */
     void (*done)(void *context, const struct bide_multi_end *end); /* called exactly once for each successful start */
     void *context;
+    uint64_t reserved_[4]; /* zero: room to grow */
 };
 
 /* Creates a multi. BIDE_ERR_NOMEM: no memory. */

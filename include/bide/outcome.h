@@ -45,12 +45,13 @@ enum bide_hint_kind {
     BIDE_HINT_STOP, /* do not retry at all */
 };
 
-/* The time that the server asked for. hint.h parses it from header fields. */
+/* The time that the server asked for. hint.h parses it from header fields. Final: its size will not change. */
 struct bide_hint {
     enum bide_hint_kind kind;
     int64_t wait_ns; /* 0 or more; a negative value counts as no hint */
 };
 
+/* Final: its size will not change. */
 struct bide_outcome {
     enum bide_kind kind;
     enum bide_evidence evidence;

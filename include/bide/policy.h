@@ -110,8 +110,8 @@ enum bide_when_refused {
 #define BIDE_HEDGES_MAX 3u
 
 struct bide_policy {
-    uint32_t struct_size;  /* set by bide_policy_init */
     uint32_t attempts_max; /* the first included; 1 means no retry */
+    uint32_t observe;      /* enum bide_gate bits: gates of the policy that only observe */
 
     enum bide_backoff backoff;
     enum bide_jitter jitter;
@@ -146,7 +146,6 @@ struct bide_policy {
     int64_t hint_over_ns; /* clamp rule */
 
     enum bide_when_refused when_refused;
-    uint32_t observe;          /* enum bide_gate bits: gates of the policy that only observe */
     bool require_key;          /* a mutating request without an idempotency key is refused before it is sent */
     bool conflict_at_once;     /* the first conflict is retried without a wait */
     bool throttled_needs_hint; /* throttled without a hint: give up instead of backing off */
@@ -157,21 +156,14 @@ struct bide_policy {
                                 * call, by a shorter one: drawn from the second half of the time that is left, so that
                                 * clients with the same deadline do not come back together */
     bool reserved_flags_[6];
-    uint32_t reserved_word_;
-    uint64_t reserved_[3]; /* zero; for new fields without a change of size */
+    uint64_t reserved_[6]; /* zero: room to grow */
 };
 
 /* Sets every field from a preset. BIDE_ERR_INVALID for a preset outside the list. */
-#define bide_policy_init(policy, preset) bide_policy_init_sized((policy), sizeof *(policy), (preset))
-BIDE_API enum bide_err bide_policy_init_sized(struct bide_policy *policy, size_t size, enum bide_preset preset);
+BIDE_API enum bide_err bide_policy_init(struct bide_policy *policy, enum bide_preset preset);
 
 /* Reports the first invalid field, its value and the valid values. problem may be NULL. */
 BIDE_API enum bide_err bide_policy_check(const struct bide_policy *policy, struct bide_problem *problem);
-
-/* Copies a policy made by a caller of another version into a policy of this library's size. Fields that the source
- * lacks come from BIDE_PRESET_SERVICE; fields that this library does not know must be zero, else BIDE_ERR_INVALID. */
-BIDE_API enum bide_err bide_policy_copy(struct bide_policy *into, const struct bide_policy *from,
-                                        struct bide_problem *problem);
 
 /* Returns the preset with this label ("service"), or BIDE_PRESET_COUNT for an unknown name. */
 BIDE_API enum bide_preset bide_preset_by_name(const char *name, size_t length);

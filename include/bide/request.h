@@ -17,7 +17,7 @@ enum bide_safety {
     BIDE_KEYED,      /* yes: it carries an idempotency key that the server remembers */
 };
 
-/* Retry information of an inbound request: layer.h parses it from a header. */
+/* Retry information of an inbound request: layer.h parses it from a header. Final: its size will not change. */
 struct bide_inbound {
     uint32_t attempt; /* 0 or 1: a first attempt. 2 or more: the caller above is retrying already */
     bool no_retry;    /* the caller above asks that no layer retries */
@@ -30,6 +30,7 @@ struct bide_request {
     int64_t deadline_ns; /* absolute; 0: only the policy's. The earlier of the two applies. Below 0: passed */
     uint64_t retry_key;  /* any number; 0: none. Calls with the same key share the limit of retries per key */
     struct bide_inbound inbound;
+    uint64_t reserved_[2]; /* zero: room to grow */
 };
 
 /* Returns the safety of an HTTP method by RFC 9110 section 9.2 (and QUERY by its draft). Case-sensitive as methods are;

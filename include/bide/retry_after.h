@@ -14,6 +14,7 @@
 
 BIDE_BEGIN_DECLS
 
+/* Final: its size will not change. */
 struct bide_retry_after {
     int64_t wait_ns;   /* ask for at least this much time; rounded up to whole seconds; BIDE_NEVER: no Retry-After */
     int64_t spread_ns; /* and up to this much more, drawn from the seed */

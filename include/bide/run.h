@@ -21,7 +21,8 @@ BIDE_BEGIN_DECLS
 struct bide_event {
     const struct bide_verdict *verdict;
     const struct bide_outcome *outcome;
-    int64_t now_ns; /* time of the report, slightly after the decision */
+    int64_t now_ns;        /* time of the report, slightly after the decision */
+    uint64_t reserved_[4]; /* zero: room to grow */
 };
 
 struct bide_job {
@@ -32,6 +33,7 @@ struct bide_job {
     void (*event)(void *context, const struct bide_event *event); /* NULL: no events */
     void *context;
     const struct bide_cancel *cancel; /* NULL: cannot be cancelled */
+    uint64_t reserved_[4];            /* zero: room to grow */
 };
 
 /* Runs the call to its end and returns the last verdict: DONE or GIVE_UP. */

@@ -61,6 +61,7 @@ enum bide_shared_reason {
         BIDE_SHARED_REASON_COUNT
 };
 
+/* Final: its size will not change. */
 struct bide_shared_problem {
     enum bide_shared_reason reason;
     int system_errno; /* 0: none */
@@ -72,6 +73,7 @@ struct bide_shared_options {
     bool private_instead;  /* on a problem, supply a private target of this process; the problem is still reported */
     bool must_exist;       /* do not create the target */
     bool group;            /* members of the file's group may share it: mode 660 instead of 600, any owner */
+    uint64_t reserved_[4]; /* zero: room to grow */
 };
 
 struct bide_shared {
@@ -79,6 +81,7 @@ struct bide_shared {
     bool shared;                /* false: a private target, instead */
     void *map_;
     size_t map_size_;
+    uint64_t reserved_[2]; /* zero: room to grow */
 };
 
 /* Writes and returns the directory: $BIDE_SHARED_DIR, else $XDG_RUNTIME_DIR/bide, else /dev/shm/bide-UID. "" if that
@@ -113,7 +116,7 @@ BIDE_API enum bide_err bide_shared_remove(const char *name, const struct bide_sh
 
 /* Installs a SIGBUS handler: a shared target whose file is truncated is replaced, at the next access, by a private
  * target with the same configuration, its breaker closed, its budget as if it had been empty when the target was
- * opened, and leased (bide/lease.h) if it was leased then. A target that is truncated while it is being opened is
+ * opened, and leased (by a fleet) if it was leased then. A target that is truncated while it is being opened is
  * refused. Other SIGBUS go to the previous handler. For the whole process and up to 256 targets, opened before or
  * after; may be called again. Returns false if the handler could not be installed. */
 BIDE_API bool bide_shared_guard(void);

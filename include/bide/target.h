@@ -36,7 +36,6 @@ enum bide_trust {
 #define BIDE_NO_TARGET ((struct bide_target *)-1)
 
 struct bide_target_config {
-    uint32_t struct_size;           /* set by bide_target_config_init */
     uint32_t observe;               /* enum bide_gate bits: gates of the target that only observe */
     uint32_t trust;                 /* enum bide_trust bits */
     uint32_t in_flight_max;         /* in-flight limit (bulkhead); 0: no limit. Private targets only */
@@ -44,12 +43,13 @@ struct bide_target_config {
     uint32_t throttle_k_milli;      /* adaptive throttling: K of the SRE book, 2000; above 1000; 0: off */
     uint32_t throttle_max_permille; /* largest share to refuse, so that recovery is noticed; 900 */
     uint32_t throttle_min_volume;   /* requests in the window below which nothing is refused */
+    bool hold_off_first;            /* a hold-off delays first attempts too, not only retries */
+    bool latency;                   /* record latencies, for hedging by quantile */
+    uint8_t reserved_flags_[2];
     int64_t throttle_window_ns;
     int64_t key_interval_ns;
     int64_t hold_off_max_ns; /* longest hold-off; 0: a hint is not shared between calls */
-    bool hold_off_first;     /* a hold-off delays first attempts too, not only retries */
-    bool latency;            /* record latencies, for hedging by quantile */
-    bool reserved_flags_[6];
+    uint64_t reserved_[2];   /* zero: room to grow */
     struct bide_budget_config budget;
     struct bide_breaker_config breaker;
 };
@@ -74,8 +74,7 @@ struct bide_lane_words_ {
     uint64_t firsts;   /* of a leased target: first attempts, successes, tokens that they would have earned */
     uint64_t successes;
     uint64_t earned_milli;
-    uint64_t aside; /* not a counter of the lane: in the first four, the lease's end, exchanger and memo; in the next
-                     * two, the usual latency and when it was sampled */
+    uint64_t reserved_; /* zero: room to grow */
 };
 
 struct bide_target {
@@ -101,7 +100,16 @@ struct bide_target {
     struct bide_window_words_ asks;   /* throttle: totals of attempts and of accepts */
     uint64_t latency[BIDE_LATENCY_WORDS];
     uint64_t key[BIDE_KEY_WORDS];
+    uint64_t lease_end_ns;     /* 0: no lease, or its beginning is not complete */
+    uint64_t lease_exchanger;  /* the exchanger, and until when its claim is valid */
+    uint64_t lease_progress;   /* the memo from an exchanger to its successor */
+    uint64_t lease_base_milli; /* the same */
+    uint64_t usual_ns;         /* usual latency; 0: no success was sampled yet */
+    uint64_t usual_at_ns;      /* when it was sampled last; before the first sample: when the deadline of a call first
+                                * cut an attempt; 0: never */
     struct bide_target_config config[2];
+    uint64_t reserved_[8]; /* zero: room to grow, a cache line */
+    /* Counters that successes write. */
     struct bide_lane_words_ lane[BIDE_LANES];
 } __attribute__((aligned(64)));
 
@@ -116,9 +124,7 @@ struct bide_target_next {
 };
 
 /* Sets every field from the gates of a preset. */
-#define bide_target_config_init(config, preset) bide_target_config_init_sized((config), sizeof *(config), (preset))
-BIDE_API enum bide_err bide_target_config_init_sized(struct bide_target_config *config, size_t size,
-                                                     enum bide_preset preset);
+BIDE_API enum bide_err bide_target_config_init(struct bide_target_config *config, enum bide_preset preset);
 
 BIDE_API enum bide_err bide_target_config_check(const struct bide_target_config *config, struct bide_problem *problem);
 
@@ -133,17 +139,6 @@ BIDE_API enum bide_err bide_target_configure(struct bide_target *target, const s
 
 /* Copies the configuration in force. */
 BIDE_API void bide_target_config_get(const struct bide_target *target, struct bide_target_config *config);
-
-/* Returns true if forgetting this target would lose nothing that matters: budget at its initial level or above,
- * throttle idle, breaker closed and not opened recently (a time window: without failures in it), no hold-off, no key
- * remembered, nothing in flight, not leased. Tables evict only such targets. */
-BIDE_API bool bide_target_is_evictable(const struct bide_target *target, int64_t now_ns);
-
-/* As init, for memory that was a target before and that calls in flight may still use: they see that it has a new owner
- * and leave it alone. For tables that reuse memory. BIDE_ERR_BUSY: a permit is in use, the target is leased
- * (bide/lease.h), or it is being configured; nothing was changed. */
-BIDE_API enum bide_err bide_target_reuse(struct bide_target *target, const struct bide_target_config *config,
-                                         int64_t now_ns, struct bide_problem *problem);
 
 /* Returns when the hold-off ends; 0: none. */
 BIDE_API int64_t bide_target_hold_off_until(const struct bide_target *target, int64_t now_ns);

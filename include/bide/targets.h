@@ -1,7 +1,7 @@
 /* targets.h - a table of the targets of a process, by name: created on first use, bounded.
  *
  * Looking up a known name takes no lock; creating a target does. When the table is full, a target with nothing to
- * remember (full budget, closed breaker, no hold-off: see bide_target_is_evictable) is evicted, approximately the least
+ * remember (full budget, closed breaker, no hold-off: see core_target_is_evictable) is evicted, approximately the least
  * recently used first. If a bounded search finds no such target, or there is no memory, the look-up returns an overflow
  * target that all such names share, and counts it: memory stays bounded, and an empty budget is never refilled by being
  * forgotten.
@@ -23,9 +23,10 @@ BIDE_BEGIN_DECLS
 struct bide_targets;
 
 struct bide_targets_view {
-    size_t held;         /* names in the table */
-    uint64_t evicted;    /* names evicted so far */
-    uint64_t overflowed; /* look-ups that returned the overflow target */
+    size_t held;           /* names in the table */
+    uint64_t evicted;      /* names evicted so far */
+    uint64_t overflowed;   /* look-ups that returned the overflow target */
+    uint64_t reserved_[2]; /* zero: room to grow */
 };
 
 /* Creates a table for up to `most` targets (1 to 1000000). New targets get `config`, which is checked and copied. */

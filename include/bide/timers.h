@@ -11,13 +11,14 @@
 
 BIDE_BEGIN_DECLS
 
+/* Final: its size will not change. */
 struct bide_timer {
     int64_t due_ns;
     uint64_t order; /* private: breaks ties */
     size_t place;   /* private: index in the heap, from 1; 0: not set */
 };
 
-/* Private, except for its zero value. */
+/* Private, except for its zero value. Final: its size will not change. */
 struct bide_timers {
     struct bide_timer **heap;
     size_t count;

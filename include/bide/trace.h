@@ -20,6 +20,7 @@ enum bide_trace_flag {
     BIDE_TRACE_RANDOM = 1u << 1, /* the trace id is random (level 2) */
 };
 
+/* Final: its size will not change. */
 struct bide_trace {
     uint64_t trace_hi; /* trace id; both halves 0: none */
     uint64_t trace_lo;

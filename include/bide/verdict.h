@@ -82,6 +82,7 @@ enum bide_gate {
 #define BIDE_POLICY_GATES 0x00fu
 #define BIDE_TARGET_GATES 0x1f0u
 
+/* Final: its size will not change. */
 struct bide_verdict {
     enum bide_action action;
     enum bide_reason reason;

@@ -11,6 +11,7 @@
 
 BIDE_BEGIN_DECLS
 
+/* Final: its size will not change. */
 struct bide_cancel {
     int fd_plus_one; /* private; 0: none, so a zeroed struct cannot be cancelled */
 };

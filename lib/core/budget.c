@@ -71,7 +71,7 @@ static uint64_t bucket_ticks_since(struct bucket b, int64_t now_ns)
 static __attribute__((noinline)) struct bucket bucket_read_leased(const struct bide_target *t, struct bucket b,
                                                                   int64_t now_ns)
 {
-    int64_t end_ns = (int64_t)core_load(CORE_LEASE_END(t));
+    int64_t end_ns = (int64_t)core_load(&t->lease_end_ns);
     if (end_ns == 0) /* the stamp never moves back, or a word from before the drain could come again (ABA) */
         return (struct bucket){0, b.stamp + bucket_ticks_since(b, now_ns)};
     uint64_t later = (bucket_tick_not_before(core_min(end_ns, now_ns)) - b.stamp) & TICK_MASK;

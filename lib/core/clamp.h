@@ -21,6 +21,9 @@
 #define CORE_OPEN_JITTER_MAX  900u
 #define CORE_WINDOW_MIN_NS    ((int64_t)BIDE_SLOTS)
 
+/* The valid value of reserved_ fields. */
+#define CORE_WANT_RESERVED "0: a field that only a newer version of bide knows is set"
+
 static inline uint32_t core_clamp(uint32_t value, uint32_t least, uint32_t most)
 {
     core_assert(least <= most);

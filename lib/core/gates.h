@@ -147,18 +147,11 @@ static inline void core_breaker_config(const struct bide_target *t, struct bide_
 static inline uint32_t core_in_flight_max(const struct bide_target *t)
 {
     struct bide_target_config c;
-    CORE_CONFIG_COPY_UP_TO(t, &c, key_retries);
+    CORE_CONFIG_COPY_UP_TO(t, &c, throttle_k_milli);
     return c.in_flight_max;
 }
 
 /* ---- lease ---- */
-
-/* Four words of a lease lie in the lanes of the target, where there was room: its end (0: no lease, or its beginning is
- * not complete), the exchanger, and the two words of the memo. */
-#define CORE_LEASE_END(t)       (&(t)->lane[0].aside)
-#define CORE_LEASE_EXCHANGER(t) (&(t)->lane[1].aside)
-#define CORE_LEASE_PROGRESS(t)  (&(t)->lane[2].aside)
-#define CORE_LEASE_BASE(t)      (&(t)->lane[3].aside)
 
 /* Returns BIDE_ERR_INVALID, and sets *problem, if a fleet cannot fund such a budget. */
 enum bide_err core_lease_check(const struct bide_budget_config *budget, struct bide_problem *problem);
@@ -207,6 +200,19 @@ static inline uint16_t core_owner(const struct bide_target *t)
 
 /* A bit of the identity word, set by the creator of a target in memory that processes share. */
 #define CORE_SHARED (UINT64_C(1) << 15)
+
+/* ---- tables of targets ---- */
+
+/* Returns true if forgetting this target would lose nothing that matters: budget at its initial level or above,
+ * throttle idle, breaker closed and not opened recently (a time window: without failures in it), no hold-off, no key
+ * remembered, nothing in flight, not leased. Tables evict only such targets. */
+bool core_target_is_evictable(const struct bide_target *target, int64_t now_ns);
+
+/* As init, for memory that was a target before and that calls in flight may still use: they see that it has a new owner
+ * and leave it alone. For tables that reuse memory. BIDE_ERR_BUSY: a permit is in use, the target is leased
+ * (lease.h), or it is being configured; nothing was changed. */
+enum bide_err core_target_reuse(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
+                                struct bide_problem *problem);
 
 /* ---- budget ---- */
 
@@ -381,11 +387,6 @@ bool core_key_is_evictable(const struct bide_target *t, int64_t now_ns);
 void core_latency_record(struct bide_target *t, int64_t latency_ns);
 
 /* ---- the usual latency ---- */
-
-/* Two words, kept where the lanes had room: the estimate in ns (0: no success was sampled yet), and when it was sampled
- * last (while there is no estimate: when the deadline of a call first cut an attempt; 0: never). */
-#define CORE_USUAL_NS(t) (&(t)->lane[4].aside)
-#define CORE_USUAL_AT(t) (&(t)->lane[5].aside)
 
 /* Returns true if a success that ends now may be sampled: with a time window only the first vote of a slot is. The fast
  * path of a success leaves exactly these to the slow path (core_breaker_try_count_healthy), so it needs no sampling of

@@ -98,7 +98,7 @@ int64_t bide_target_latency_ns(const struct bide_target *t, uint32_t permille)
 /* Another process may have written any bytes. */
 static int64_t usual_ns(const struct bide_target *t)
 {
-    return core_clamp_ns((int64_t)core_load(CORE_USUAL_NS(t)), 0);
+    return core_clamp_ns((int64_t)core_load(&t->usual_ns), 0);
 }
 
 /* Moves a quarter of the way towards the sample, which counts as a quarter of the estimate at least and as twice of it
@@ -116,12 +116,12 @@ static int64_t usual_moved_ns(int64_t usual_ns, int64_t latency_ns)
 void core_usual_sample(struct bide_target *t, int64_t latency_ns, int64_t now_ns)
 {
     int64_t usual = usual_ns(t);
-    if (usual > 0 && (uint64_t)now_ns - core_load(CORE_USUAL_AT(t)) < (uint64_t)SAMPLE_INTERVAL)
+    if (usual > 0 && (uint64_t)now_ns - core_load(&t->usual_at_ns) < (uint64_t)SAMPLE_INTERVAL)
         return;
     int64_t next = usual > 0 ? usual_moved_ns(usual, latency_ns) : core_max(latency_ns, 1);
     core_assert(next > 0);
-    core_store(CORE_USUAL_AT(t), (uint64_t)now_ns);
-    core_store(CORE_USUAL_NS(t), (uint64_t)next);
+    core_store(&t->usual_at_ns, (uint64_t)now_ns);
+    core_store(&t->usual_ns, (uint64_t)next);
 }
 
 /* Without an estimate nothing distinguishes a server that hangs from a caller that is impatient. Attempts are excused
@@ -133,8 +133,8 @@ bool core_usual_excuses_cut(struct bide_target *t, int64_t latency_ns, bool prob
     int64_t usual = usual_ns(t);
     if (usual > 0)
         return latency_ns < usual;
-    uint64_t since = core_load(CORE_USUAL_AT(t));
+    uint64_t since = core_load(&t->usual_at_ns);
     if (since == 0)
-        core_store(CORE_USUAL_AT(t), (uint64_t)core_max(now_ns, 1));
+        core_store(&t->usual_at_ns, (uint64_t)core_max(now_ns, 1));
     return probe || since == 0 || (int64_t)((uint64_t)now_ns - since) < UNKNOWN_MAX;
 }

@@ -1,4 +1,4 @@
-/* lease.c - a target whose budget a fleet funds. See bide/lease.h for the model.
+/* lease.c - a target whose budget a fleet funds. See lease.h for the model.
  *
  * The leased flag is a bit of the hot word, which every call reads anyway; each new configuration keeps it. The end of
  * the lease, the exchanger and its memo are words of their own.
@@ -8,21 +8,21 @@
  * bucket holds tokens, until a process begins the lease again: so tokens from before the lease are never spent under
  * it. A credit that was under way when the lease began, or the refund of a retry that was charged before it, is not
  * added: see bucket_add in budget.c. */
-#include <bide/lease.h>
 
+#include "lease.h"
 #include "gates.h"
 #include "saturate.h"
 
 /* ---- beginning and ending ---- */
 
-bool bide_lease_is_on(const struct bide_target *target)
+bool core_lease_is_on(const struct bide_target *target)
 {
     return (core_hot(target) & CORE_HOT_LEASED) != 0;
 }
 
-int64_t bide_lease_until(const struct bide_target *target)
+int64_t core_lease_until(const struct bide_target *target)
 {
-    return bide_lease_is_on(target) ? (int64_t)core_load(CORE_LEASE_END(target)) : 0;
+    return core_lease_is_on(target) ? (int64_t)core_load(&target->lease_end_ns) : 0;
 }
 
 enum bide_err core_lease_check(const struct bide_budget_config *budget, struct bide_problem *problem)
@@ -44,23 +44,23 @@ enum bide_err core_lease_check(const struct bide_budget_config *budget, struct b
  * Then the bucket is drained twice, and tokens lent in between are lost: an error towards fewer retries. */
 static void lease_start(struct bide_target *t, int64_t now_ns)
 {
-    core_store(CORE_LEASE_END(t), 0);
+    core_store(&t->lease_end_ns, 0);
     core_target_set_leased(t, true, now_ns);
     core_budget_drain(t, now_ns);
-    (void)bide_lease_collect(t); /* counts of an earlier lease */
-    bide_lease_memo_set(t, (struct bide_lease_memo){0});
-    core_store_release(CORE_LEASE_END(t), (uint64_t)core_max(now_ns, 1));
+    (void)core_lease_collect(t); /* counts of an earlier lease */
+    core_lease_memo_set(t, (struct core_lease_memo){0});
+    core_store_release(&t->lease_end_ns, (uint64_t)core_max(now_ns, 1));
 }
 
-enum bide_err bide_lease_begin(struct bide_target *target, int64_t now_ns, struct bide_problem *problem)
+enum bide_err core_lease_begin(struct bide_target *target, int64_t now_ns, struct bide_problem *problem)
 {
     struct bide_budget_config budget;
     enum bide_err err = BIDE_OK;
-    if (bide_lease_until(target) != 0)
+    if (core_lease_until(target) != 0)
         return BIDE_OK;
     if (!core_target_claim(target, now_ns))
         return BIDE_ERR_BUSY;
-    if (bide_lease_until(target) == 0) { /* else another process began the lease before this one had the claim */
+    if (core_lease_until(target) == 0) { /* else another process began the lease before this one had the claim */
         core_budget_config(target, &budget);
         err = core_lease_check(&budget, problem);
         if (err == BIDE_OK)
@@ -70,14 +70,14 @@ enum bide_err bide_lease_begin(struct bide_target *target, int64_t now_ns, struc
     return err;
 }
 
-enum bide_err bide_lease_end(struct bide_target *target, int64_t now_ns)
+enum bide_err core_lease_end(struct bide_target *target, int64_t now_ns)
 {
-    if (!bide_lease_is_on(target))
+    if (!core_lease_is_on(target))
         return BIDE_OK;
     if (!core_target_claim(target, now_ns))
         return BIDE_ERR_BUSY;
     core_target_set_leased(target, false, now_ns);
-    core_store(CORE_LEASE_END(target), 0);
+    core_store(&target->lease_end_ns, 0);
     core_target_release(target);
     return BIDE_OK;
 }
@@ -85,23 +85,23 @@ enum bide_err bide_lease_end(struct bide_target *target, int64_t now_ns)
 /* An until_ns in the future only moves the end forward: a process that was descheduled before this call may carry an
  * older value. Any other until_ns brings a future end back to now; an end that has passed stays, because the refill
  * counts from there. */
-void bide_lease_extend(struct bide_target *target, int64_t until_ns, int64_t now_ns)
+void core_lease_extend(struct bide_target *target, int64_t until_ns, int64_t now_ns)
 {
-    uint64_t end = core_load(CORE_LEASE_END(target)), next;
+    uint64_t end = core_load(&target->lease_end_ns), next;
     do {
         int64_t end_ns = (int64_t)end;
         next = (uint64_t)(until_ns > now_ns ? core_max(end_ns, until_ns) : core_min(end_ns, core_max(now_ns, 1)));
         if (end == 0 || next == end)
             return;
-    } while (!core_cas(CORE_LEASE_END(target), &end, next));
+    } while (!core_cas(&target->lease_end_ns, &end, next));
 }
 
 /* ---- reporting ---- */
 
 /* The atomic exchange with 0 gives each count to exactly one collector, and loses none that is added meanwhile. */
-struct bide_lease_report bide_lease_collect(struct bide_target *target)
+struct core_lease_report core_lease_collect(struct bide_target *target)
 {
-    struct bide_lease_report all = {0};
+    struct core_lease_report all = {0};
     for (uint32_t i = 0; i < BIDE_LANES; i++) {
         all.firsts += core_exchange(&target->lane[i].firsts, 0);
         all.successes += core_exchange(&target->lane[i].successes, 0);
@@ -124,25 +124,25 @@ static uint64_t tick_not_before(int64_t ns)
 
 /* The word: number of the exchanger (32 bits), end of its claim in ticks (32). If two processes claim at once, the CAS
  * of the slower fails, and it does not have the claim. */
-bool bide_lease_claim(struct bide_target *target, uint32_t exchanger, int64_t until_ns, int64_t now_ns)
+bool core_lease_claim(struct bide_target *target, uint32_t exchanger, int64_t until_ns, int64_t now_ns)
 {
-    uint64_t held = core_load(CORE_LEASE_EXCHANGER(target));
+    uint64_t held = core_load(&target->lease_exchanger);
     core_assert(exchanger != 0); /* 0 is the claim of no exchanger */
     bool mine = held >> EXCHANGER_SHIFT == exchanger, past = until_ns <= now_ns;
     bool theirs = !mine && (int64_t)((held & UINT32_MAX) << TICK_SHIFT) > now_ns;
     if (theirs || (past && !mine))
         return false;
     uint64_t wanted = past ? 0 : (uint64_t)exchanger << EXCHANGER_SHIFT | tick_not_before(until_ns);
-    return core_cas(CORE_LEASE_EXCHANGER(target), &held, wanted) && !past;
+    return core_cas(&target->lease_exchanger, &held, wanted) && !past;
 }
 
-struct bide_lease_memo bide_lease_memo_get(const struct bide_target *target)
+struct core_lease_memo core_lease_memo_get(const struct bide_target *target)
 {
-    return (struct bide_lease_memo){core_load(CORE_LEASE_PROGRESS(target)), core_load(CORE_LEASE_BASE(target))};
+    return (struct core_lease_memo){core_load(&target->lease_progress), core_load(&target->lease_base_milli)};
 }
 
-void bide_lease_memo_set(struct bide_target *target, struct bide_lease_memo memo)
+void core_lease_memo_set(struct bide_target *target, struct core_lease_memo memo)
 {
-    core_store(CORE_LEASE_PROGRESS(target), memo.progress);
-    core_store(CORE_LEASE_BASE(target), memo.base_milli);
+    core_store(&target->lease_progress, memo.progress);
+    core_store(&target->lease_base_milli, memo.base_milli);
 }

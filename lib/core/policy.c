@@ -188,7 +188,6 @@ static void preset_fill_policy(struct bide_policy *p, enum bide_preset preset)
     const struct preset_row *r = &preset_rows[preset];
     const struct preset_hints *h = r->hints;
     *p = (struct bide_policy){
-        .struct_size = sizeof *p,
         .attempts_max = r->attempts,
         .backoff = BIDE_BACKOFF_EXPONENTIAL,
         .jitter = r->jitter,
@@ -222,7 +221,6 @@ static void preset_fill_config(struct bide_target_config *c, enum bide_preset pr
 {
     const struct preset_row *r = &preset_rows[preset];
     *c = (struct bide_target_config){
-        .struct_size = sizeof *c,
         .key_retries = preset == BIDE_PRESET_CRICSTREAM ? 1 : 0, /* one retry of a segment in 30 s */
         .key_interval_ns = 30 * S,
         .throttle_max_permille = 900,
@@ -258,17 +256,17 @@ enum bide_preset bide_preset_by_name(const char *name, size_t length)
     return (enum bide_preset)i;
 }
 
-enum bide_err bide_policy_init_sized(struct bide_policy *policy, size_t size, enum bide_preset preset)
+enum bide_err bide_policy_init(struct bide_policy *policy, enum bide_preset preset)
 {
-    if (size != sizeof *policy || (unsigned)preset >= BIDE_PRESET_COUNT)
+    if ((unsigned)preset >= BIDE_PRESET_COUNT)
         return BIDE_ERR_INVALID;
     preset_fill_policy(policy, preset);
     return BIDE_OK;
 }
 
-enum bide_err bide_target_config_init_sized(struct bide_target_config *config, size_t size, enum bide_preset preset)
+enum bide_err bide_target_config_init(struct bide_target_config *config, enum bide_preset preset)
 {
-    if (size != sizeof *config || (unsigned)preset >= BIDE_PRESET_COUNT)
+    if ((unsigned)preset >= BIDE_PRESET_COUNT)
         return BIDE_ERR_INVALID;
     preset_fill_config(config, preset);
     return BIDE_OK;
@@ -419,20 +417,18 @@ static enum bide_err check_relations(const struct relation *r, size_t count, str
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
-static bool any_flag_set(const bool *flag, size_t count)
+/* Reads bytes: a flag that a newer program has set may hold any byte. */
+static bool any_byte_set(const void *bytes, size_t size)
 {
-    while (count > 0 && !flag[count - 1])
-        count--;
-    return count > 0;
+    const unsigned char *byte = bytes;
+    while (size > 0 && byte[size - 1] == 0)
+        size--;
+    return size > 0;
 }
 
-static uint64_t policy_reserved_bits(const struct bide_policy *p)
-{
-    uint64_t all = any_flag_set(p->reserved_flags_, COUNT(p->reserved_flags_)) | p->reserved_word_;
-    for (size_t i = 0; i < COUNT(p->reserved_); i++)
-        all |= p->reserved_[i];
-    return all;
-}
+#define IS_RESERVED_USED(object)                                                                                       \
+    (any_byte_set((object)->reserved_flags_, sizeof(object)->reserved_flags_) ||                                       \
+     any_byte_set((object)->reserved_, sizeof(object)->reserved_))
 
 static enum bide_err check_policy_relations(const struct bide_policy *p, struct bide_problem *problem)
 {
@@ -451,16 +447,13 @@ static enum bide_err check_policy_relations(const struct bide_policy *p, struct 
         {additive && p->jitter_add_ns > p->cap_ns, "jitter_add_ns", p->jitter_add_ns, "cap_ns or less"},
         {p->hedges_max >= p->attempts_max, "hedges_max", p->hedges_max,
          "less than attempts_max: a hedge is an attempt too"},
-        {policy_reserved_bits(p) != 0, "reserved_", 1, "0 (start from bide_policy_init)"},
+        {IS_RESERVED_USED(p), "reserved_", 1, CORE_WANT_RESERVED},
     };
     return check_relations(relations, COUNT(relations), problem);
 }
 
 enum bide_err bide_policy_check(const struct bide_policy *policy, struct bide_problem *problem)
 {
-    if (policy->struct_size != sizeof *policy)
-        return report_problem(problem, "struct_size", policy->struct_size,
-                              "the value that bide_policy_init or bide_policy_copy sets");
     enum bide_err err = check_ranges(policy, policy_ranges, COUNT(policy_ranges), problem);
     return err != BIDE_OK ? err : check_policy_relations(policy, problem);
 }
@@ -487,8 +480,7 @@ static enum bide_err check_config_relations(const struct bide_target_config *c, 
          b->initial_milli, "capacity_milli or less, or BIDE_FULL"},
         {tokens && b->threshold_milli > 0 && b->threshold_milli >= b->capacity_milli, "budget.threshold_milli",
          b->threshold_milli, "less than capacity_milli: else no retry is ever allowed"},
-        {any_flag_set(c->reserved_flags_, COUNT(c->reserved_flags_)), "reserved_flags_", 1,
-         "0 (start from bide_target_config_init)"},
+        {IS_RESERVED_USED(c), "reserved_", 1, CORE_WANT_RESERVED},
         {c->breaker.open_max_ns < c->breaker.open_ns, "breaker.open_max_ns", c->breaker.open_max_ns, "open_ns or more"},
         {c->breaker.kind == BIDE_BREAKER_BY_COUNT && c->breaker.min_volume > c->breaker.count_window,
          "breaker.min_volume", c->breaker.min_volume, "count_window or less: else the breaker never opens"},
@@ -498,9 +490,6 @@ static enum bide_err check_config_relations(const struct bide_target_config *c, 
 
 enum bide_err bide_target_config_check(const struct bide_target_config *config, struct bide_problem *problem)
 {
-    if (config->struct_size != sizeof *config)
-        return report_problem(problem, "struct_size", config->struct_size,
-                              "the value that bide_target_config_init sets");
     enum bide_err err = check_ranges(config, config_ranges, COUNT(config_ranges), problem);
     return err != BIDE_OK ? err : check_config_relations(config, problem);
 }
@@ -528,34 +517,11 @@ void core_clamp_config(struct bide_target_config *config)
 {
     for (size_t i = 0; i < COUNT(config_ranges); i++)
         range_clamp_field(config, &config_ranges[i]);
-    config->struct_size = sizeof *config;
     config->observe &= BIDE_TARGET_GATES;
     clamp_flag(&config->hold_off_first);
     clamp_flag(&config->latency);
     for (size_t i = 0; i < COUNT(config->reserved_flags_); i++)
-        config->reserved_flags_[i] = false;
-}
-
-/* ---- copies between versions ---- */
-
-#define SIZE_SANE 4096u /* a larger struct_size is garbage, not a newer version */
-
-enum bide_err bide_policy_copy(struct bide_policy *into, const struct bide_policy *from, struct bide_problem *problem)
-{
-    const unsigned char *source = (const unsigned char *)from;
-    size_t known = from->struct_size < sizeof *into ? from->struct_size : sizeof *into;
-    if (from->struct_size < offsetof(struct bide_policy, backoff) || from->struct_size > SIZE_SANE ||
-        from->struct_size % 8 != 0) /* no version ends inside a word */
-        return report_problem(problem, "struct_size", from->struct_size, "the value that bide_policy_init sets");
-    for (size_t i = known; i < from->struct_size; i++)
-        if (source[i] != 0)
-            return report_problem(problem, "struct_size", from->struct_size,
-                                  "that of a policy whose fields unknown to this version are 0");
-    struct bide_policy copy;
-    preset_fill_policy(&copy, BIDE_PRESET_SERVICE);
-    for (size_t i = 0; i < known; i++)
-        ((unsigned char *)&copy)[i] = source[i];
-    copy.struct_size = sizeof copy;
-    *into = copy;
-    return BIDE_OK;
+        config->reserved_flags_[i] = 0;
+    for (size_t i = 0; i < COUNT(config->reserved_); i++)
+        config->reserved_[i] = 0;
 }

@@ -6,16 +6,22 @@
  * a time: a claim left by a killed writer is taken over after CLAIM_STALE. Known weakness: a writer that is stopped for
  * longer than that between its few dozen stores, and then resumes, could mix its slot with that of the next writer and
  * release the next writer's claim. */
-#include <bide/lease.h>
 #include <bide/target.h>
 
 #include "gates.h"
+#include "lease.h"
 #include "saturate.h"
 #include "window.h"
 
-#define LAYOUT      (UINT64_C(0x62696465) << 32 | 2) /* "bide", layout 2; the owner number is in between */
+#define LAYOUT      (UINT64_C(0x62696465) << 32 | 3) /* "bide", layout 3; the owner number is in between */
 #define OWNER_SHIFT 16
 #define CLAIM_STALE (10 * BIDE_S)
+
+/* Successes write the lanes: no lane shares a cache line with another or with words that every call reads. */
+_Static_assert(sizeof(struct bide_lane_words_) == 64 && offsetof(struct bide_target, lane) % 64 == 0,
+               "a line per lane");
+_Static_assert(offsetof(struct bide_target, reserved_) % 64 == 0, "the reserved words are a line of their own");
+_Static_assert(sizeof(struct bide_target) <= 2304, "36 cache lines at most");
 
 /* ---- configuration ---- */
 
@@ -52,7 +58,7 @@ static uint64_t config_pack_earnings(const struct bide_budget_config *b)
 
 static void config_write_slot(struct bide_target *t, uint64_t slot, const struct bide_target_config *c, bool leased)
 {
-    core_assert(slot <= 1 && c->struct_size == sizeof *c && c->observe <= BIDE_TARGET_GATES && c->trust <= 3);
+    core_assert(slot <= 1 && c->observe <= BIDE_TARGET_GATES && c->trust <= 3);
     const core_word *from = (const core_word *)(const void *)c;
     core_word *into = (core_word *)(void *)&t->config[slot];
     for (size_t i = 0; i < sizeof *c / sizeof(core_word); i++)
@@ -61,10 +67,21 @@ static void config_write_slot(struct bide_target *t, uint64_t slot, const struct
     core_store(&t->hot[slot][1], c->budget.kind == BIDE_BUDGET_TOKENS ? config_pack_earnings(&c->budget) : 0);
 }
 
+/* Keeps the fields that only a newer version knows: a process of that version may have set them in a shared target. */
+static void config_keep_reserved(struct bide_target_config *into, const struct bide_target_config *from)
+{
+    for (size_t i = 0; i < sizeof into->reserved_ / sizeof *into->reserved_; i++)
+        core_store_release(&into->reserved_[i], core_load(&from->reserved_[i]));
+    for (size_t i = 0; i < sizeof into->reserved_flags_; i++)
+        __atomic_store_n(&into->reserved_flags_[i], __atomic_load_n(&from->reserved_flags_[i], __ATOMIC_RELAXED),
+                         __ATOMIC_RELEASE);
+}
+
 static void config_publish(struct bide_target *t, const struct bide_target_config *next, bool leased)
 {
     uint64_t generation = core_load(&t->active);
     config_write_slot(t, (generation + 1) & 1, next, leased);
+    config_keep_reserved(&t->config[(generation + 1) & 1], &t->config[generation & 1]);
     core_store_release(&t->active, generation + 1);
 }
 
@@ -88,7 +105,7 @@ static void permits_reset(struct bide_target *t, uint64_t owner)
 static void target_reset_state(struct bide_target *t, const struct bide_budget_config *budget, int64_t now_ns)
 {
     words_clear(&t->breaker, (uint64_t *)(void *)t->config);
-    words_clear((uint64_t *)(void *)t->lane, (uint64_t *)(void *)(t + 1));
+    words_clear(t->reserved_, (uint64_t *)(void *)(t + 1));
     core_store(&t->budget, core_budget_initial_word(budget, now_ns));
     permits_reset(t, core_owner(t));
 }
@@ -139,7 +156,7 @@ static enum bide_err config_check_and_claim(struct bide_target *t, const struct 
                                             int64_t now_ns, struct bide_problem *problem)
 {
     enum bide_err err = bide_target_config_check(config, problem);
-    if (err == BIDE_OK && core_load(&t->identity) & CORE_SHARED)
+    if (err == BIDE_OK && core_target_is_shared(t))
         err = config_check_shared(config, problem);
     return err != BIDE_OK || core_target_claim(t, now_ns) ? err : BIDE_ERR_BUSY;
 }
@@ -161,14 +178,14 @@ static bool permits_hand_over(struct bide_target *t, uint64_t from, uint64_t to)
     return true;
 }
 
-enum bide_err bide_target_reuse(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
+enum bide_err core_target_reuse(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
                                 struct bide_problem *problem)
 {
     enum bide_err err = config_check_and_claim(target, config, now_ns, problem);
     if (err != BIDE_OK)
         return err;
     uint16_t owner = core_owner(target), next = (uint16_t)(owner + 1);
-    bool free_to_take = !bide_lease_is_on(target) && permits_hand_over(target, owner, next);
+    bool free_to_take = !core_lease_is_on(target) && permits_hand_over(target, owner, next);
     if (free_to_take) {
         core_store(&target->identity, LAYOUT | (uint64_t)next << OWNER_SHIFT);
         config_publish(target, config, false);
@@ -204,7 +221,7 @@ enum bide_err bide_target_configure(struct bide_target *target, const struct bid
     enum bide_err err = config_check_and_claim(target, config, now_ns, problem);
     if (err != BIDE_OK)
         return err;
-    bool leased = bide_lease_is_on(target); /* cannot change while we hold the claim */
+    bool leased = core_lease_is_on(target); /* cannot change while we hold the claim */
     if (leased)
         err = core_lease_check(&config->budget, problem);
     if (err == BIDE_OK)
@@ -279,12 +296,17 @@ struct bide_target_next bide_target_next(const struct bide_target *target, int64
     return next;
 }
 
-bool bide_target_is_evictable(const struct bide_target *target, int64_t now_ns)
+bool core_target_is_evictable(const struct bide_target *target, int64_t now_ns)
 {
     return core_permits_held(&target->in_flight) == 0 && bide_target_hold_off_until(target, now_ns) == 0 &&
            core_budget_is_evictable(target, now_ns) && core_breaker_is_evictable(target, now_ns) &&
            core_key_is_evictable(target, now_ns) &&
            (!(core_hot(target) & CORE_HOT_THROTTLE) || core_throttle_is_evictable(target, now_ns));
+}
+
+bool core_target_is_shared(const struct bide_target *target)
+{
+    return (core_load(&target->identity) & CORE_SHARED) != 0;
 }
 
 uint64_t bide_target_refused(const struct bide_target *target, enum bide_gate gate)

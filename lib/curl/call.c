@@ -173,7 +173,7 @@ static void call_describe_problem(const struct http_call *call, enum bide_err er
     http_describe_problem(text, sizeof text, err, problem);
     if (call->result)
         memcpy(call->result->error, text, sizeof text);
-    if (o && o->struct_size == sizeof *o && o->error_buffer)
+    if (o && o->error_buffer)
         memcpy(o->error_buffer, text, sizeof text);
 }
 
@@ -238,7 +238,8 @@ void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, 
     if (call->record && call->record->set.verbose)
         http_trace_verdict(call, now_ns);
     if (call->options->event)
-        call->options->event(call->options->context, &(struct bide_event){&call->verdict, outcome, now_ns});
+        call->options->event(call->options->context,
+                             &(struct bide_event){.verdict = &call->verdict, .outcome = outcome, .now_ns = now_ns});
     if (call->on_change)
         call->on_change(call);
 }

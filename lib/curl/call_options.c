@@ -1,24 +1,19 @@
-/* call_options.c - initializes and checks the options of a call.
+/* call_options.c - checks the options of a call.
  *
  * The check runs before a socket is opened. It includes the caller's header lines: a line break inside a value would
  * start another header field or another request (header injection), and other control bytes are read differently by
  * different servers. The policy is left out of the check of each call, where it would cost more than all the rest. */
 #include "attempt.h"
+#include "core/clamp.h"
 
 #include <string.h>
 
 #define HEADER_LINE_MAX 8192u /* longest header line accepted from the caller */
 #define EACH_BYTE       0x0101010101010101u
 
-void bide_curl_options_init_sized(struct bide_curl_options *options, size_t size)
-{
-    memset(options, 0, size);
-    options->struct_size = (uint32_t)size;
-}
-
 const struct bide_curl_options *bide_curl_plain_options(void)
 {
-    static const struct bide_curl_options plain = {.struct_size = sizeof plain};
+    static const struct bide_curl_options plain = {0};
     return &plain;
 }
 
@@ -198,12 +193,20 @@ static enum bide_err options_check_times(const struct bide_curl_options *o, stru
     "set, because this handle is not recorded: include <bide/curl_record.h> where it is created, or pass "             \
     "BIDE_CURL_PLAIN_HANDLE if it has none of the options that bide owns"
 
+static uint64_t options_reserved_bits(const struct bide_curl_options *o)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < sizeof o->reserved_ / sizeof *o->reserved_; i++)
+        all |= o->reserved_[i];
+    return all;
+}
+
 enum bide_err http_options_check(const struct bide_curl_options *o, struct bide_problem *problem)
 {
     if (!o)
         return options_problem(problem, "options", 0, UNKNOWN_HANDLE);
-    if (o->struct_size != sizeof *o)
-        return options_problem(problem, "struct_size", o->struct_size, "the value set by bide_curl_options_init");
+    if (options_reserved_bits(o) != 0)
+        return options_problem(problem, "reserved_", 1, CORE_WANT_RESERVED);
     if ((unsigned)o->safety > BIDE_CURL_KEYED)
         return options_problem(problem, "safety", o->safety, "a value of enum bide_curl_safety");
     if ((unsigned)o->redirect > BIDE_CURL_REDIRECT_REFUSE)

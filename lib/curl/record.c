@@ -463,7 +463,6 @@ static void record_translate(struct http_record *record)
     bool has_limit = (set->low_speed_limit > 0 && set->low_speed_time > 0) || set->timeout_ms > 0;
     curl_write_callback header_to_data = set->header_data ? set->write ? set->write : file_write : NULL;
     record->options = (struct bide_curl_options){
-        .struct_size = sizeof record->options,
         .call_timeout_ns = duration_ns(set->timeout_ms),
         .connect_timeout_ns = duration_ns(set->connect_timeout_ms),
         .stall_timeout_ns = has_limit ? BIDE_NEVER : 0,
@@ -533,8 +532,6 @@ const struct bide_curl_options *http_record_options(struct http_record *record, 
     record->given = options;
     if (!options)
         return &record->options;
-    if (options->struct_size != sizeof *options)
-        return options; /* of another version: rejected by its check */
     record_merge(record, options);
     return &record->merged;
 }

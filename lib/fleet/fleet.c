@@ -57,7 +57,7 @@ static void fleet_orphan(struct bide_fleet *fleet, int64_t now_ns)
     for (struct fleet_member *member = fleet->members; member != NULL; member = member->next)
         if (!member->shared) {
             bide_budget_add_milli(member->lease.target, -(int64_t)BIDE_CAPACITY_MAX_MILLI, now_ns);
-            bide_lease_collect(member->lease.target);
+            core_lease_collect(member->lease.target);
         }
     for (struct fleet_node *node = fleet->nodes; node != NULL; node = node->next)
         fleet_connection_abandon(node->connection);
@@ -294,7 +294,7 @@ static void thread_wake(const struct bide_fleet *fleet)
     eventfd_write(fleet->wake_fd, 1); /* fails only if the counter is full, i.e. a wake-up is pending */
 }
 
-enum bide_err bide_fleet_join(struct bide_fleet *fleet, const char *name, struct bide_target *target, bool shared,
+enum bide_err bide_fleet_join(struct bide_fleet *fleet, const char *name, struct bide_target *target,
                               struct bide_fleet_problem *problem)
 {
     enum bide_err err = name_check(name, problem);
@@ -305,7 +305,7 @@ enum bide_err bide_fleet_join(struct bide_fleet *fleet, const char *name, struct
         return problem_set(problem, BIDE_ERR_NOMEM, name, "out of memory");
     snprintf(member->name, sizeof member->name, "%s", name);
     fleet_key_format(&fleet->url, name, member->key);
-    member->shared = shared;
+    member->shared = core_target_is_shared(target);
     pthread_mutex_lock(&fleet->members_lock);
     err = member_admit(fleet, member, target, problem);
     pthread_mutex_unlock(&fleet->members_lock);
@@ -320,7 +320,7 @@ enum bide_err bide_fleet_join(struct bide_fleet *fleet, const char *name, struct
 
 static void target_end_lease(struct bide_target *target)
 {
-    for (unsigned i = 0; bide_lease_end(target, bide_now()) == BIDE_ERR_BUSY && i < CONFIGURE_TRIES_MAX; i++)
+    for (unsigned i = 0; core_lease_end(target, bide_now()) == BIDE_ERR_BUSY && i < CONFIGURE_TRIES_MAX; i++)
         sched_yield();
 }
 

@@ -24,6 +24,7 @@
 #include <bide/inbound.h>
 
 #include "core/atomic.h"
+#include "core/clamp.h"
 
 #include <assert.h>
 #include <string.h>
@@ -39,17 +40,13 @@ _Static_assert((UINT64_C(1) << 61) / WINDOW_MIN < LAP_MASK, "laps must not wrap 
 
 /* ---- configuration ---- */
 
-/* Writes no byte beyond `size`. bide_inbound_ratio_init rejects a struct of another version and names the field. */
-void bide_inbound_ratio_config_init_sized(struct bide_inbound_ratio_config *config, size_t size)
+void bide_inbound_ratio_config_init(struct bide_inbound_ratio_config *config)
 {
-    struct bide_inbound_ratio_config defaults = {
-        .struct_size = (uint32_t)size,
+    *config = (struct bide_inbound_ratio_config){
         .share_permille = 100,
         .min_volume = 20,
         .window_ns = 10 * BIDE_S,
     };
-    memset(config, 0, size);
-    memcpy(config, &defaults, size < sizeof defaults ? size : sizeof defaults);
 }
 
 static enum bide_err config_check(const struct bide_inbound_ratio_config *c, struct bide_problem *problem)
@@ -58,12 +55,10 @@ static enum bide_err config_check(const struct bide_inbound_ratio_config *c, str
         bool is_valid;
         struct bide_problem problem;
     } rows[] = {
-        {c->struct_size == sizeof *c,
-         {"struct_size", "the value set by bide_inbound_ratio_config_init", c->struct_size}},
         {c->share_permille >= 1 && c->share_permille <= 1000,
          {"share_permille", "1 to 1000 (1000: never overload)", c->share_permille}},
         {c->min_volume >= 1, {"min_volume", "1 or more", c->min_volume}},
-        {c->reserved_ == 0, {"reserved_", "0, as set by bide_inbound_ratio_config_init", c->reserved_}},
+        {(c->reserved_[0] | c->reserved_[1]) == 0, {"reserved_", CORE_WANT_RESERVED, 1}},
         {c->window_ns >= WINDOW_MIN && c->window_ns <= WINDOW_MAX,
          {"window_ns", "10000000 (10 ms) to 3600000000000 (1 h)", c->window_ns}},
     };
@@ -141,7 +136,8 @@ static struct bide_inbound_ratio_view view_at(const struct bide_inbound_ratio *r
 {
     uint64_t retries = slots_sum(ratio->retry, now), requests = slots_sum(ratio->first, now) + retries;
     assert(retries <= requests && requests <= 2 * (uint64_t)SLOTS * COUNT_MAX);
-    return (struct bide_inbound_ratio_view){requests, retries, ratio_is_exceeded(&ratio->config, retries, requests)};
+    return (struct bide_inbound_ratio_view){
+        .requests = requests, .retries = retries, .overloaded = ratio_is_exceeded(&ratio->config, retries, requests)};
 }
 
 bool bide_inbound_ratio_count(struct bide_inbound_ratio *ratio, const struct bide_layer *inbound, int64_t now_ns)

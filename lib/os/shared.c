@@ -2,10 +2,19 @@
  *
  * The file is a header followed by the target:
  *
- *     magic, layout, size    is it a target file of this version?
+ *     magic, layout, size    is it a target file of this layout?
  *     boot                   the boot and the time namespace to which its times belong
  *     name                   the target's name
  *     sum                    checksum of all of the above
+ *     minor, reserved        room to grow, not in the checksum
+ *
+ * Versions. Two versions of bide on one host must never become two budgets in silence, so the file name has no version:
+ * they meet at the same file. LAYOUT changes only when a word that exists changes its meaning, its place or its size; a
+ * file of another layout is refused. Magic and layout stay where they are in all layouts. A new use of reserved words
+ * (of the header, the target, its lanes and its configuration) does not change LAYOUT but MINOR: zero means that the
+ * word is not used, so a newer version works with a file that an older version made; a version leaves the reserved
+ * words that it does not know as they are, so an older version works with a newer file. `minor` is that of the version
+ * that created the file and only informs.
  *
  * Creation. A process writes a complete file under a random draft name and then link()s it to its real name. link()
  * fails if the name exists, so of several processes that create the same target at once exactly one succeeds, and no
@@ -23,11 +32,11 @@
  * creator that is killed leaves its draft file, which the next creator removes after a minute. */
 #include <bide/clock.h>
 #include <bide/entropy.h>
-#include <bide/lease.h>
 #include <bide/shared.h>
 
 #include "core/gates.h"
 #include "core/label.h"
+#include "core/lease.h"
 #include "memory.h"
 #include "shared_guard.h"
 
@@ -46,7 +55,8 @@
 #include <unistd.h>
 
 #define MAGIC               UINT64_C(0x7467742d65646962) /* "bide-tgt" */
-#define LAYOUT              1u
+#define LAYOUT              2u
+#define MINOR               0u
 #define BOOT_ID             "/proc/sys/kernel/random/boot_id"
 #define CLOCK_ID            "/proc/self/ns/time"
 #define BOOT_MAX            24u
@@ -60,6 +70,7 @@
 #define OPEN_TRIES_MAX      100u
 #define CONFIGURE_TRIES_MAX 1000u
 #define LINKS_MAX           2u /* its name, and the draft's during creation */
+#define HEADER_SIZE         256u
 #define REMOVE_ADVICE       "; remove it when no process uses it, and a new one will be created"
 
 struct file_header {
@@ -69,12 +80,19 @@ struct file_header {
     char boot[BOOT_MAX];
     char name[BIDE_TARGET_NAME_MAX + 1];
     uint64_t sum; /* of all bytes before it */
+    uint32_t minor;
+    uint32_t reserved_word;
+    uint64_t reserved[9]; /* zero: room to grow */
 };
+_Static_assert(sizeof(struct file_header) == HEADER_SIZE, "the size is part of the layout");
+_Static_assert(offsetof(struct file_header, magic) == 0 && offsetof(struct file_header, layout) == 8,
+               "every version finds them there");
 
 struct shared_file {
     struct file_header header;
     struct bide_target target;
 };
+_Static_assert(sizeof(struct bide_target) == 2176, "a target of another size is another LAYOUT");
 _Static_assert(offsetof(struct shared_file, target) % 64 == 0, "lanes are cache lines in the file too");
 _Static_assert(sizeof(struct shared_file) == OS_GUARDED_SIZE, "the guard replaces whole files");
 
@@ -404,7 +422,7 @@ static void op_end(struct shared_op *o)
 
 static struct file_header header_expected(const struct shared_op *o)
 {
-    struct file_header header = {.magic = MAGIC, .layout = LAYOUT, .size = sizeof(struct shared_file)};
+    struct file_header header = {.magic = MAGIC, .layout = LAYOUT, .size = sizeof(struct shared_file), .minor = MINOR};
     snprintf(header.boot, sizeof header.boot, "%s", o->boot);
     snprintf(header.name, sizeof header.name, "%s", o->name);
     header.sum = fnv1a(&header, offsetof(struct file_header, sum));
@@ -439,18 +457,40 @@ static enum bide_err file_check_status(const struct shared_op *o, const struct s
     return file_check_owner(o, st);
 }
 
-/* Checks in the order that gives the most useful reason first. */
+static enum bide_err problem_set_layout(const struct shared_op *o, uint32_t layout)
+{
+    char advice[168];
+    snprintf(advice, sizeof advice,
+             ": the layout of the file is %" PRIu32 ", that of this version %u; end the processes of one version and "
+             "remove the file, or let one version use another directory",
+             layout, LAYOUT);
+    return problem_set_file(o, BIDE_SHARED_REASON_WRONG_VERSION, advice);
+}
+
+/* Reads the header. Checks the layout before the size: a file of another layout may have another size. */
+static enum bide_err file_read_header(const struct shared_op *o, int file, off_t size, struct file_header *header)
+{
+    ssize_t got = pread(file, header, sizeof *header, 0);
+    if (got < (ssize_t)offsetof(struct file_header, size))
+        return problem_set_file(o, BIDE_SHARED_REASON_WRONG_SIZE, REMOVE_ADVICE);
+    if (header->magic != MAGIC)
+        return problem_set_file(o, BIDE_SHARED_REASON_DAMAGED, REMOVE_ADVICE);
+    if (header->layout != LAYOUT)
+        return problem_set_layout(o, header->layout);
+    if (got < (ssize_t)sizeof *header || size != (off_t)sizeof(struct shared_file))
+        return problem_set_file(o, BIDE_SHARED_REASON_WRONG_SIZE, REMOVE_ADVICE);
+    return BIDE_OK;
+}
+
+/* Checks in the order that gives the most useful reason first. Ignores minor and reserved words. */
 static enum bide_err file_check_header(const struct shared_op *o, int file, off_t size)
 {
     struct file_header header, ours = header_expected(o);
-    if (size < (off_t)sizeof header || pread(file, &header, sizeof header, 0) != (ssize_t)sizeof header)
-        return problem_set_file(o, BIDE_SHARED_REASON_WRONG_SIZE, REMOVE_ADVICE);
-    if (header.magic != MAGIC)
+    enum bide_err err = file_read_header(o, file, size, &header);
+    if (err != BIDE_OK)
+        return err;
+    if (header.size != ours.size)
         return problem_set_file(o, BIDE_SHARED_REASON_DAMAGED, REMOVE_ADVICE);
-    if (header.layout != LAYOUT || header.size != sizeof(struct shared_file))
-        return problem_set_file(o, BIDE_SHARED_REASON_WRONG_VERSION, REMOVE_ADVICE);
-    if (size != (off_t)sizeof(struct shared_file))
-        return problem_set_file(o, BIDE_SHARED_REASON_WRONG_SIZE, REMOVE_ADVICE);
     if (header.sum != fnv1a(&header, offsetof(struct file_header, sum)) ||
         memchr(header.name, '\0', sizeof header.name) == NULL)
         return problem_set_file(o, BIDE_SHARED_REASON_DAMAGED, REMOVE_ADVICE);
@@ -614,16 +654,14 @@ static uint64_t expected_identity(void)
     return target.identity | CORE_SHARED;
 }
 
-static bool identity_is_other_layout(uint64_t found, uint64_t ours)
-{
-    return found >> 32 == ours >> 32 && (uint16_t)found != (uint16_t)ours;
-}
-
-/* Checks the stored bytes themselves: bide_target_config_get returns clamped settings, which are always valid. */
+/* Checks the stored bytes themselves: bide_target_config_get returns clamped settings, which are always valid. Fields
+ * that only a newer version knows are ignored. */
 static bool stored_config_is_valid(const struct bide_target *target)
 {
     struct bide_target_config stored, clamped;
     core_config_copy(target, &stored, 0, sizeof stored);
+    memset(stored.reserved_flags_, 0, sizeof stored.reserved_flags_);
+    memset(stored.reserved_, 0, sizeof stored.reserved_);
     memcpy(&clamped, &stored, sizeof clamped);
     core_clamp_config(&clamped);
     return memcmp(&stored, &clamped, sizeof stored) == 0 && bide_target_config_check(&clamped, NULL) == BIDE_OK &&
@@ -634,9 +672,7 @@ static enum bide_err target_check(const struct shared_op *o, const struct bide_t
 {
     uint64_t found = __atomic_load_n(&target->identity, __ATOMIC_RELAXED), ours = expected_identity();
     if (found != ours)
-        return problem_set_file(
-            o, identity_is_other_layout(found, ours) ? BIDE_SHARED_REASON_WRONG_VERSION : BIDE_SHARED_REASON_DAMAGED,
-            REMOVE_ADVICE);
+        return problem_set_file(o, BIDE_SHARED_REASON_DAMAGED, REMOVE_ADVICE);
     if (!stored_config_is_valid(target))
         return problem_set_file(o, BIDE_SHARED_REASON_DAMAGED, ": its configuration is invalid" REMOVE_ADVICE);
     return BIDE_OK;
@@ -685,7 +721,7 @@ static void spare_fill(struct shared_file *spare, const struct bide_target_confi
     bide_target_init(&spare->target, config, now_ns, NULL);
     spare->target.identity |= CORE_SHARED;
     if (leased)
-        bide_lease_begin(&spare->target, now_ns, NULL);
+        core_lease_begin(&spare->target, now_ns, NULL);
     bide_budget_add_milli(&spare->target, -(int64_t)BIDE_CAPACITY_MAX_MILLI, now_ns);
 }
 
@@ -719,7 +755,7 @@ static enum bide_err spare_refresh(const struct shared_op *o, const struct share
 {
     struct bide_target_config config;
     bide_target_config_get(&map->target, &config);
-    bool leased = bide_lease_is_on(&map->target);
+    bool leased = core_lease_is_on(&map->target);
     struct shared_file *spare = os_guard_spare(map);
     if (spare == NULL)
         return problem_set_file(o, BIDE_SHARED_REASON_WRONG_SIZE, ": another process truncates it" REMOVE_ADVICE);

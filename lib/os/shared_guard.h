@@ -8,7 +8,7 @@
 
 #include <bide/target.h>
 
-#define OS_GUARDED_SIZE (192u + sizeof(struct bide_target)) /* of every mapping: the size of a target's file */
+#define OS_GUARDED_SIZE (256u + sizeof(struct bide_target)) /* of every mapping: the size of a target's file */
 
 /* Both were returned by mmap for OS_GUARDED_SIZE bytes. */
 struct os_guarded {

@@ -31,6 +31,7 @@
 #include <bide/request.h>
 #include <bide/targets.h>
 
+#include "core/gates.h"
 #include "core/random.h"
 #include "memory.h"
 
@@ -248,7 +249,7 @@ static uint32_t clock_scan(struct bide_targets *table, int64_t now_ns)
         assert(slot != NULL && number < table->held);
         table->hand = number + 1 < table->held ? number + 1 : 0;
         uint32_t referenced = __atomic_exchange_n(&slot->referenced, 0, __ATOMIC_RELAXED);
-        if (!bide_target_is_evictable(&slot->target, now_ns))
+        if (!core_target_is_evictable(&slot->target, now_ns))
             continue;
         if (referenced == 0)
             return number;
@@ -259,12 +260,12 @@ static uint32_t clock_scan(struct bide_targets *table, int64_t now_ns)
 
 /* Evicts the name and resets the target; the caller then sets the new name and ends the change. Returns false, with
  * name and target unchanged, if since the scan a call acquired a permit of the target or a lease began, or if another
- * thread is configuring the target (bide_target_reuse). A charge to the budget that a call in flight makes in the
+ * thread is configuring the target (core_target_reuse). A charge to the budget that a call in flight makes in the
  * nanoseconds between the check and the reuse is lost with the old owner. */
 static bool slot_evict(struct bide_targets *table, struct slot *slot, uint32_t number, int64_t now_ns)
 {
     slot_begin_change(slot);
-    if (bide_target_reuse(&slot->target, &table->config, now_ns, NULL) != BIDE_OK) {
+    if (core_target_reuse(&slot->target, &table->config, now_ns, NULL) != BIDE_OK) {
         slot_end_change(slot);
         return false;
     }

@@ -13,14 +13,13 @@ static int fail(const char *what)
 int main(void)
 {
     struct bide_policy policy;
-    struct bide_curl_options options;
+    static struct bide_curl_options options; /* zero: the defaults */
     struct bide_curl_result result;
     CURL *easy = curl_easy_init();
 
     if (easy == NULL || bide_policy_init(&policy, BIDE_PRESET_SERVICE) != BIDE_OK)
         return fail("no handle, or the preset is not known");
     policy.attempts_max = 1;
-    bide_curl_options_init(&options);
     options.policy = &policy;
     curl_easy_setopt(easy, CURLOPT_URL, "http://127.0.0.1:1/");
     curl_easy_setopt(easy, CURLOPT_PROXY, "");

@@ -27,7 +27,7 @@ int main(void)
         return fail("a port that is no number is taken");
     if (bide_fleet_open(&fleet, "rediss://127.0.0.1:1?timeout=1", NULL, &problem) != BIDE_OK)
         return fail(problem.text);
-    if (bide_fleet_join(fleet, "payments", &target, false, &problem) != BIDE_OK)
+    if (bide_fleet_join(fleet, "payments", &target, &problem) != BIDE_OK)
         return fail(problem.text);
     if (!bide_fleet_get(fleet, &target, &view) || view.connected)
         return fail("the target has not joined, or a server answers on port 1");

@@ -415,6 +415,23 @@ types() { tmux -S "$SOCKET" send-keys -- "$@"; }
 
 # ---- unusable files ----
 
+@test "a file of another layout is reported with both layouts, and run does not share it in silence" {
+    make_target
+    local file
+    file=$(json .file)
+    printf '\001' | dd of="$file" bs=1 seek=8 conv=notrunc status=none # the layout of the version before
+    apart bide budget list
+    [ "$status" -eq 1 ]
+    [[ ${lines[1]} =~ ^payments' '+'it was made by another version of bide'$ ]]
+    [[ $stderr == "bide budget: payments: $file: "*"the layout of the file is 1, that of this version 2; end the "* ]]
+    apart bide budget show payments
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"the layout of the file is 1, that of this version 2; end the processes of one version"* ]]
+    apart together -- true
+    [ "$status" -eq 0 ]
+    [[ $stderr == *"is not shared: $file: it was made by another version of bide: the layout of the file is 1"* ]]
+}
+
 @test "list reports each unusable file with the reason" {
     make_target
     bide run --target another --shared -- true

@@ -1,4 +1,5 @@
-/* bucket.c - the token bucket of the model: docs/budget.md and, for the refill under a lease, docs/lease.md. */
+/* bucket.c - the token bucket of the model: docs/budget.md and, for the refill under a lease, docs/internals/lease.md.
+ */
 #include "model.h"
 
 #define UNIT    ((model_wide)60 * BIDE_S) /* one thousandth: a rate per minute then adds its number per ns */

@@ -17,7 +17,8 @@
 #define MODEL_H
 
 #include <bide/bide.h>
-#include <bide/lease.h>
+
+#include "core/lease.h"
 
 #define MODEL_SLOTS 10
 #define MODEL_KEYS  64
@@ -73,8 +74,8 @@ struct key_entry {
 struct lease {
     bool on;
     int64_t until_ns;
-    struct bide_lease_report report;
-    struct bide_lease_memo memo;
+    struct core_lease_report report;
+    struct core_lease_memo memo;
     uint32_t exchanger; /* 0: no claim */
     int64_t claim_until_ns;
 };

@@ -77,8 +77,8 @@ static void compare_target(struct world *w)
         require_equal(w, bide_gate_label(1u << i), (int64_t)m->refused_by_library[i], (int64_t)m->refused[i]);
     require_equal(w, "hold-off", bide_target_hold_off_until(&w->target, w->now_ns),
                   m->hold_off_ns > w->now_ns ? m->hold_off_ns : 0);
-    require_equal(w, "leased", bide_lease_is_on(&w->target), m->lease.on);
-    require_equal(w, "lease until", bide_lease_until(&w->target), m->lease.on ? m->lease.until_ns : 0);
+    require_equal(w, "leased", core_lease_is_on(&w->target), m->lease.on);
+    require_equal(w, "lease until", core_lease_until(&w->target), m->lease.on ? m->lease.until_ns : 0);
 }
 
 /* Reads what the library decided, for the model to follow where both decisions are right. */
@@ -337,11 +337,11 @@ static void reload(struct world *w, const struct play *play)
 
 static void collect(struct world *w)
 {
-    struct bide_lease_report is = bide_lease_collect(&w->target), *should = &w->model.lease.report;
+    struct core_lease_report is = core_lease_collect(&w->target), *should = &w->model.lease.report;
     require_equal(w, "first attempts collected", (int64_t)is.firsts, (int64_t)should->firsts);
     require_equal(w, "successes collected", (int64_t)is.successes, (int64_t)should->successes);
     require_equal(w, "earnings collected", (int64_t)is.earned_milli, (int64_t)should->earned_milli);
-    *should = (struct bide_lease_report){0, 0, 0};
+    *should = (struct core_lease_report){0, 0, 0};
 }
 
 static void claim(struct world *w)
@@ -350,25 +350,25 @@ static void claim(struct world *w)
     int64_t until_ns = w->now_ns + some_ns(w, 3 * BIDE_S) - BIDE_S / 2;
     tell(w, "claim by", exchanger);
     tell(w, "    until", until_ns);
-    bool claimed = bide_lease_claim(&w->target, exchanger, until_ns, w->now_ns);
+    bool claimed = core_lease_claim(&w->target, exchanger, until_ns, w->now_ns);
     tell(w, "    claimed", claimed);
     require_equal(w, "claim", claimed, model_lease_claim(&w->model, exchanger, until_ns, w->now_ns));
 }
 
 static void memo(struct world *w)
 {
-    struct bide_lease_memo is = bide_lease_memo_get(&w->target);
+    struct core_lease_memo is = core_lease_memo_get(&w->target);
     require_equal(w, "memo: progress", (int64_t)is.progress, (int64_t)w->model.lease.memo.progress);
     require_equal(w, "memo: base", (int64_t)is.base_milli, (int64_t)w->model.lease.memo.base_milli);
-    w->model.lease.memo = (struct bide_lease_memo){below(&w->dice, 1000), below(&w->dice, 1000)};
-    bide_lease_memo_set(&w->target, w->model.lease.memo);
+    w->model.lease.memo = (struct core_lease_memo){below(&w->dice, 1000), below(&w->dice, 1000)};
+    core_lease_memo_set(&w->target, w->model.lease.memo);
 }
 
 static void extend(struct world *w)
 {
     int64_t until_ns = w->now_ns + some_ns(w, 2 * w->unit_ns) - (chance(w, 20) ? 2 * w->unit_ns : 0);
     tell(w, "lease: extend until", until_ns);
-    bide_lease_extend(&w->target, until_ns, w->now_ns);
+    core_lease_extend(&w->target, until_ns, w->now_ns);
     model_lease_extend(&w->model, until_ns, w->now_ns);
 }
 
@@ -377,10 +377,10 @@ static void lease(struct world *w)
     uint32_t kind = below(&w->dice, 20);
     tell(w, "lease", kind);
     if (kind < 4) {
-        require_equal(w, "lease: begin", bide_lease_begin(&w->target, w->now_ns, NULL), BIDE_OK);
+        require_equal(w, "lease: begin", core_lease_begin(&w->target, w->now_ns, NULL), BIDE_OK);
         model_lease_begin(&w->model, w->now_ns);
     } else if (kind == 4) {
-        require_equal(w, "lease: end", bide_lease_end(&w->target, w->now_ns), BIDE_OK);
+        require_equal(w, "lease: end", core_lease_end(&w->target, w->now_ns), BIDE_OK);
         model_lease_end(&w->model, w->now_ns);
     } else if (kind < 7 && w->model.lease.on) {
         collect(w);

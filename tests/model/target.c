@@ -1,4 +1,4 @@
-/* target.c - the rest of a target in the model: reload (docs/target.md), hold-off, lease (docs/lease.md). */
+/* target.c - the rest of a target in the model: reload (docs/target.md), hold-off, lease (docs/internals/lease.md). */
 #include "model.h"
 
 #include <string.h>
@@ -153,8 +153,8 @@ void model_lease_begin(struct model *m, int64_t now_ns)
     bucket_set(&m->bucket, 0, now_ns);
     m->lease.on = true; /* a claim outlives the lease */
     m->lease.until_ns = now_ns > 0 ? now_ns : 1;
-    m->lease.report = (struct bide_lease_report){0, 0, 0};
-    m->lease.memo = (struct bide_lease_memo){0, 0};
+    m->lease.report = (struct core_lease_report){0, 0, 0};
+    m->lease.memo = (struct core_lease_memo){0, 0};
 }
 
 /* Refill since the last end that no charge has credited is forfeited. */

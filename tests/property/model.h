@@ -9,8 +9,8 @@
 #include <bide/breaker.h>
 #include <bide/budget.h>
 #include <bide/call.h>
-#include <bide/lease.h>
 
+#include "core/lease.h"
 #include "world.h"
 
 #define EVENTS       120
@@ -298,21 +298,21 @@ static void lease_tokens(struct run *r, int64_t milli)
 static void extend(struct run *r, int64_t until_ns)
 {
     int64_t now_ns = r->now_ns > 0 ? r->now_ns : 1;
-    bide_lease_extend(&r->target, until_ns, r->now_ns);
+    core_lease_extend(&r->target, until_ns, r->now_ns);
     if (until_ns > r->now_ns ? until_ns > r->lease_end_ns : now_ns < r->lease_end_ns)
         r->lease_end_ns = until_ns > r->now_ns ? until_ns : now_ns;
-    require_invariant(r, bide_lease_until(&r->target) == r->lease_end_ns, "a lease ends at its last extension");
+    require_invariant(r, core_lease_until(&r->target) == r->lease_end_ns, "a lease ends at its last extension");
 }
 
 /* All earnings of calls are recorded, once. */
 static void check_report(struct run *r)
 {
-    struct bide_lease_report report = bide_lease_collect(&r->target);
+    struct core_lease_report report = core_lease_collect(&r->target);
     require_invariant(r, report.firsts == r->requests && report.successes == r->successes,
                       "every first attempt and success is recorded");
     require_invariant(r, report.earned_milli == (uint64_t)r->recorded_milli || r->inexact,
                       "the earnings of calls are recorded");
-    require_invariant(r, bide_lease_collect(&r->target).firsts == 0, "nothing is recorded twice");
+    require_invariant(r, core_lease_collect(&r->target).firsts == 0, "nothing is recorded twice");
 }
 
 /* -- invariants of each verdict ------------------------------------------------------------------------------------ */

@@ -479,7 +479,7 @@ static void traffic(struct world *w, struct instance *i, int64_t step_ns)
  * the target only delays the floor. */
 static void account_for_time(struct world *w, struct instance *i)
 {
-    int64_t until_ns = i->replied ? bide_lease_until(&i->target) : 0;
+    int64_t until_ns = i->replied ? core_lease_until(&i->target) : 0;
     int64_t from_ns = until_ns > i->until_ns ? until_ns : i->until_ns;
     w->disconnected_ns += w->now_ns > from_ns ? w->now_ns - from_ns : 0;
     i->unreplied_ns += i->replied ? 0 : w->now_ns - i->until_ns;
@@ -795,7 +795,7 @@ static void disconnected_instance_continues_at_its_floor_and_reconnects(void **s
     w.is_cut = false;
     run_for(&w, 10 * S, 50 * MS);
     for (uint32_t i = 0; i < 5; i++)
-        assert_true(bide_lease_until(&w.instance[i].target) > w.now_ns);
+        assert_true(core_lease_until(&w.instance[i].target) > w.now_ns);
     close_world(&w);
 }
 

@@ -52,7 +52,7 @@ static void open_run(struct run *r, const struct world *w)
                           "a checked configuration initializes a target");
     if (!w->leased)
         return;
-    require_invariant(r, bide_lease_begin(&r->target, w->epoch_ns, NULL) == BIDE_OK,
+    require_invariant(r, core_lease_begin(&r->target, w->epoch_ns, NULL) == BIDE_OK,
                       "a target with a token budget can be leased");
     r->level_milli = 0;
     r->lease_end_ns = w->epoch_ns > 0 ? w->epoch_ns : 1;

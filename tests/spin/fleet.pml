@@ -4,7 +4,7 @@
  * models lib/fleet/protocol/member.c: lease_member_request_failed member_return_tokens member_add_grant
  * models lib/fleet/protocol/member.c: member_advance_floor member_repay_advance
  * models lib/fleet/protocol/bucket.c: lease_bucket_serve
- * models lib/core/lease.c: bide_lease_collect
+ * models lib/core/lease.c: core_lease_collect
  * broken 1: the tokens of a request that failed are put back into the target
  * broken 2: a request without a reply is sent again
  * broken 3: returned tokens are read and removed in two steps

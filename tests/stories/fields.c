@@ -51,24 +51,10 @@ static bool assign(const struct story_fields *fields, void *object, const struct
     return true;
 }
 
-/* `struct_size=N`: a story about a policy of another version. */
-static bool assign_size(const struct story_fields *fields, void *object, const char *word)
-{
-    static const char key[] = "struct_size=";
-    int64_t size;
-    if (fields->of_target || strncmp(word, key, strlen(key)) != 0 ||
-        !text_decimal_parse(word + strlen(key), strlen(word + strlen(key)), 1, &size) || size > UINT32_MAX)
-        return false;
-    ((struct bide_policy *)object)->struct_size = (uint32_t)size;
-    return true;
-}
-
 bool story_assign(const struct story_fields *fields, void *object, const char *word, char *reason, size_t size)
 {
     size_t length = strcspn(word, "=");
     const struct conf_field *field = conf_field_find(word, length);
-    if (assign_size(fields, object, word))
-        return true;
     if (field == NULL || !field_belongs_to(fields, field)) {
         list_keys(fields, word, reason, size);
         return false;

@@ -1,13 +1,15 @@
 /* target.c - the events of the target (hold, hold_off, add, lease, configure, crowd) and its expected state. */
 #include "play.h"
 
+#include "core/gates.h"
+#include "core/lease.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 #include <bide/breaker.h>
 #include <bide/budget.h>
 #include <bide/classify.h>
-#include <bide/lease.h>
 
 /* -- events of the target ------------------------------------------------------------------------------------------ */
 
@@ -55,21 +57,21 @@ static bool run_lease(struct story *s, struct story_cursor *c, struct story_curs
     int64_t until_ns = 0;
     (void)expected_words;
     if (story_take_word(c, "begin"))
-        return bide_lease_begin(&s->target, s->now_ns, NULL) == BIDE_OK ||
+        return core_lease_begin(&s->target, s->now_ns, NULL) == BIDE_OK ||
                story_fail(s, "a target with this budget cannot be leased");
     if (story_take_word(c, "end"))
-        return bide_lease_end(&s->target, s->now_ns) == BIDE_OK;
+        return core_lease_end(&s->target, s->now_ns) == BIDE_OK;
     if (!story_take_word(c, "failed") &&
         (!story_take_word(c, "until") || !story_read_instant(s, story_next(c), &until_ns)))
         return story_fail(s, "expected lease begin|until TIME|failed|end");
-    bide_lease_extend(&s->target, until_ns, s->now_ns);
+    core_lease_extend(&s->target, until_ns, s->now_ns);
     return true;
 }
 
 /* `collect firsts=N successes=N earned=TOKENS`: collects the records and compares them. */
 static bool run_collect(struct story *s, struct story_cursor *c, struct story_cursor expected_words)
 {
-    struct bide_lease_report report = bide_lease_collect(&s->target);
+    struct core_lease_report report = core_lease_collect(&s->target);
     char expected[STORY_TEXT_MAX], got[STORY_TEXT_MAX], earned[TEXT_VALUE_SIZE];
     (void)expected_words;
     text_decimal_format(earned, (int64_t)report.earned_milli, 1000);
@@ -87,7 +89,7 @@ static bool run_reuse(struct story *s, struct story_cursor *c, struct story_curs
     struct bide_target_config config;
     (void)c, (void)expected_words;
     bide_target_config_get(&s->target, &config);
-    return bide_target_reuse(&s->target, &config, s->now_ns, NULL) == BIDE_OK ||
+    return core_target_reuse(&s->target, &config, s->now_ns, NULL) == BIDE_OK ||
            story_fail(s, "the target's own configuration does not pass its check");
 }
 
@@ -286,7 +288,7 @@ static void expect_observed(struct story *s, const char *word, const char *key)
 
 static void expect_evictable(struct story *s, const char *word, const char *key)
 {
-    expect_text(s, word, key, bide_target_is_evictable(&s->target, s->now_ns) ? "yes" : "no");
+    expect_text(s, word, key, core_target_is_evictable(&s->target, s->now_ns) ? "yes" : "no");
 }
 
 /* The median latency. */

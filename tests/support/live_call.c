@@ -16,7 +16,7 @@ void live_call_open(struct live_call *call, const char *script, uint32_t attempt
     assert_non_null(call->easy);
     live_server_start(&call->server, script);
     live_target_without_gates(&call->target);
-    bide_curl_options_init(&call->options);
+    call->options = (struct bide_curl_options){0};
     call->options.policy = &call->policy;
     call->options.no_headers = true; /* the handle is new */
     call->options.write = live_sink_write;

@@ -13,7 +13,7 @@ void live_client_init(struct live_client *client, uint32_t attempts)
     client->easy = curl_easy_init();
     client->policy = live_policy(attempts);
     live_target_without_gates(&client->target);
-    bide_curl_options_init(&client->options);
+    client->options = (struct bide_curl_options){0};
     client->options.policy = &client->policy;
     client->options.no_headers = true; /* the handle is new */
     client->options.write = live_sink_write;

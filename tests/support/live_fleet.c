@@ -121,7 +121,7 @@ struct bide_fleet *live_fleet_open(const char *url, struct live_reports *reports
 void live_fleet_join(struct bide_fleet *fleet, const char *name, struct bide_target *target)
 {
     struct bide_fleet_problem problem;
-    if (bide_fleet_join(fleet, name, target, false, &problem) != BIDE_OK)
+    if (bide_fleet_join(fleet, name, target, &problem) != BIDE_OK)
         fail_with(&problem);
 }
 

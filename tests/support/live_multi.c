@@ -25,7 +25,7 @@ void live_multi_call_init(struct live_multi_call *call, const char *url, const s
     *call = (struct live_multi_call){.easy = curl_easy_init()};
     if (!call->easy || curl_easy_setopt(call->easy, CURLOPT_URL, url) != CURLE_OK)
         die("cannot make a handle");
-    bide_curl_options_init(&call->options);
+    call->options = (struct bide_curl_options){0};
     call->options.no_headers = true; /* the handle is new */
     call->options.policy = policy;
     call->options.write = live_sink_write;

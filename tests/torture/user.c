@@ -65,7 +65,6 @@ static void set_options(bool hedged)
         policy.hedge_delay_ns = 5 * BIDE_MS;
         policy.hedge_quantile_permille = 0;
     }
-    bide_curl_options_init(&options);
     options.policy = &policy;
     options.seed = 1;
     options.write = body_write;
@@ -167,7 +166,7 @@ static int use_fleet(const char *url)
     bide_target_init(&target, &config, bide_now(), NULL);
     if (bide_fleet_open(&fleet, url, NULL, &problem) != BIDE_OK)
         return fail("fleet", problem.text[0] ? problem.text : "no text");
-    bool joined = bide_fleet_join(fleet, "db", &target, false, &problem) == BIDE_OK;
+    bool joined = bide_fleet_join(fleet, "db", &target, &problem) == BIDE_OK;
     bool done = !joined || make_call(&target, true);
     bool ended = !joined || exchange_ended(fleet, &target);
     bide_fleet_close(fleet);

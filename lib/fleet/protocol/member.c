@@ -86,7 +86,7 @@ static void member_write_memo(const struct lease_member *m)
     assert(m->base_milli >= 0 && m->base_milli <= UINT32_MAX);
     assert(m->advance_milli >= 0 && m->advance_milli <= UINT32_MAX);
     if (m->terms.shared)
-        bide_lease_memo_set(m->target, (struct bide_lease_memo){progress, milli});
+        core_lease_memo_set(m->target, (struct core_lease_memo){progress, milli});
 }
 
 /* No bucket reaches a higher serial by counting. A bucket adopts the serial that a member has seen (bucket.h, "Lost
@@ -101,7 +101,7 @@ static void member_read_memo(struct lease_member *m)
 {
     if (!m->terms.shared)
         return;
-    struct bide_lease_memo memo = bide_lease_memo_get(m->target);
+    struct core_lease_memo memo = core_lease_memo_get(m->target);
     int64_t seen_serial = (int64_t)(memo.progress >> 1);
     m->advance_milli =
         core_min((int64_t)(memo.base_milli >> MEMO_ADVANCE_SHIFT), target_limits_get(m->target).unit_milli);
@@ -130,7 +130,7 @@ static void member_become_exchanger(struct lease_member *m, int64_t now_ns)
 static bool member_claim(struct lease_member *m, int64_t until_ns, int64_t now_ns)
 {
     bool was_exchanger = m->exchanger;
-    m->exchanger = bide_lease_claim(m->target, m->claimant_id, until_ns, now_ns);
+    m->exchanger = core_lease_claim(m->target, m->claimant_id, until_ns, now_ns);
     if (m->exchanger && !was_exchanger)
         member_become_exchanger(m, now_ns);
     return m->exchanger;
@@ -138,7 +138,7 @@ static bool member_claim(struct lease_member *m, int64_t until_ns, int64_t now_n
 
 static void member_release_claim(struct lease_member *m, int64_t now_ns)
 {
-    (void)bide_lease_claim(m->target, m->claimant_id, 0, now_ns);
+    (void)core_lease_claim(m->target, m->claimant_id, 0, now_ns);
     m->exchanger = false;
 }
 
@@ -162,10 +162,10 @@ static void member_advance_floor(struct lease_member *m, int64_t now_ns)
     struct bide_target_config c;
     bide_target_config_get(m->target, &c);
     if (c.budget.refill_per_minute_milli == 0 ||
-        !bide_lease_claim(m->target, m->claimant_id, claim_end_ns(m, now_ns), now_ns))
+        !core_lease_claim(m->target, m->claimant_id, claim_end_ns(m, now_ns), now_ns))
         return;
     int64_t accrual_ns = core_sum(floor_accrual_ns(&c.budget), 1); /* rounded up */
-    bide_lease_extend(m->target, core_sum(now_ns, accrual_ns), now_ns);
+    core_lease_extend(m->target, core_sum(now_ns, accrual_ns), now_ns);
     m->advance_milli = core_min(c.budget.cost_milli, c.budget.capacity_milli);
     member_write_memo(m);
     (void)bide_budget_add_milli(m->target, m->advance_milli, now_ns);
@@ -188,21 +188,21 @@ enum bide_err lease_member_join(struct lease_member *m, struct bide_target *targ
     assert(claimant_id != 0 && terms->timeout_ns > 0);
     assert(terms->capacity_milli > 0 && terms->capacity_milli <= LEASE_MILLI_MAX);
     assert(terms->per_minute_milli >= 0 && terms->per_minute_milli <= LEASE_MILLI_MAX);
-    bool begins = bide_lease_until(target) == 0;
-    enum bide_err err = bide_lease_begin(target, now_ns, problem);
+    bool begins = core_lease_until(target) == 0;
+    enum bide_err err = core_lease_begin(target, now_ns, problem);
     *m = (struct lease_member){
         .terms = *terms, .target = target, .claimant_id = claimant_id, .due_ns = now_ns, .earliest_ns = now_ns};
-    /* The race: another process began the lease after `begins` was read. Then bide_lease_begin has returned without
+    /* The race: another process began the lease after `begins` was read. Then core_lease_begin has returned without
      * storing now_ns as the lease's end, and the advance is the other process's. */
-    if (err == BIDE_OK && begins && bide_lease_until(target) == core_max(now_ns, 1))
+    if (err == BIDE_OK && begins && core_lease_until(target) == core_max(now_ns, 1))
         member_advance_floor(m, now_ns);
     return err;
 }
 
 int64_t lease_member_leased_until_ns(const struct lease_member *m)
 {
-    bool replied = m->terms.shared ? bide_lease_memo_get(m->target).progress >> 1 != 0 : m->seen_serial != 0;
-    return replied ? bide_lease_until(m->target) : 0;
+    bool replied = m->terms.shared ? core_lease_memo_get(m->target).progress >> 1 != 0 : m->seen_serial != 0;
+    return replied ? core_lease_until(m->target) : 0;
 }
 
 /* ---- when to send ---- */
@@ -235,7 +235,7 @@ bool lease_member_try_claim(struct lease_member *m, int64_t now_ns)
 {
     if (m->request_pending || !member_is_due(m, now_ns))
         return false;
-    bool leased = bide_lease_begin(m->target, now_ns, NULL) == BIDE_OK; /* another process may have ended the lease */
+    bool leased = core_lease_begin(m->target, now_ns, NULL) == BIDE_OK; /* another process may have ended the lease */
     if (leased && member_claim(m, claim_end_ns(m, now_ns), now_ns))
         return true;
     m->due_ns = core_sum(now_ns, ms_to_ns(LEASE_INTERVAL_BUSY_MS));
@@ -311,7 +311,7 @@ static int64_t clamp_count(uint64_t n)
 
 /* earned_milli is cut to LEASE_MILLI_MAX; no bucket holds more, so nothing of use is lost. */
 static struct lease_request member_fill_request(const struct lease_member *m, const struct target_limits *limits,
-                                                const struct bide_lease_report *report)
+                                                const struct core_lease_report *report)
 {
     return (struct lease_request){
         .capacity_milli = m->terms.capacity_milli,
@@ -358,7 +358,7 @@ const struct lease_request *lease_member_make_request(struct lease_member *m, in
 {
     assert(m->exchanger && !m->request_pending && m->state != LEASE_MEMBER_LEAVING);
     struct target_limits limits = target_limits_get(m->target);
-    struct bide_lease_report report = bide_lease_collect(m->target);
+    struct core_lease_report report = core_lease_collect(m->target);
     int64_t level_milli = target_level_milli(m->target, now_ns);
     uint64_t refused = member_take_refusals(m);
     member_count_spending(m, level_milli);
@@ -393,7 +393,7 @@ static int64_t jitter_tenth_ns(int64_t ms, uint64_t seed)
 static void member_add_grant(struct lease_member *m, int64_t granted_milli, int64_t until_ns, int64_t now_ns)
 {
     member_count_spending(m, target_level_milli(m->target, now_ns));
-    bide_lease_extend(m->target, until_ns, now_ns);
+    core_lease_extend(m->target, until_ns, now_ns);
     int64_t rest_milli = member_repay_advance(m, granted_milli, now_ns);
     int64_t added_milli = bide_budget_add_milli(m->target, rest_milli, now_ns);
     assert(added_milli >= 0 && added_milli <= rest_milli);
@@ -421,7 +421,7 @@ const char *lease_member_accept_reply(struct lease_member *m, const struct lease
         return NULL;
     }
     if (first_reply) /* the end so far only delays the floor, perhaps beyond until_ns */
-        bide_lease_extend(m->target, now_ns, now_ns);
+        core_lease_extend(m->target, now_ns, now_ns);
     member_add_grant(m, reply->granted_milli, until_ns, now_ns);
     member_enter(m, LEASE_MEMBER_LEASED);
     m->next_ms = reply->next_ms;
@@ -440,12 +440,12 @@ static void member_start_floor(struct lease_member *m, int64_t now_ns)
 {
     struct bide_target_config c;
     bide_target_config_get(m->target, &c);
-    bide_lease_extend(m->target, now_ns, now_ns);
+    core_lease_extend(m->target, now_ns, now_ns);
     if (c.budget.refill_per_minute_milli == 0)
         return;
     uint64_t accrual_ns = (uint64_t)core_max(1, floor_accrual_ns(&c.budget));
     uint64_t phase = core_bits_to_range(core_mix((uint64_t)now_ns + m->claimant_id), accrual_ns - 1);
-    bide_lease_extend(m->target, core_sum(now_ns, (int64_t)phase), now_ns);
+    core_lease_extend(m->target, core_sum(now_ns, (int64_t)phase), now_ns);
 }
 
 void lease_member_request_failed(struct lease_member *m, int64_t retry_ns, int64_t now_ns)
@@ -467,9 +467,9 @@ void lease_member_request_failed(struct lease_member *m, int64_t retry_ns, int64
 bool lease_member_leave(struct lease_member *m, int64_t now_ns, struct lease_request *request)
 {
     struct target_limits limits = target_limits_get(m->target);
-    struct bide_lease_report report = {0};
+    struct core_lease_report report = {0};
     if (!m->terms.shared) {
-        report = bide_lease_collect(m->target);
+        report = core_lease_collect(m->target);
         member_count_spending(m, target_level_milli(m->target, now_ns));
         (void)member_repay_advance(m, 0, now_ns);
     } else {

@@ -33,7 +33,7 @@
  * is pending (request_pending).
  *
  * Why no token is ever counted twice:
- * - lease_member_join empties the target (bide_lease_begin). Only a shared target that another process has leased
+ * - lease_member_join empties the target (core_lease_begin). Only a shared target that another process has leased
  *   already keeps its tokens: they are the fleet's.
  * - The join that begins a lease may add one retry, the advance. It is repaid, and never gets into the fleet's bucket.
  * - Tokens leave the target before their request is sent: the earned counters are swapped with 0, returned tokens are
@@ -48,7 +48,7 @@
  *
  * The advance (advance_milli). Without Redis, a short-lived process would never retry: its floor needs an accrual, the
  * time in which the floor earns one retry (a minute by default). So the join that begins the lease of a target with a
- * floor adds the floor's first retry at once, and the floor's refill starts one accrual later (bide_lease_extend). A
+ * floor adds the floor's first retry at once, and the floor's refill starts one accrual later (core_lease_extend). A
  * member without Redis thus has the larger of one retry and floor x time since the join. A member with Redis repays the
  * advance: the first reply removes it from the target; if it is spent, the first grant repays it, and if that grant is
  * smaller, so do the grants that follow. Leaving removes it too; if it is spent, only a grant that is still on its way
@@ -63,7 +63,7 @@
  * extended the lease or claimed the target meanwhile: fewer retries, never more.
  *
  * Shared targets (terms.shared): several processes have a member for the same target, and together they are a single
- * member to the bucket. Only the process that holds the claim (bide_lease_claim, a compare-and-swap with an expiry)
+ * member to the bucket. Only the process that holds the claim (core_lease_claim, a compare-and-swap with an expiry)
  * makes requests: the exchanger. The others check every second whether the claim has expired. The exchanger keeps the
  * claim over failures for a minute, then releases it for another process to try. Its successor starts in state joined,
  * without emptying the target, and finds a memo there: the highest serial seen, was_wanting, base_milli and
@@ -88,8 +88,7 @@
 #ifndef LEASE_MEMBER_H
 #define LEASE_MEMBER_H
 
-#include <bide/lease.h>
-
+#include "core/lease.h"
 #include "messages.h"
 
 struct lease_terms {
@@ -106,7 +105,7 @@ struct lease_member {
     enum lease_member_state state;
     struct lease_terms terms;
     struct bide_target *target;
-    uint32_t claimant_id;         /* of this process, for bide_lease_claim; not 0 */
+    uint32_t claimant_id;         /* of this process, for core_lease_claim; not 0 */
     bool exchanger;               /* this process held the claim when it last checked */
     bool request_pending;         /* a request was made, its result is not known yet */
     int64_t requested_ns;         /* time of the last request */
@@ -126,13 +125,13 @@ struct lease_member {
     struct lease_reply reply;     /* the last accepted since we became the exchanger; serial 0: none */
 };
 
-/* Begins leasing for the target; fails as bide_lease_begin does. claimant_id is any number but 0 that no other process
+/* Begins leasing for the target; fails as core_lease_begin does. claimant_id is any number but 0 that no other process
  * uses. The first request is due at once. */
 enum bide_err lease_member_join(struct lease_member *member, struct bide_target *target,
                                 const struct lease_terms *terms, uint32_t claimant_id, int64_t now_ns,
                                 struct bide_problem *problem);
 
-/* Returns until when the last reply leases the target, as bide_lease_until. 0: no reply was received since the lease
+/* Returns until when the last reply leases the target, as core_lease_until. 0: no reply was received since the lease
  * began; then the target is disconnected since the join, and the end in the target only delays the floor. */
 int64_t lease_member_leased_until_ns(const struct lease_member *member);
 
@@ -164,7 +163,7 @@ void lease_member_request_failed(struct lease_member *member, int64_t retry_ns, 
  * because the other processes keep the target; then releases the claim. A pending request is given up: its reply may
  * still grant tokens, which the driver adds to the final request, less advance_milli. Returns false if there is nothing
  * to send: no tokens of a shared target, and no pending request. No reply to the final request is needed. The caller
- * ends the lease of a private target (bide_lease_end). */
+ * ends the lease of a private target (core_lease_end). */
 bool lease_member_leave(struct lease_member *member, int64_t now_ns, struct lease_request *request);
 
 #endif

@@ -49,8 +49,7 @@ static void inside_close(struct inside *in)
 static void an_option_set_in_a_callback_applies_to_the_rest_of_the_call(void **state)
 {
     struct inside in;
-    struct bide_curl_options o;
-    bide_curl_options_init(&o);
+    struct bide_curl_options o = {0};
     for (int with_options = 0; with_options < 2; with_options++) {
         inside_open(&in, true);
         assert_int_equal(with_options ? program_perform_with(&in.p, &o) : program_perform(&in.p), CURLE_OK);
@@ -98,8 +97,7 @@ static size_t note_piece(char *at, size_t size, size_t count, void *context)
 static void a_write_function_gets_no_larger_pieces_than_from_libcurl(void **state)
 {
     struct program p;
-    struct bide_curl_options o;
-    bide_curl_options_init(&o);
+    struct bide_curl_options o = {0};
     program_open(&p, "/a 400 bytes=40000 header=\"Content-Type: application/problem+json\"");
     curl_easy_setopt(p.easy, CURLOPT_WRITEFUNCTION, note_piece);
     largest_piece = 0;
@@ -217,8 +215,7 @@ static void an_option_set_between_calls_applies_to_an_adopted_handle(void **stat
 static void a_released_handle_has_its_own_options(void **state)
 {
     struct program p;
-    struct bide_curl_options o;
-    bide_curl_options_init(&o);
+    struct bide_curl_options o = {0};
     o.call_timeout_ns = 100 * BIDE_S;
     program_adopt(&p, "/a 200 body=\"fine\" | 200 body=\"fine\" | 200 delay=never");
     curl_easy_setopt(p.easy, CURLOPT_TIMEOUT_MS, 300L);

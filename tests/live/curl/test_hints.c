@@ -52,7 +52,7 @@ static void *perform_case(void *context)
     struct bide_curl_options o;
     char url[64];
     live_target_without_gates(&target);
-    bide_curl_options_init(&o);
+    o = (struct bide_curl_options){0};
     o.policy = &policy;
     o.write = discard_body;
     o.reset_header = "x-reset";

@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include "live_chaos.h"
 
+#include "core/gates.h"
+
 #include <bide/clock.h>
 #include <bide/multi.h>
 
@@ -163,7 +165,7 @@ static void test_call_init(struct test_call *p, const struct scenario *s)
     p->easy = curl_easy_init();
     curl_easy_setopt(p->easy, CURLOPT_URL, live_server_url(&p->server, "/"));
     curl_easy_setopt(p->easy, CURLOPT_POST, s->post ? 1L : 0L);
-    bide_curl_options_init(&p->options);
+    p->options = (struct bide_curl_options){0};
     p->options.policy = &p->policy;
     p->options.write = write_flat;
     p->options.write_data = p;
@@ -270,7 +272,7 @@ static void check_target(struct test_call *p)
                       bide_reason_label(p->result.verdict.reason));
     assert_int_equal(spent, retries_paid(&p->result));
     bide_budget_add_milli(&p->target, spent * 1000, bide_now());
-    assert_true(bide_target_is_evictable(&p->target, bide_now()));
+    assert_true(core_target_is_evictable(&p->target, bide_now()));
 }
 
 /* The same handle, target and options, without a fault. */

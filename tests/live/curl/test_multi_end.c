@@ -279,7 +279,7 @@ static struct call_memory *call_memory_new(CURL *easy, const struct bide_policy 
     struct call_memory *b = calloc(1, sizeof *b);
     assert_non_null(b);
     b->done = done;
-    bide_curl_options_init(&b->options);
+    b->options = (struct bide_curl_options){0};
     b->options.policy = policy;
     b->options.write = b->options.header = live_sink_write;
     b->options.write_data = &b->sink;

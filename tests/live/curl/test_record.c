@@ -130,8 +130,7 @@ static void without_a_policy_an_attempt_may_take_any_time(void **state)
 {
     struct program p;
     struct started s = {0};
-    struct bide_curl_options o;
-    bide_curl_options_init(&o);
+    struct bide_curl_options o = {0};
     o.event = note_start;
     o.context = &s;
     program_open(&p, "/a 200");
@@ -146,8 +145,7 @@ static void a_recorded_timeout_is_the_deadline_of_the_call(void **state)
 {
     struct program p;
     struct started s = {0};
-    struct bide_curl_options o;
-    bide_curl_options_init(&o);
+    struct bide_curl_options o = {0};
     o.event = note_start;
     o.context = &s;
     program_open(&p, "/a 200");
@@ -189,8 +187,7 @@ static void a_program_never_waits_more_than_a_minute(void **state)
 static void a_recorded_timeout_still_applies_without_bide(void **state)
 {
     struct program p;
-    struct bide_curl_options o;
-    bide_curl_options_init(&o);
+    struct bide_curl_options o = {0};
     o.call_timeout_ns = 100 * BIDE_S;
     program_open(&p, "/a 200 | 200 delay=never");
     curl_easy_setopt(p.easy, CURLOPT_TIMEOUT_MS, 300L);
@@ -301,8 +298,7 @@ static void a_recorded_file_is_sent_again_from_where_it_stood(void **state)
 static void recorded_post_fields_are_sent_again_if_the_request_is_keyed(void **state)
 {
     struct program p;
-    struct bide_curl_options o;
-    bide_curl_options_init(&o);
+    struct bide_curl_options o = {0};
     o.inject = BIDE_CURL_INJECT_KEY;
     program_open(&p, "/a 503 | 200");
     struct curl_slist *list = curl_slist_append(NULL, "X-Own: yes");
@@ -339,8 +335,7 @@ static void expect_empty_body_after(struct bide_curl_body body)
 {
     struct program p;
     struct upload u = {0};
-    struct bide_curl_options o;
-    bide_curl_options_init(&o);
+    struct bide_curl_options o = {0};
     o.safety = BIDE_CURL_IDEMPOTENT;
     o.body = body;
     program_open(&p, "/a 200 | 503 | 200");
@@ -397,7 +392,7 @@ static void a_progress_function_in_doubles_is_called_beside_cancel(void **state)
     struct program p;
     struct bide_curl_options o;
     struct bide_cancel cancel;
-    bide_curl_options_init(&o);
+    o = (struct bide_curl_options){0};
     assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
     o.cancel = &cancel;
     program_open(&p, "/a 200");
@@ -461,8 +456,7 @@ static void the_error_buffer_has_libcurls_text_or_bides_never_an_old_one(void **
 static void a_failure_with_a_response_has_a_reason_in_the_result(void **state)
 {
     struct program p;
-    struct bide_curl_options o;
-    bide_curl_options_init(&o);
+    struct bide_curl_options o = {0};
     program_open(&p, "/a 503");
     assert_int_equal(program_perform_with(&p, &o), CURLE_OK);
     assert_string_equal(p.result.error,
@@ -474,8 +468,7 @@ static void a_failure_with_a_response_has_a_reason_in_the_result(void **state)
 static void invalid_options_are_described(void **state)
 {
     struct program p;
-    struct bide_curl_options o;
-    bide_curl_options_init(&o);
+    struct bide_curl_options o = {0};
     o.call_timeout_ns = -1;
     program_open(&p, "/a 200");
     assert_int_equal(bide_curl_perform(p.easy, NULL, &o, &p.result), CURLE_BAD_FUNCTION_ARGUMENT);
@@ -489,8 +482,7 @@ static void invalid_options_are_described(void **state)
 static void verbose_output_marks_each_attempt(void **state)
 {
     struct program p;
-    struct bide_curl_options o;
-    bide_curl_options_init(&o);
+    struct bide_curl_options o = {0};
     program_open(&p, "/a 503 | 200");
     curl_easy_setopt(p.easy, CURLOPT_DEBUGFUNCTION, program_on_debug);
     curl_easy_setopt(p.easy, CURLOPT_DEBUGDATA, &p);

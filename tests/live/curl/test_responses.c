@@ -594,7 +594,7 @@ static void invalid_options_open_no_connection(void **state)
     struct live_trap trap;
     live_trap_open(&trap);
     live_call_open(&c, "", 3);
-    c.options.struct_size--;
+    c.options.reserved_[0] = 1;
     assert_int_equal(live_call_perform_url(&c, trap.url), CURLE_BAD_FUNCTION_ARGUMENT);
     assert_int_equal(c.result.attempts, 0);
     assert_false(live_trap_sprung(&trap));

@@ -651,7 +651,7 @@ static void a_plain_perform_afterwards_uses_no_memory_of_the_call(void **state)
     struct bide_policy *policy = malloc(sizeof *policy);
     struct bide_curl_options *o = malloc(sizeof *o);
     *policy = live_policy(3);
-    bide_curl_options_init(o);
+    *o = (struct bide_curl_options){0};
     o->policy = policy;
     o->write = live_sink_write;
     o->write_data = &sink;

@@ -244,7 +244,7 @@ static void slot_prepare_call(struct client_slot *client_slot)
     struct bide_curl_options *o = &client_slot->options;
     curl_easy_reset(client_slot->easy);
     client_slot->length = 0;
-    bide_curl_options_init(o);
+    *o = (struct bide_curl_options){0};
     o->policy = &client_slot->soak->policy;
     o->seed = client_slot->soak->seed + client_slot->id + 1;
     o->write = slot_write;

@@ -45,9 +45,8 @@ static struct bide_policy policy; /* one attempt */
 
 static CURLcode perform_once(perform_function *perform)
 {
-    struct bide_curl_options options;
+    struct bide_curl_options options = {0};
     CURL *easy = curl_easy_init();
-    bide_curl_options_init(&options);
     options.policy = &policy;
     curl_easy_setopt(easy, CURLOPT_URL, refuser.url);
     curl_easy_setopt(easy, CURLOPT_PROXY, "");

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "live_fleet.h"
 
+#include "core/gates.h"
 #include "fleet/fleet_internal.h"
 
 #include <setjmp.h>
@@ -259,7 +260,8 @@ static void shared_member_returns_tokens_granted_after_it_left(void **state)
     live_fake_start(&fake);
     live_fleet_target(&target, 0);
     struct bide_fleet *fleet = live_fleet_open(live_fake_url(&fake, TIMEOUT_LONG), NULL);
-    assert_int_equal(bide_fleet_join(fleet, "payments", &target, true, NULL), BIDE_OK);
+    target.identity |= CORE_SHARED;
+    assert_int_equal(bide_fleet_join(fleet, "payments", &target, NULL), BIDE_OK);
     EVENTUALLY(live_fake_requests(&fake) == 1);
     bide_fleet_leave(fleet, &target);
     __atomic_store_n(&left, true, __ATOMIC_RELEASE);
@@ -696,10 +698,11 @@ static void only_success_of_another_process_is_reported_as_recovery(void **state
     live_fake_start(&fake);
     live_fleet_target(&m.target, 1);
     m.fleet = live_fleet_open(live_fake_url(&fake, TIMEOUT_LONG), &m.reports);
-    assert_int_equal(bide_fleet_join(m.fleet, "payments", &m.target, true, NULL), BIDE_OK);
+    m.target.identity |= CORE_SHARED;
+    assert_int_equal(bide_fleet_join(m.fleet, "payments", &m.target, NULL), BIDE_OK);
     EVENTUALLY(live_reports_count(&m.reports) == 1);
-    EVENTUALLY((bide_lease_claim(&m.target, m.fleet->claimant_id, 0, bide_now()),
-                bide_lease_claim(&m.target, m.fleet->claimant_id + 1, bide_now() + 60 * BIDE_MINUTE, bide_now())));
+    EVENTUALLY((core_lease_claim(&m.target, m.fleet->claimant_id, 0, bide_now()),
+                core_lease_claim(&m.target, m.fleet->claimant_id + 1, bide_now() + 60 * BIDE_MINUTE, bide_now())));
     EVENTUALLY(!view_of(&m).exchanger);
     live_fleet_target(&second, 0);
     live_fleet_join(m.fleet, "two", &second);
@@ -707,8 +710,8 @@ static void only_success_of_another_process_is_reported_as_recovery(void **state
     bide_fleet_leave(m.fleet, &second);
     assert_int_equal(live_reports_count(&m.reports), 1);
     assert_false(view_of(&m).connected);
-    bide_lease_extend(&m.target, bide_now() + 60 * BIDE_MINUTE, bide_now()); /* as a reply does */
-    bide_lease_memo_set(&m.target, (struct bide_lease_memo){.progress = UINT64_C(1) << 1});
+    core_lease_extend(&m.target, bide_now() + 60 * BIDE_MINUTE, bide_now()); /* as a reply does */
+    core_lease_memo_set(&m.target, (struct core_lease_memo){.progress = UINT64_C(1) << 1});
     EVENTUALLY(live_reports_contain(&m.reports, "reached again"));
     assert_true(view_of(&m).connected);
     bide_fleet_close(m.fleet);

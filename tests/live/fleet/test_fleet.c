@@ -7,6 +7,7 @@
 #include "live_redis.h"
 #include "live_tls.h"
 
+#include "core/lease.h"
 #include "fleet/protocol/bucket.h"
 
 #include <hiredis/hiredis.h>
@@ -76,7 +77,7 @@ _Noreturn static void worker_run(struct worker *worker, const char *directory, c
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     struct bide_fleet *fleet = live_fleet_open(url, NULL);
     if (bide_shared_open(&host, "payments", &config, &here, bide_now(), NULL) != BIDE_OK ||
-        bide_fleet_join(fleet, "payments", host.target, true, &problem) != BIDE_OK)
+        bide_fleet_join(fleet, "payments", host.target, &problem) != BIDE_OK)
         _exit(1);
     for (;; poll(NULL, 0, 5)) {
         struct bide_fleet_view view = view_of(fleet, host.target);
@@ -131,7 +132,7 @@ static void member_is_granted_tokens_and_more_as_it_spends(void **state)
     assert_true(left_milli(&target) > 0);
     struct bide_fleet *fleet = live_fleet_open(live_redis_url(&redis, TIMEOUT_LONG_FAST_REFILL), NULL);
     live_fleet_join(fleet, "payments", &target);
-    assert_true(bide_lease_is_on(&target));
+    assert_true(core_lease_is_on(&target));
     EVENTUALLY(view_of(fleet, &target).connected && has_tokens(&target));
     for (unsigned spent = 0; spent < 30; spent += live_fleet_fail(&target))
         poll(NULL, 0, 1); /* more than the target's bucket holds */
@@ -223,7 +224,7 @@ static void closing_returns_unspent_and_earned_tokens(void **state)
     EVENTUALLY(has_tokens(&target));
     bide_fleet_close(fleet);
     assert_int_equal(left_milli(&target), 0);
-    assert_false(bide_lease_is_on(&target));
+    assert_false(core_lease_is_on(&target));
     EVENTUALLY(stored_bucket(&redis).level_milli == 21000); /* with the initial retry */
     live_fleet_succeed(&target);
     assert_int_equal(left_milli(&target), 100); /* it earns for itself again */
@@ -353,13 +354,13 @@ static void invalid_join_is_refused_with_a_reason(void **state)
     config.budget.kind = BIDE_BUDGET_WINDOW;
     config.budget.ratio_ppm = 100000;
     assert_int_equal(bide_target_init(&window, &config, bide_now(), NULL), BIDE_OK);
-    assert_int_equal(bide_fleet_join(fleet, "payments", &window, false, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(bide_fleet_join(fleet, "payments", &window, &problem), BIDE_ERR_INVALID);
     assert_non_null(strstr(problem.text, "payments: budget.kind"));
-    assert_int_equal(bide_fleet_join(fleet, "", &target, false, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(bide_fleet_join(fleet, "", &target, &problem), BIDE_ERR_INVALID);
     assert_non_null(strstr(problem.text, "1 to 127 bytes"));
-    assert_int_equal(bide_fleet_join(fleet, "pay\nments", &target, false, &problem), BIDE_ERR_INVALID);
-    assert_int_equal(bide_fleet_join(fleet, "payments", &target, false, &problem), BIDE_OK);
-    assert_int_equal(bide_fleet_join(fleet, "orders", &target, false, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(bide_fleet_join(fleet, "pay\nments", &target, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(bide_fleet_join(fleet, "payments", &target, &problem), BIDE_OK);
+    assert_int_equal(bide_fleet_join(fleet, "orders", &target, &problem), BIDE_ERR_INVALID);
     assert_non_null(strstr(problem.text, "joined already"));
     bide_fleet_close(fleet);
     bide_fleet_close(NULL);
@@ -572,14 +573,14 @@ static int check_forked_child(struct bide_fleet *fleet, struct bide_target *targ
     struct bide_fleet_problem problem;
     if (left_milli(target) != 0 || live_fleet_fail(target))
         return 1;
-    if (bide_lease_collect(target).successes != 0 || has_tcp_connection())
+    if (core_lease_collect(target).successes != 0 || has_tcp_connection())
         return 5;
     if (!bide_fleet_get(fleet, target, &view) || view.exchanger)
         return 2;
-    if (bide_fleet_join(fleet, "orders", other, false, &problem) != BIDE_ERR_INVALID)
+    if (bide_fleet_join(fleet, "orders", other, &problem) != BIDE_ERR_INVALID)
         return 3;
     bide_fleet_leave(fleet, target);
-    if (bide_fleet_get(fleet, target, &view) || bide_lease_is_on(target))
+    if (bide_fleet_get(fleet, target, &view) || core_lease_is_on(target))
         return 4;
     bide_fleet_close(fleet);
     return 0;

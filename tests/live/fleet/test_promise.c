@@ -17,7 +17,6 @@
 #define _GNU_SOURCE
 #include <bide/bide.h>
 #include <bide/fleet.h>
-#include <bide/lease.h>
 
 #include <inttypes.h>
 #include <poll.h>
@@ -34,6 +33,7 @@
 
 #include <cmocka.h>
 
+#include "core/lease.h"
 #include "live_chance.h"
 #include "live_redis.h"
 #include "live_tcp.h"
@@ -119,7 +119,7 @@ static void count_disconnected(struct member *m)
     struct bide_fleet_view view;
     int64_t now_ns = bide_now();
     assert_true(bide_fleet_get(m->fleet, &m->target, &view));
-    bool covered = view.exchanges > 0 && bide_lease_until(&m->target) >= now_ns;
+    bool covered = view.exchanges > 0 && core_lease_until(&m->target) >= now_ns;
     if (!covered || !m->covered)
         add_to(&record->disconnected_ns[m->number], now_ns - m->checked_ns);
     if (view.exchanges == 0)
@@ -178,7 +178,7 @@ static void member_run(uint32_t number)
              (int)(PER_MINUTE_MILLI / 1000), TIMEOUT_MS);
     member_init(&m, number);
     if (bide_fleet_open(&m.fleet, url, NULL, &problem) != BIDE_OK ||
-        bide_fleet_join(m.fleet, "promise", &m.target, false, &problem) != BIDE_OK)
+        bide_fleet_join(m.fleet, "promise", &m.target, &problem) != BIDE_OK)
         _exit(1);
     for (uint64_t seed = number + 1;; seed += PROCESSES) {
         make_call(&m, seed);

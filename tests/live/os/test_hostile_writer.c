@@ -6,7 +6,6 @@
  * sanitizer does not run this. The engine has no assertions here, as for fuzz_target: verdicts may be wrong, but no
  * call may access other memory (address sanitizer), overflow (undefined-behaviour sanitizer) or hang. */
 #include <bide/call.h>
-#include <bide/lease.h>
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -18,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "core/lease.h"
 #include "live_chance.h"
 
 #define WORDS  (sizeof(struct bide_target) / sizeof(uint64_t))
@@ -87,8 +87,8 @@ static void make_target_event(struct random *r, int64_t now_ns)
     case 1: (void)bide_breaker_trip(target, draw(r, 9), now_ns); break;
     case 2: bide_target_hold_off(target, now_ns + BIDE_S, now_ns); break;
     case 3: (void)bide_budget_add_milli(target, (int64_t)draw(r, 3000) - 1500, now_ns); break;
-    case 4: (void)bide_lease_begin(target, now_ns, NULL); break;
-    case 5: (void)bide_lease_collect(target); break;
+    case 4: (void)core_lease_begin(target, now_ns, NULL); break;
+    case 5: (void)core_lease_collect(target); break;
     case 6: (void)bide_target_latency_ns(target, 990); break;
     default: (void)bide_breaker_state_label(bide_breaker_get(target).state);
     }

@@ -34,6 +34,7 @@
 
 #include <cmocka.h>
 
+#include "core/lease.h"
 #include "live_chance.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -861,13 +862,13 @@ static void replacement_of_a_leased_target_is_leased(void **state)
     if (pid == 0) {
         signal(SIGBUS, SIG_DFL);
         struct bide_shared first = open_or_abort("cut", &config);
-        if (bide_lease_begin(first.target, bide_now(), NULL) != BIDE_OK)
+        if (core_lease_begin(first.target, bide_now(), NULL) != BIDE_OK)
             _exit(11);
         struct bide_shared shared = open_or_abort("cut", NULL);
         bide_shared_guard();
         truncate_only_file(0);
         bool empty = bide_budget_left_milli(shared.target, bide_now()) == 0;
-        _exit(empty && bide_lease_is_on(shared.target) ? 0 : 12);
+        _exit(empty && core_lease_is_on(shared.target) ? 0 : 12);
     }
     assert_int_equal(status_of(pid), 0);
 }

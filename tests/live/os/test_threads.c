@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "core/gates.h"
 #include "live_chance.h"
 
 #define THREADS 8
@@ -159,7 +160,7 @@ static void *reuse_target(void *part)
     struct bide_target_config config;
     bide_target_config_get(h->target, &config);
     for (int i = 0; i < 50000; i++)
-        h->unexpected += bide_target_reuse(h->target, &config, bide_now(), NULL) != BIDE_OK;
+        h->unexpected += core_target_reuse(h->target, &config, bide_now(), NULL) != BIDE_OK;
     __atomic_store_n(h->stop, 1, __ATOMIC_RELAXED);
     return NULL;
 }

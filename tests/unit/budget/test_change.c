@@ -1,8 +1,7 @@
 /* test_change.c - `bide budget set` and `reset`: parsing, validation, application. */
 #define _GNU_SOURCE
 #include "budget/change.h"
-
-#include <bide/lease.h>
+#include "core/lease.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -140,8 +139,8 @@ static void reset_fills_budget_and_closes_breaker(void **state)
 static void begin_leased(void)
 {
     begin(BIDE_PRESET_SERVICE);
-    assert_int_equal(bide_lease_begin(&target, NOW_NS, NULL), BIDE_OK);
-    bide_lease_extend(&target, NOW_NS + BIDE_S, NOW_NS);
+    assert_int_equal(core_lease_begin(&target, NOW_NS, NULL), BIDE_OK);
+    core_lease_extend(&target, NOW_NS + BIDE_S, NOW_NS);
     bide_budget_add_milli(&target, 2000, NOW_NS);
     budget_snapshot_take(&snapshot, &target, "payments", NOW_NS);
     budget_change_begin(&change, &snapshot);
@@ -170,14 +169,14 @@ static void reset_keeps_valid_lease_and_ends_expired_one(void **state)
     begin_leased();
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
     budget_reset(&target, NOW_NS);
-    assert_true(bide_lease_is_on(&target));
+    assert_true(core_lease_is_on(&target));
     assert_int_equal(bide_budget_left_milli(&target, NOW_NS), 2000);
     assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_CLOSED);
 
     budget_snapshot_take(&before, &target, "x", NOW_NS + 2 * BIDE_S);
     budget_reset(&target, NOW_NS + 2 * BIDE_S);
     budget_snapshot_take(&after, &target, "x", NOW_NS + 2 * BIDE_S);
-    assert_false(bide_lease_is_on(&target));
+    assert_false(core_lease_is_on(&target));
     assert_int_equal(after.left_milli, 10000);
     FILE *out = fmemopen(text, sizeof text, "w");
     budget_change_print(out, &before, &after);

@@ -2,8 +2,7 @@
 #define _GNU_SOURCE
 #include "budget/list.h"
 #include "budget/mapping.h"
-
-#include <bide/lease.h>
+#include "core/lease.h"
 
 #include <jansson.h>
 #include <setjmp.h>
@@ -80,8 +79,8 @@ static void leased_budget_shows_state_of_its_lease(void **state)
     config_from_preset(BIDE_PRESET_SERVICE);
     assert_string_equal(budget_funding_text(shown, take_of_new_target()), "10 of 10");
     assert_null(strstr(page(), "lease"));
-    assert_int_equal(bide_lease_begin(&target, NOW_NS, NULL), BIDE_OK);
-    bide_lease_extend(&target, NOW_NS + 4 * BIDE_S, NOW_NS);
+    assert_int_equal(core_lease_begin(&target, NOW_NS, NULL), BIDE_OK);
+    core_lease_extend(&target, NOW_NS + 4 * BIDE_S, NOW_NS);
     bide_budget_add_milli(&target, 2500, NOW_NS);
     assert_string_equal(budget_funding_text(shown, take(NOW_NS + BIDE_S)), "2.5 of 10 leased");
     assert_non_null(
@@ -208,8 +207,8 @@ static void json_has_all_fields(void **state)
     assert_true(json_is_null(json_object_get(tree, "latency_ms")));
     assert_true(json_is_null(json_object_get(tree, "lease")));
     json_decref(tree);
-    assert_int_equal(bide_lease_begin(&target, NOW_NS, NULL), BIDE_OK);
-    bide_lease_extend(&target, NOW_NS + 4 * BIDE_S, NOW_NS);
+    assert_int_equal(core_lease_begin(&target, NOW_NS, NULL), BIDE_OK);
+    core_lease_extend(&target, NOW_NS + 4 * BIDE_S, NOW_NS);
     tree = parsed(take(NOW_NS + BIDE_S));
     assert_float_equal(number(tree, "lease", "funded_for_ms"), 3000, 1e-9);
     assert_float_equal(number(tree, "lease", "disconnected_for_ms"), 0, 1e-9);

@@ -950,35 +950,35 @@ static void a_target_is_evictable_when_eviction_creates_no_retry(void **state)
     (void)state;
     refilling.refill_per_minute_milli = 1000;
     init_target(refilling, 0);
-    assert_true(bide_target_is_evictable(&target, 0));
+    assert_true(core_target_is_evictable(&target, 0));
     assert_true(charge_retry(0));
-    assert_false(bide_target_is_evictable(&target, 0));
-    assert_true(bide_target_is_evictable(&target, BIDE_MINUTE + TICK));
+    assert_false(core_target_is_evictable(&target, 0));
+    assert_true(core_target_is_evictable(&target, BIDE_MINUTE + TICK));
 
     cool.cooldown_ns = 30 * S;
     init_target(cool, 0);
     requests(10, S);
-    assert_true(bide_target_is_evictable(&target, S)); /* requests without retries do not matter */
+    assert_true(core_target_is_evictable(&target, S)); /* requests without retries do not matter */
     assert_true(charge_retry(S));
-    assert_false(bide_target_is_evictable(&target, S));
-    assert_true(bide_target_is_evictable(&target, 11 * S));
+    assert_false(core_target_is_evictable(&target, S));
+    assert_true(core_target_is_evictable(&target, 11 * S));
     assert_false(charge_retry(11 * S));
-    assert_false(bide_target_is_evictable(&target, 41 * S - 1));
-    assert_true(bide_target_is_evictable(&target, 41 * S));
+    assert_false(core_target_is_evictable(&target, 41 * S - 1));
+    assert_true(core_target_is_evictable(&target, 41 * S));
 
     init_target(three_at_once, 0);
-    assert_true(bide_target_is_evictable(&target, 0));
+    assert_true(core_target_is_evictable(&target, 0));
     target.calls = 1;
-    assert_false(bide_target_is_evictable(&target, 0));
+    assert_false(core_target_is_evictable(&target, 0));
     target.calls = 0;
     assert_true(charge_for(&transient, 0, &charge));
-    assert_false(bide_target_is_evictable(&target, 0));
+    assert_false(core_target_is_evictable(&target, 0));
     core_budget_refund(&target, charge);
-    assert_true(bide_target_is_evictable(&target, 0));
+    assert_true(core_target_is_evictable(&target, 0));
 
     init_target(tenth, 0);
     target.retries = 1; /* a permit held since before a reload */
-    assert_false(bide_target_is_evictable(&target, 0));
+    assert_false(core_target_is_evictable(&target, 0));
 }
 
 static void a_bucket_that_starts_empty_is_evictable_at_its_start(void **state)
@@ -987,9 +987,9 @@ static void a_bucket_that_starts_empty_is_evictable_at_its_start(void **state)
     (void)state;
     budget.initial_milli = 3000;
     init_target(budget, 0);
-    assert_true(bide_target_is_evictable(&target, 0));
+    assert_true(core_target_is_evictable(&target, 0));
     assert_true(charge_retry(0));
-    assert_false(bide_target_is_evictable(&target, 0));
+    assert_false(core_target_is_evictable(&target, 0));
 }
 
 /* ---- eight threads ---- */

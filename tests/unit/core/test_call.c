@@ -9,11 +9,11 @@
 
 /* ---- size ---- */
 
-static void a_call_fits_96_bytes_and_a_target_two_kibibytes(void **state)
+static void a_call_fits_96_bytes_and_a_target_36_cache_lines(void **state)
 {
     (void)state;
     assert_true(sizeof(struct bide_call) <= 96);
-    assert_true(sizeof(struct bide_target) <= 2048);
+    assert_true(sizeof(struct bide_target) <= 36 * 64);
 }
 
 /* ---- fields of a verdict ---- */
@@ -572,7 +572,7 @@ static void the_fast_paths_detect_a_new_owner(void **state)
         begin(T0);
         if (waits)
             report(1, failed, T0);
-        bide_target_reuse(&target, &config, T0, NULL);
+        core_target_reuse(&target, &config, T0, NULL);
         struct bide_call theirs;
         bide_call_begin(&theirs, &policy, &target, &get, T0);
         bide_call_outcome(&theirs, 1, &good, T0); /* begins the slot */
@@ -778,7 +778,7 @@ static void a_wake_up_to_a_second_late_starts_the_retry(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_fits_96_bytes_and_a_target_two_kibibytes),
+        cmocka_unit_test(a_call_fits_96_bytes_and_a_target_36_cache_lines),
         cmocka_unit_test(every_verdict_sets_every_field),
         cmocka_unit_test(an_attempt_ends_at_its_own_deadline_or_the_call_s),
         cmocka_unit_test(events_of_a_call_that_never_began_return_none),

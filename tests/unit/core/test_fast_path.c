@@ -4,8 +4,7 @@
  * target must be equal. A gate or setting that a fast path skips shows as a difference. The tables below have a row for
  * every gate and every row of CORE_HOT_LIST, or this file does not compile. */
 #include "call_world.h"
-
-#include <bide/lease.h>
+#include "core/lease.h"
 
 #define CALLS     3u
 #define STEPS     60u
@@ -245,7 +244,7 @@ static void play(bool slow, struct bide_verdict said[STEPS])
     draws = 0;
     open_target();
     if (leased) {
-        assert_int_equal(bide_lease_begin(&target, T0, NULL), BIDE_OK);
+        assert_int_equal(core_lease_begin(&target, T0, NULL), BIDE_OK);
         assert_int_equal(bide_budget_add_milli(&target, 5000, T0), 5000);
     }
     core_force_slow_path = slow;

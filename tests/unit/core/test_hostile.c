@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include <bide/call.h>
-#include <bide/lease.h>
 
 #include "core/event.h"
+#include "core/lease.h"
 #include "seed.h"
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
@@ -131,12 +131,12 @@ static void read_everything(int64_t now_ns)
     struct bide_target *t = &memory.target;
     struct bide_target_config config;
     bide_target_config_get(t, &config);
-    (void)bide_target_is_evictable(t, now_ns);
+    (void)core_target_is_evictable(t, now_ns);
     (void)bide_target_hold_off_until(t, now_ns);
     (void)bide_target_latency_ns(t, (uint32_t)draw(1000));
     (void)bide_target_refused(t, BIDE_GATE_BUDGET);
-    (void)bide_lease_until(t);
-    (void)bide_lease_memo_get(t);
+    (void)core_lease_until(t);
+    (void)core_lease_memo_get(t);
     assert_true(bide_budget_left_milli(t, now_ns) >= 0);
     assert_non_null(bide_breaker_state_label(bide_breaker_get(t).state));
 }
@@ -147,11 +147,11 @@ static void random_control(int64_t now_ns)
     struct bide_target_config config = random_config();
     switch (draw(9)) {
     case 0: (void)bide_target_configure(t, &config, now_ns, NULL); return;
-    case 1: (void)bide_target_reuse(t, &config, now_ns, NULL); return;
-    case 2: (void)bide_lease_begin(t, now_ns, NULL); return;
-    case 3: (void)bide_lease_end(t, now_ns); return;
-    case 4: bide_lease_extend(t, now_ns + (int64_t)draw(2 * S) - S, now_ns); return;
-    case 5: (void)bide_lease_claim(t, 7, now_ns + (int64_t)draw(S), now_ns); return;
+    case 1: (void)core_target_reuse(t, &config, now_ns, NULL); return;
+    case 2: (void)core_lease_begin(t, now_ns, NULL); return;
+    case 3: (void)core_lease_end(t, now_ns); return;
+    case 4: core_lease_extend(t, now_ns + (int64_t)draw(2 * S) - S, now_ns); return;
+    case 5: (void)core_lease_claim(t, 7, now_ns + (int64_t)draw(S), now_ns); return;
     case 6: (void)bide_budget_add_milli(t, (int64_t)draw(20000) - 10000, now_ns); return;
     case 7: bide_breaker_hold(t, (enum bide_hold)draw(3)); return;
     case 8: (void)bide_breaker_trip(t, draw(9), now_ns); return;

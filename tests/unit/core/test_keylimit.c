@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 
@@ -359,9 +360,10 @@ static void exactly_the_entries_of_the_table_prevent_eviction(void **state)
 {
     struct bide_target_config config;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
-    config.observe = BIDE_GATE_BREAKER; /* the configuration follows the table: read as an entry, this is a retry */
-    int64_t now_ns = config.struct_size * TICK;
+    int64_t now_ns = NOW;
     assert_int_equal(bide_target_init(&target, &config, now_ns, NULL), BIDE_OK);
+    uint64_t retry = entry_word(7777777, 1, now_ns); /* as an entry: a retry */
+    memcpy((char *)&target + offsetof(struct bide_target, key) + sizeof target.key, &retry, sizeof retry);
     assert_true(core_key_is_evictable(&target, now_ns));
     for (size_t i = 0; i < BIDE_KEY_WORDS; i++) {
         target.key[i] = entry_word(7777777, 1, now_ns);

@@ -195,7 +195,7 @@ static void a_lost_race_to_halve_leaves_it_to_the_next_sample(void **state)
 
 static int64_t usual(void)
 {
-    return (int64_t)core_load(CORE_USUAL_NS(&target));
+    return (int64_t)core_load(&target.usual_ns);
 }
 
 /* Samples of this latency, a second apart. */
@@ -267,10 +267,10 @@ static void one_success_in_a_hundred_milliseconds_is_sampled(void **state)
 static void garbage_in_the_estimate_is_harmless(void **state)
 {
     reset_histogram();
-    core_store(CORE_USUAL_NS(&target), UINT64_MAX); /* negative: unknown */
+    core_store(&target.usual_ns, UINT64_MAX); /* negative: unknown */
     assert_true(core_usual_excuses_cut(&target, BIDE_DURATION_MAX, false, S));
-    core_store(CORE_USUAL_NS(&target), INT64_MAX);
-    core_store(CORE_USUAL_AT(&target), 0);
+    core_store(&target.usual_ns, INT64_MAX);
+    core_store(&target.usual_at_ns, 0);
     core_usual_sample(&target, INT64_MAX, S);
     assert_true(usual() > 0 && usual() <= 2 * BIDE_DURATION_MAX);
 }

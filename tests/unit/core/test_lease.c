@@ -4,11 +4,10 @@
  * operation, and after each step the target is checked as if the child had died there. */
 #define _GNU_SOURCE
 #include "call_world.h"
+#include "core/lease.h"
 
 #include <pthread.h>
 #include <sched.h>
-
-#include <bide/lease.h>
 
 #define MINUTE BIDE_MINUTE
 #define TICK   (INT64_C(1) << 23) /* of the refill: 8.4 ms */
@@ -25,7 +24,7 @@ static void fresh_and_funded(void)
 
 static void leased_at(int64_t now_ns)
 {
-    assert_int_equal(bide_lease_begin(&target, now_ns, NULL), BIDE_OK);
+    assert_int_equal(core_lease_begin(&target, now_ns, NULL), BIDE_OK);
 }
 
 static void open_leased(void)
@@ -58,7 +57,7 @@ static bool charge_retry(int64_t now_ns)
 
 static void extend(int64_t until_ns, int64_t now_ns)
 {
-    bide_lease_extend(&target, until_ns, now_ns);
+    core_lease_extend(&target, until_ns, now_ns);
 }
 
 /* Runs a call on a lane that succeeds at once. */
@@ -69,7 +68,7 @@ static void succeed_on(uint32_t lane)
     assert_action(report(1, good, T0), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
 }
 
-static void assert_report(struct bide_lease_report got, uint64_t firsts, uint64_t successes, uint64_t earned_milli)
+static void assert_report(struct core_lease_report got, uint64_t firsts, uint64_t successes, uint64_t earned_milli)
 {
     assert_int_equal(got.firsts, firsts);
     assert_int_equal(got.successes, successes);
@@ -87,12 +86,12 @@ static void a_lease_begins_with_an_empty_bucket(void **state)
 {
     fresh_and_funded();
     open_target();
-    assert_false(bide_lease_is_on(&target));
-    assert_int_equal(bide_lease_until(&target), 0);
+    assert_false(core_lease_is_on(&target));
+    assert_int_equal(core_lease_until(&target), 0);
     assert_int_equal(tokens_left_at(T0), 10000);
     leased_at(T0);
-    assert_true(bide_lease_is_on(&target));
-    assert_int_equal(bide_lease_until(&target), T0);
+    assert_true(core_lease_is_on(&target));
+    assert_int_equal(core_lease_until(&target), T0);
     assert_int_equal(tokens_left_at(T0), 0);
     assert_false(charge_retry(T0));
 }
@@ -103,11 +102,11 @@ static void a_lease_may_begin_at_instant_zero(void **state)
     assert_int_equal(bide_target_init(&target, &config, 0, NULL), BIDE_OK);
     leased_at(0);
     assert_int_equal(add_tokens(1000), 1000);
-    assert_int_equal(bide_lease_begin(&target, 0, NULL), BIDE_OK); /* already leased: the bucket is not emptied */
+    assert_int_equal(core_lease_begin(&target, 0, NULL), BIDE_OK); /* already leased: the bucket is not emptied */
     assert_int_equal(tokens_left_at(0), 1000);
     extend(S, 0);
     extend(0, 0); /* expired at once */
-    assert_in_range(bide_lease_until(&target), 1, MS);
+    assert_in_range(core_lease_until(&target), 1, MS);
     assert_true(charge_retry(0));
     assert_in_range(tokens_left_at(MINUTE), 990, 1000);
 }
@@ -120,8 +119,8 @@ static void a_leased_target_keeps_its_tokens_when_leased_again(void **state)
     extend(T0 + S, T0);
     leased_at(T0 + 2 * S);
     assert_int_equal(tokens_left_at(T0), 3000);
-    assert_int_equal(bide_lease_until(&target), T0 + S);
-    assert_report(bide_lease_collect(&target), 1, 1, 100);
+    assert_int_equal(core_lease_until(&target), T0 + S);
+    assert_report(core_lease_collect(&target), 1, 1, 100);
 }
 
 static void only_token_budgets_without_a_threshold_can_be_leased(void **state)
@@ -132,20 +131,20 @@ static void only_token_budgets_without_a_threshold_can_be_leased(void **state)
         config.budget.kind = kind;
         open_target();
         struct bide_target before = target;
-        assert_int_equal(bide_lease_begin(&target, T0, &problem), BIDE_ERR_INVALID);
+        assert_int_equal(core_lease_begin(&target, T0, &problem), BIDE_ERR_INVALID);
         assert_string_equal(problem.field, "budget.kind");
         assert_int_equal(problem.value, kind);
-        assert_int_equal(bide_lease_begin(&target, T0, NULL), BIDE_ERR_INVALID);
+        assert_int_equal(core_lease_begin(&target, T0, NULL), BIDE_ERR_INVALID);
         assert_memory_equal(&before, &target, sizeof target);
     }
     struct bide_problem problem = {0};
     fresh_and_funded();
     config.budget.threshold_milli = 5000;
     open_target();
-    assert_int_equal(bide_lease_begin(&target, T0, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(core_lease_begin(&target, T0, &problem), BIDE_ERR_INVALID);
     assert_string_equal(problem.field, "budget.threshold_milli");
     assert_int_equal(problem.value, 5000);
-    assert_false(bide_lease_is_on(&target));
+    assert_false(core_lease_is_on(&target));
     assert_int_equal(tokens_left_at(T0), 10000);
 }
 
@@ -155,8 +154,8 @@ static void every_preset_can_be_leased_or_is_refused_with_its_field(void **state
         bide_target_config_init(&config, preset);
         assert_int_equal(bide_target_init(&target, &config, T0, NULL), BIDE_OK);
         bool leasable = config.budget.kind == BIDE_BUDGET_TOKENS && preset != BIDE_PRESET_GRPC;
-        assert_int_equal(bide_lease_begin(&target, T0, NULL), leasable ? BIDE_OK : BIDE_ERR_INVALID);
-        assert_int_equal(bide_lease_is_on(&target), leasable);
+        assert_int_equal(core_lease_begin(&target, T0, NULL), leasable ? BIDE_OK : BIDE_ERR_INVALID);
+        assert_int_equal(core_lease_is_on(&target), leasable);
     }
 }
 
@@ -165,13 +164,13 @@ static void a_lease_cannot_begin_during_a_reload(void **state)
     fresh_and_funded();
     open_target();
     target.claim = (uint64_t)T0 | 1;
-    assert_int_equal(bide_lease_begin(&target, T0, NULL), BIDE_ERR_BUSY);
-    assert_false(bide_lease_is_on(&target));
+    assert_int_equal(core_lease_begin(&target, T0, NULL), BIDE_ERR_BUSY);
+    assert_false(core_lease_is_on(&target));
     assert_int_equal(tokens_left_at(T0), 10000);
     leased_at(T0 + 11 * S); /* the configuring process was killed */
     target.claim = (uint64_t)(T0 + 11 * S) | 1;
-    assert_int_equal(bide_lease_end(&target, T0 + 12 * S), BIDE_ERR_BUSY);
-    assert_true(bide_lease_is_on(&target));
+    assert_int_equal(core_lease_end(&target, T0 + 12 * S), BIDE_ERR_BUSY);
+    assert_true(core_lease_is_on(&target));
     leased_at(T0 + 12 * S); /* already leased: no claim is needed */
 }
 
@@ -182,27 +181,27 @@ static void an_interrupted_begin_leaves_an_empty_bucket_and_can_be_repeated(void
     uint64_t full = target.budget;
     leased_at(T0);
     target.budget = full;
-    *CORE_LEASE_END(&target) = 0;
+    target.lease_end_ns = 0;
     assert_int_equal(tokens_left_at(T0 + MINUTE), 0);
     assert_false(charge_retry(T0 + MINUTE));
     extend(T0 + 2 * MINUTE, T0 + MINUTE); /* by the previous leasing process, late */
-    assert_int_equal(bide_lease_until(&target), 0);
-    assert_false(bide_target_is_evictable(&target, T0 + MINUTE));
+    assert_int_equal(core_lease_until(&target), 0);
+    assert_false(core_target_is_evictable(&target, T0 + MINUTE));
     assert_int_equal(reload(NULL, T0 + MINUTE), BIDE_OK);
     assert_int_equal(tokens_left_at(T0 + MINUTE), 0);
     target.budget = full;
     leased_at(T0 + MINUTE);
     assert_int_equal(tokens_left_at(T0 + MINUTE), 0);
-    assert_int_equal(bide_lease_until(&target), T0 + MINUTE);
+    assert_int_equal(core_lease_until(&target), T0 + MINUTE);
 }
 
 static void records_of_an_earlier_lease_are_not_reported_by_the_next(void **state)
 {
     open_leased();
     succeed_on(3);
-    assert_int_equal(bide_lease_end(&target, T0), BIDE_OK);
+    assert_int_equal(core_lease_end(&target, T0), BIDE_OK);
     leased_at(T0);
-    assert_report(bide_lease_collect(&target), 0, 0, 0);
+    assert_report(core_lease_collect(&target), 0, 0, 0);
 }
 
 static void the_bucket_is_emptied_despite_concurrent_changes(void **state)
@@ -242,8 +241,8 @@ static void calls_earn_nothing_and_their_earnings_are_recorded(void **state)
     for (uint32_t lane = 0; lane < BIDE_LANES; lane++)
         succeed_on(lane);
     assert_int_equal(tokens_left_at(T0), 0);
-    assert_report(bide_lease_collect(&target), 8, 8, 8 * 107);
-    assert_report(bide_lease_collect(&target), 0, 0, 0);
+    assert_report(core_lease_collect(&target), 8, 8, 8 * 107);
+    assert_report(core_lease_collect(&target), 0, 0, 0);
 }
 
 static void a_failed_call_records_a_first_attempt_and_no_success(void **state)
@@ -253,7 +252,7 @@ static void a_failed_call_records_a_first_attempt_and_no_success(void **state)
     assert_action(report(1, failed, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
     begin(T0);
     assert_action(report(1, hopeless, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT);
-    assert_report(bide_lease_collect(&target), 2, 0, 0);
+    assert_report(core_lease_collect(&target), 2, 0, 0);
     assert_int_equal(bide_target_refused(&target, BIDE_GATE_BUDGET), 1);
 }
 
@@ -269,9 +268,9 @@ static void a_refund_is_recorded_instead_of_the_success_earning(void **state)
     assert_action(wake(T0 + 100 * MS), BIDE_ACTION_START, BIDE_REASON_RETRY);
     assert_action(report(2, good, T0 + 100 * MS), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
     assert_int_equal(tokens_left_at(T0), 0);
-    assert_report(bide_lease_collect(&target), 1, 1, 500);
+    assert_report(core_lease_collect(&target), 1, 1, 500);
     succeed_on(0); /* without a retry there is no refund */
-    assert_report(bide_lease_collect(&target), 1, 1, 100);
+    assert_report(core_lease_collect(&target), 1, 1, 100);
 }
 
 static void a_target_that_is_not_leased_records_nothing(void **state)
@@ -282,7 +281,7 @@ static void a_target_that_is_not_leased_records_nothing(void **state)
     open_target();
     succeed_on(0);
     assert_int_equal(tokens_left_at(T0), 107);
-    assert_report(bide_lease_collect(&target), 0, 0, 0);
+    assert_report(core_lease_collect(&target), 0, 0, 0);
 }
 
 /* Race: a call reads the target before the lease begins and adds its earning afterwards: on the fast path, and the
@@ -293,7 +292,7 @@ static void an_earning_that_races_with_the_begin_is_dropped(void **state)
     add_tokens(5000);
     core_budget_credit_success(&target, 0);
     assert_int_equal(tokens_left_at(T0), 5000);
-    assert_int_equal(bide_lease_end(&target, T0), BIDE_OK);
+    assert_int_equal(core_lease_end(&target, T0), BIDE_OK);
     core_budget_credit_success(&target, 0);
     assert_int_equal(tokens_left_at(T0), 5100);
 }
@@ -338,7 +337,7 @@ static void hedges_and_failures_are_charged_to_leased_tokens(void **state)
     report(1, failed, T0 + 200 * MS);
     assert_int_equal(tokens_left_at(T0), 0);
     assert_action(report(2, good, T0 + 200 * MS), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
-    assert_report(bide_lease_collect(&target), 1, 1, 100); /* one call */
+    assert_report(core_lease_collect(&target), 1, 1, 100); /* one call */
 }
 
 static void a_leased_budget_in_observe_mode_admits_and_counts_retries(void **state)
@@ -362,7 +361,7 @@ static void no_refill_until_the_lease_ends(void **state)
 {
     open_leased();
     extend(T0 + 10 * MINUTE, T0);
-    assert_int_equal(bide_lease_until(&target), T0 + 10 * MINUTE);
+    assert_int_equal(core_lease_until(&target), T0 + 10 * MINUTE);
     for (int64_t now_ns = T0; now_ns <= T0 + 10 * MINUTE; now_ns += 7 * S) {
         assert_int_equal(tokens_left_at(now_ns), 0);
         assert_false(charge_retry(now_ns));
@@ -417,10 +416,10 @@ static void a_failed_exchange_ends_the_lease_at_once_and_only_once(void **state)
     extend(T0 + 10 * MINUTE, T0);
     for (int64_t now_ns = T0 + MINUTE; now_ns <= T0 + 2 * MINUTE; now_ns += S)
         extend(0, now_ns); /* one exchange per second, and each fails */
-    assert_int_equal(bide_lease_until(&target), T0 + MINUTE);
+    assert_int_equal(core_lease_until(&target), T0 + MINUTE);
     assert_in_range(tokens_left_at(T0 + 2 * MINUTE), 990, 1000);
     extend(T0 + 2 * MINUTE, T0 + 2 * MINUTE); /* an end of now has passed, too */
-    assert_int_equal(bide_lease_until(&target), T0 + MINUTE);
+    assert_int_equal(core_lease_until(&target), T0 + MINUTE);
 }
 
 /* Removes all tokens whenever there might be more than the refill alone explains. */
@@ -447,13 +446,13 @@ static void an_extension_never_shortens_the_lease(void **state)
     open_leased();
     extend(T0 + MINUTE, T0);
     extend(T0 + S, T0); /* from a process that was descheduled */
-    assert_int_equal(bide_lease_until(&target), T0 + MINUTE);
+    assert_int_equal(core_lease_until(&target), T0 + MINUTE);
     extend(T0 + 2 * MINUTE, T0 + S);
-    assert_int_equal(bide_lease_until(&target), T0 + 2 * MINUTE);
+    assert_int_equal(core_lease_until(&target), T0 + 2 * MINUTE);
     core_cas_failures = 1;
     extend(T0 + 3 * MINUTE, T0 + S);
     assert_int_equal(core_cas_failures, 0);
-    assert_int_equal(bide_lease_until(&target), T0 + 3 * MINUTE);
+    assert_int_equal(core_lease_until(&target), T0 + 3 * MINUTE);
 }
 
 static void extending_without_a_lease_does_nothing(void **state)
@@ -491,10 +490,10 @@ static void a_reload_does_not_end_the_lease(void **state)
     config.budget.earn_success_milli = 50;
     config.budget.refill_per_minute_milli = 60000;
     assert_int_equal(reload(NULL, T0 + S), BIDE_OK);
-    assert_true(bide_lease_is_on(&target));
+    assert_true(core_lease_is_on(&target));
     assert_int_equal(tokens_left_at(T0 + S), 3000);
     succeed_on(0);
-    assert_report(bide_lease_collect(&target), 1, 1, 50);
+    assert_report(core_lease_collect(&target), 1, 1, 50);
     config.budget.capacity_milli = 20000; /* adds no tokens */
     assert_int_equal(reload(NULL, T0 + 2 * S), BIDE_OK);
     assert_int_equal(tokens_left_at(T0 + MINUTE), 3000);
@@ -515,7 +514,7 @@ static void a_reload_to_a_budget_that_cannot_be_leased_is_refused(void **state)
     assert_string_equal(problem.field, "budget.threshold_milli");
     assert_int_equal(tokens_left_at(T0), 5000);
     assert_int_equal(target.claim, 0);
-    assert_int_equal(bide_lease_end(&target, T0), BIDE_OK);
+    assert_int_equal(core_lease_end(&target, T0), BIDE_OK);
     assert_int_equal(reload(&problem, T0), BIDE_OK);
 }
 
@@ -524,16 +523,16 @@ static void after_the_lease_ends_the_target_earns_for_itself_again(void **state)
     open_leased();
     add_tokens(3000);
     extend(T0 + MINUTE, T0);
-    assert_int_equal(bide_lease_end(&target, T0 + 30 * S), BIDE_OK);
-    assert_false(bide_lease_is_on(&target));
-    assert_int_equal(bide_lease_until(&target), 0);
+    assert_int_equal(core_lease_end(&target, T0 + 30 * S), BIDE_OK);
+    assert_false(core_lease_is_on(&target));
+    assert_int_equal(core_lease_until(&target), 0);
     assert_int_equal(tokens_left_at(T0 + 30 * S), 3000);
     assert_in_range(tokens_left_at(T0 + 30 * S + MINUTE), 3990,
                     4001); /* credited from then on, not for the time before */
     succeed_on(0);
     assert_int_equal(tokens_left_at(T0 + 30 * S), 3100);
-    assert_report(bide_lease_collect(&target), 0, 0, 0);
-    assert_int_equal(bide_lease_end(&target, T0 + MINUTE), BIDE_OK); /* there is no lease */
+    assert_report(core_lease_collect(&target), 0, 0, 0);
+    assert_int_equal(core_lease_end(&target, T0 + MINUTE), BIDE_OK); /* there is no lease */
     assert_int_equal(tokens_left_at(T0 + 30 * S), 3100);
 }
 
@@ -541,13 +540,13 @@ static void a_leased_target_is_neither_evictable_nor_reusable(void **state)
 {
     open_leased();
     add_tokens(10000);
-    assert_false(bide_target_is_evictable(&target, T0));
-    assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_ERR_BUSY);
+    assert_false(core_target_is_evictable(&target, T0));
+    assert_int_equal(core_target_reuse(&target, &config, T0, NULL), BIDE_ERR_BUSY);
     assert_int_equal(target.claim, 0);
-    assert_true(bide_lease_is_on(&target));
-    assert_int_equal(bide_lease_end(&target, T0), BIDE_OK);
-    assert_true(bide_target_is_evictable(&target, T0));
-    assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_OK);
+    assert_true(core_lease_is_on(&target));
+    assert_int_equal(core_lease_end(&target, T0), BIDE_OK);
+    assert_true(core_target_is_evictable(&target, T0));
+    assert_int_equal(core_target_reuse(&target, &config, T0, NULL), BIDE_OK);
     assert_int_equal(tokens_left_at(T0), 10000);
 }
 
@@ -559,7 +558,7 @@ static void a_configuration_read_from_a_leased_target_carries_no_lease(void **st
     assert_memory_equal(&read, &config, sizeof read);
     static struct bide_target other;
     assert_int_equal(bide_target_init(&other, &read, T0, NULL), BIDE_OK);
-    assert_false(bide_lease_is_on(&other));
+    assert_false(core_lease_is_on(&other));
     assert_int_equal(bide_budget_left_milli(&other, T0), 10000);
 }
 
@@ -567,7 +566,7 @@ static void a_configuration_read_from_a_leased_target_carries_no_lease(void **st
 
 static bool claim(uint32_t who, int64_t until_ns, int64_t now_ns)
 {
-    return bide_lease_claim(&target, who, until_ns, now_ns);
+    return core_lease_claim(&target, who, until_ns, now_ns);
 }
 
 static void one_process_at_a_time_holds_the_claim(void **state)
@@ -717,12 +716,12 @@ static void at_every_instruction(void (*operation)(struct bide_target *), void (
 
 static void run_begin(struct bide_target *t)
 {
-    bide_lease_begin(t, T0, NULL);
+    core_lease_begin(t, T0, NULL);
 }
 
 static void run_end(struct bide_target *t)
 {
-    bide_lease_end(t, T0 + S);
+    core_lease_end(t, T0 + S);
 }
 
 static void run_configure(struct bide_target *t)
@@ -732,13 +731,13 @@ static void run_configure(struct bide_target *t)
 
 static void run_extend(struct bide_target *t)
 {
-    bide_lease_extend(t, T0 + 2 * MINUTE, T0 + MINUTE);
-    bide_lease_extend(t, 0, T0 + MINUTE);
+    core_lease_extend(t, T0 + 2 * MINUTE, T0 + MINUTE);
+    core_lease_extend(t, 0, T0 + MINUTE);
 }
 
 static void run_collect(struct bide_target *t)
 {
-    (void)bide_lease_collect(t);
+    (void)core_lease_collect(t);
 }
 
 /* Full before, empty when leased; and the next process can continue. */
@@ -746,12 +745,12 @@ static void check_begun_or_not(const struct bide_target *seen)
 {
     static struct bide_target t;
     t = *seen;
-    bool leased = bide_lease_is_on(&t);
+    bool leased = core_lease_is_on(&t);
     assert_int_equal(bide_budget_left_milli(&t, T0), leased ? 0 : 10000);
     assert_int_equal(charge_for(&t, T0), !leased);
     t = *seen;
-    assert_int_equal(bide_lease_begin(&t, T0 + 11 * S, NULL), BIDE_OK);
-    assert_true(bide_lease_is_on(&t));
+    assert_int_equal(core_lease_begin(&t, T0 + 11 * S, NULL), BIDE_OK);
+    assert_true(core_lease_is_on(&t));
     assert_int_equal(bide_budget_left_milli(&t, T0 + 11 * S), 0);
     assert_int_equal(bide_budget_add_milli(&t, 1000, T0 + 11 * S), 1000);
     assert_true(charge_for(&t, T0 + 11 * S));
@@ -778,7 +777,7 @@ static void check_recorded_once_at_most(const struct bide_target *seen)
 {
     static struct bide_target t;
     t = *seen;
-    struct bide_lease_report left_there = bide_lease_collect(&t);
+    struct core_lease_report left_there = core_lease_collect(&t);
     assert_in_range(left_there.firsts, 0, 8);
     assert_in_range(left_there.successes, 0, 8);
     assert_in_range(left_there.earned_milli, 0, 800);
@@ -790,7 +789,7 @@ static void a_process_killed_during_begin_leaves_no_earlier_tokens(void **state)
     reset_world(); /* no refill */
     open_target();
     at_every_instruction(run_begin, check_begun_or_not);
-    *CORE_LEASE_END(&target) = T0; /* the process that ended the previous lease was killed in the middle */
+    target.lease_end_ns = T0; /* the process that ended the previous lease was killed in the middle */
     at_every_instruction(run_begin, check_begun_or_not);
 }
 
@@ -818,16 +817,16 @@ static void a_process_killed_during_extend_or_collect_adds_no_tokens(void **stat
 static void a_memo_stays_until_another_lease_begins(void **state)
 {
     open_leased();
-    struct bide_lease_memo memo = bide_lease_memo_get(&target);
+    struct core_lease_memo memo = core_lease_memo_get(&target);
     assert_true(memo.progress == 0 && memo.base_milli == 0);
-    bide_lease_memo_set(&target, (struct bide_lease_memo){42, 7000});
-    memo = bide_lease_memo_get(&target);
+    core_lease_memo_set(&target, (struct core_lease_memo){42, 7000});
+    memo = core_lease_memo_get(&target);
     assert_true(memo.progress == 42 && memo.base_milli == 7000);
-    assert_int_equal(bide_lease_begin(&target, T0, NULL), BIDE_OK); /* already leased: nothing begins */
-    assert_int_equal(bide_lease_memo_get(&target).progress, 42);
-    assert_int_equal(bide_lease_end(&target, T0), BIDE_OK);
-    assert_int_equal(bide_lease_begin(&target, T0, NULL), BIDE_OK);
-    assert_int_equal(bide_lease_memo_get(&target).progress, 0);
+    assert_int_equal(core_lease_begin(&target, T0, NULL), BIDE_OK); /* already leased: nothing begins */
+    assert_int_equal(core_lease_memo_get(&target).progress, 42);
+    assert_int_equal(core_lease_end(&target, T0), BIDE_OK);
+    assert_int_equal(core_lease_begin(&target, T0, NULL), BIDE_OK);
+    assert_int_equal(core_lease_memo_get(&target).progress, 0);
 }
 
 /* ---- races ---- */
@@ -847,7 +846,7 @@ static void a_lease_that_another_process_began_is_not_begun_again(void **state)
     core_before_cas = begin_and_fund_elsewhere;
     leased_at(T0);
     assert_int_equal(tokens_left_at(T0), 3000);
-    assert_int_equal(bide_lease_until(&target), T0 + MINUTE);
+    assert_int_equal(core_lease_until(&target), T0 + MINUTE);
 }
 
 /* The tokens of a retry that was charged before the lease were not the fleet's. */
@@ -869,7 +868,7 @@ static void a_charge_is_refunded_after_the_end_of_its_lease(void **state)
     add_tokens(1000);
     begin(T0);
     assert_action(report(1, failed, T0), BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
-    assert_int_equal(bide_lease_end(&target, T0), BIDE_OK);
+    assert_int_equal(core_lease_end(&target, T0), BIDE_OK);
     cancel(T0);
     assert_int_equal(tokens_left_at(T0), 1000);
 }
@@ -883,7 +882,7 @@ static void the_stamp_does_not_move_back_while_a_lease_begins(void **state)
     open_target();
     leased_at(T0);
     uint64_t drained = target.budget;
-    *CORE_LEASE_END(&target) = 0;
+    target.lease_end_ns = 0;
     core_budget_charge_failure(&target, T0);
     assert_int_equal(target.budget, drained);
     assert_int_equal(tokens_left_at(T0 + MINUTE), 0); /* and no refill counts */
@@ -922,7 +921,7 @@ static void an_earning_is_not_added_to_an_empty_bucket_that_was_leased_meanwhile
     open_target();
     core_before_cas = begin_the_lease_elsewhere;
     core_budget_credit_success(&target, 0);
-    assert_true(bide_lease_is_on(&target));
+    assert_true(core_lease_is_on(&target));
     assert_int_equal(tokens_left_at(T0), 0);
 }
 
@@ -939,9 +938,9 @@ static void the_refill_counts_from_the_end_of_the_longest_lease(void **state)
 static void an_ended_lease_cannot_be_extended(void **state)
 {
     open_leased();
-    assert_int_equal(bide_lease_end(&target, T0), BIDE_OK);
+    assert_int_equal(core_lease_end(&target, T0), BIDE_OK);
     extend(T0 + S, T0);
-    assert_int_equal(*CORE_LEASE_END(&target), 0);
+    assert_int_equal(target.lease_end_ns, 0);
 }
 
 /* A claim ends at the first tick that is not before its end. */

@@ -126,8 +126,6 @@ static void every_preset_passes_its_own_check(void **state)
         struct bide_target_config config = config_of((enum bide_preset)i);
         assert_policy_passes(&policy);
         assert_config_passes(&config);
-        assert_int_equal(policy.struct_size, sizeof policy);
-        assert_int_equal(config.struct_size, sizeof config);
     }
 }
 
@@ -262,16 +260,14 @@ static void a_preset_is_found_only_by_its_label(void **state)
     assert_string_equal(bide_preset_purpose((enum bide_preset) - 1), "unknown");
 }
 
-static void init_refuses_an_unknown_preset_or_struct_size(void **state)
+static void init_refuses_an_unknown_preset(void **state)
 {
     struct bide_policy policy = {.attempts_max = 77};
     struct bide_target_config config = {.trust = 77};
     assert_int_equal(bide_policy_init(&policy, BIDE_PRESET_COUNT), BIDE_ERR_INVALID);
     assert_int_equal(bide_policy_init(&policy, (enum bide_preset) - 1), BIDE_ERR_INVALID);
-    assert_int_equal(bide_policy_init_sized(&policy, sizeof policy - 8, BIDE_PRESET_SERVICE), BIDE_ERR_INVALID);
     assert_int_equal(bide_target_config_init(&config, BIDE_PRESET_COUNT), BIDE_ERR_INVALID);
     assert_int_equal(bide_target_config_init(&config, (enum bide_preset) - 1), BIDE_ERR_INVALID);
-    assert_int_equal(bide_target_config_init_sized(&config, sizeof config + 8, BIDE_PRESET_SERVICE), BIDE_ERR_INVALID);
     assert_int_equal(policy.attempts_max, 77);
     assert_int_equal(config.trust, 77);
 }
@@ -338,9 +334,6 @@ static void every_wrong_value_of_a_policy_is_reported(void **state)
         P(hint_over_ns, LONGEST + 1),
         P(observe, BIDE_GATE_THROTTLE), /* a gate of targets */
         P(observe, -1),
-        P(struct_size, 0),
-        P(struct_size, sizeof(struct bide_policy) - 8),
-        P(struct_size, sizeof(struct bide_policy) + 8),
     };
     for (size_t i = 0; i < COUNT(wrong); i++) {
         struct bide_policy policy = roomy_policy();
@@ -502,8 +495,6 @@ static void the_problem_text_names_field_value_and_accepted_values(void **state)
 static void every_wrong_value_of_a_configuration_is_reported(void **state)
 {
     static const struct assign wrong[] = {
-        T(struct_size, 0),
-        T(struct_size, sizeof(struct bide_target_config) + 8),
         T(observe, BIDE_GATE_HINT), /* a gate of policies */
         T(observe, -1),
         T(trust, 4),
@@ -702,98 +693,7 @@ static void fields_of_a_configuration_that_just_agree_are_accepted(void **state)
     }
 }
 
-/* -- copies between versions --------------------------------------------------------------------------------------- */
-
-/* A policy in the layout of another version of the library: the same beginning, and perhaps more fields after it. */
-union any_version {
-    struct bide_policy policy;
-    unsigned char bytes[sizeof(struct bide_policy) + 64];
-};
-
-static union any_version version_of(size_t size)
-{
-    union any_version v;
-    memset(&v, 0, sizeof v);
-    v.policy = policy_of(BIDE_PRESET_BACKGROUND);
-    v.policy.struct_size = (uint32_t)size;
-    return v;
-}
-
-/* Every field; reserve and padding follow. */
-static void assert_same(const struct bide_policy *a, const struct bide_policy *b)
-{
-    assert_memory_equal(a, b, offsetof(struct bide_policy, reserved_flags_));
-}
-
-static void a_policy_of_this_version_is_copied_unchanged(void **state)
-{
-    struct bide_policy from = policy_of(BIDE_PRESET_GRPC), into;
-    assert_int_equal(bide_policy_copy(&into, &from, NULL), BIDE_OK);
-    assert_same(&into, &from);
-    assert_int_equal(bide_policy_copy(&from, &from, NULL), BIDE_OK);
-    assert_same(&into, &from);
-}
-
-static void fields_missing_in_an_older_version_come_from_the_default(void **state)
-{
-    struct bide_policy into, service = policy_of(BIDE_PRESET_SERVICE);
-    union any_version old = version_of(offsetof(struct bide_policy, attempt_timeout_ns));
-    assert_int_equal(bide_policy_copy(&into, &old.policy, NULL), BIDE_OK);
-    assert_int_equal(into.attempts_max, 6);
-    assert_int_equal(into.jitter, BIDE_JITTER_DECORRELATED);
-    assert_int_equal(into.attempt_timeout_ns, service.attempt_timeout_ns);
-    assert_int_equal(into.call_timeout_ns, service.call_timeout_ns);
-    assert_int_equal(into.hint_max_ns, service.hint_max_ns);
-    assert_int_equal(into.struct_size, sizeof into);
-    assert_policy_passes(&into);
-}
-
-static void the_oldest_version_had_only_attempts_max(void **state)
-{
-    struct bide_policy into, expected = policy_of(BIDE_PRESET_SERVICE);
-    union any_version old = version_of(offsetof(struct bide_policy, backoff));
-    expected.attempts_max = 6;
-    assert_int_equal(bide_policy_copy(&into, &old.policy, NULL), BIDE_OK);
-    assert_same(&into, &expected);
-}
-
-static void a_newer_version_with_unused_new_fields_is_accepted(void **state)
-{
-    struct bide_policy into;
-    union any_version newer = version_of(sizeof newer);
-    assert_int_equal(bide_policy_copy(&into, &newer.policy, NULL), BIDE_OK);
-    newer.policy.struct_size = sizeof into;
-    assert_same(&into, &newer.policy);
-}
-
-static void a_newer_version_that_uses_a_new_field_is_refused_and_changes_nothing(void **state)
-{
-    static const size_t places[] = {sizeof(struct bide_policy), sizeof(struct bide_policy) + 17,
-                                    sizeof(union any_version) - 1};
-    for (size_t i = 0; i < COUNT(places); i++) {
-        struct bide_policy into = {.attempts_max = 77};
-        struct bide_problem problem = {0};
-        union any_version newer = version_of(sizeof newer);
-        newer.bytes[places[i]] = 1;
-        assert_int_equal(bide_policy_copy(&into, &newer.policy, &problem), BIDE_ERR_INVALID);
-        assert_problem(&problem, "struct_size", sizeof newer);
-        assert_int_equal(into.attempts_max, 77);
-    }
-}
-
-static void a_size_that_no_version_has_is_refused(void **state)
-{
-    static const size_t sizes[] = {0, 1, 4, offsetof(struct bide_policy, backoff) - 1, 4097, UINT32_MAX};
-    for (size_t i = 0; i < COUNT(sizes); i++) {
-        struct bide_policy into = {.attempts_max = 77};
-        struct bide_problem problem = {0};
-        union any_version odd = version_of(sizes[i]);
-        assert_int_equal(bide_policy_copy(&into, &odd.policy, &problem), BIDE_ERR_INVALID);
-        assert_problem(&problem, "struct_size", (int64_t)sizes[i]);
-        assert_int_equal(bide_policy_copy(&into, &odd.policy, NULL), BIDE_ERR_INVALID);
-        assert_int_equal(into.attempts_max, 77);
-    }
-}
+/* -- fields of later versions ------------------------------------------------------------------------------------- */
 
 /* A later version may use this flag: ignoring it silently would be worse than refusing it. */
 static void a_reserved_flag_that_is_set_is_refused(void **state)
@@ -801,21 +701,16 @@ static void a_reserved_flag_that_is_set_is_refused(void **state)
     struct bide_problem problem;
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
     struct bide_target_config config = roomy_config();
-    policy.reserved_flags_[3] = true;
-    config.reserved_flags_[0] = true;
+    policy.reserved_flags_[2] = true;
+    config.reserved_flags_[0] = 2;
     assert_int_equal(bide_policy_check(&policy, &problem), BIDE_ERR_INVALID);
     assert_problem(&problem, "reserved_", 1);
     assert_int_equal(bide_target_config_check(&config, &problem), BIDE_ERR_INVALID);
-    assert_problem(&problem, "reserved_flags_", 1);
-}
-
-static void a_size_that_ends_inside_a_word_is_refused(void **state)
-{
-    struct bide_policy into;
-    struct bide_problem problem;
-    union any_version odd = version_of(19);
-    assert_int_equal(bide_policy_copy(&into, &odd.policy, &problem), BIDE_ERR_INVALID);
-    assert_string_equal(problem.field, "struct_size");
+    assert_problem(&problem, "reserved_", 1);
+    config = roomy_config();
+    config.reserved_[1] = 1;
+    assert_int_equal(bide_target_config_check(&config, &problem), BIDE_ERR_INVALID);
+    assert_problem(&problem, "reserved_", 1);
 }
 
 /* -- the other numbers of the presets ------------------------------------------------------------------------------ */
@@ -958,19 +853,6 @@ static void a_flag_from_shared_memory_is_read_as_true_or_false(void **state)
     }
 }
 
-static void the_largest_size_of_a_later_version_is_accepted(void **state)
-{
-    static union {
-        struct bide_policy policy;
-        unsigned char bytes[4096];
-    } later;
-    struct bide_policy into;
-    later.policy = policy_of(BIDE_PRESET_BACKGROUND);
-    later.policy.struct_size = sizeof later;
-    assert_int_equal(bide_policy_copy(&into, &later.policy, NULL), BIDE_OK);
-    assert_int_equal(into.attempts_max, 6);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -982,7 +864,7 @@ int main(void)
         cmocka_unit_test(the_probe_timeout_is_the_attempt_timeout_up_to_a_minute),
         cmocka_unit_test(the_default_budget_is_ten_retries_a_tenth_per_success_and_one_a_minute),
         cmocka_unit_test(a_preset_is_found_only_by_its_label),
-        cmocka_unit_test(init_refuses_an_unknown_preset_or_struct_size),
+        cmocka_unit_test(init_refuses_an_unknown_preset),
         cmocka_unit_test(every_wrong_value_of_a_policy_is_reported),
         cmocka_unit_test(every_limit_of_a_policy_is_accepted),
         cmocka_unit_test(contradicting_fields_of_a_policy_are_reported),
@@ -993,19 +875,11 @@ int main(void)
         cmocka_unit_test(every_limit_of_a_configuration_is_accepted),
         cmocka_unit_test(contradicting_fields_of_a_configuration_are_reported),
         cmocka_unit_test(fields_of_a_configuration_that_just_agree_are_accepted),
-        cmocka_unit_test(a_policy_of_this_version_is_copied_unchanged),
-        cmocka_unit_test(fields_missing_in_an_older_version_come_from_the_default),
-        cmocka_unit_test(the_oldest_version_had_only_attempts_max),
-        cmocka_unit_test(a_newer_version_with_unused_new_fields_is_accepted),
-        cmocka_unit_test(a_newer_version_that_uses_a_new_field_is_refused_and_changes_nothing),
-        cmocka_unit_test(a_size_that_no_version_has_is_refused),
         cmocka_unit_test(a_reserved_flag_that_is_set_is_refused),
-        cmocka_unit_test(a_size_that_ends_inside_a_word_is_refused),
         cmocka_unit_test(the_budgets_and_hints_of_the_presets_match_the_design),
         cmocka_unit_test(settings_that_are_off_have_the_same_values_in_all_presets),
         cmocka_unit_test(contradictions_of_a_thousandth_or_a_nanosecond_are_reported),
         cmocka_unit_test(a_flag_from_shared_memory_is_read_as_true_or_false),
-        cmocka_unit_test(the_largest_size_of_a_later_version_is_accepted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,11 +140,11 @@ static void a_call_does_not_change_a_target_with_a_new_owner(void **state)
         for (int i = 0; i < STAGES * EVENTS; i++) {
             stage_call((enum stage)(i / EVENTS), refillable[k]);
             before = target;
-            if (bide_target_reuse(&target, &config, T0 + 2 * S, NULL) == BIDE_ERR_BUSY) {
+            if (core_target_reuse(&target, &config, T0 + 2 * S, NULL) == BIDE_ERR_BUSY) {
                 assert_memory_equal(&target, &before,
                                     sizeof target); /* it holds a permit that must be released first */
                 target.in_flight = target.calls = target.retries = 0;
-                assert_int_equal(bide_target_reuse(&target, &config, T0 + 2 * S, NULL), BIDE_OK);
+                assert_int_equal(core_target_reuse(&target, &config, T0 + 2 * S, NULL), BIDE_OK);
             }
             before = target;
             switch ((enum event)(i % EVENTS)) {
@@ -220,7 +220,7 @@ static void a_call_whose_target_has_a_new_owner_may_succeed_but_is_not_retried(v
     for (int succeeds = 0; succeeds < 2; succeeds++) {
         stage_call(HEDGED, BIDE_BUDGET_TOKENS);
         target.in_flight = 0; /* no permit held, so that a table may reuse it */
-        assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_OK);
+        assert_int_equal(core_target_reuse(&target, &config, T0, NULL), BIDE_OK);
         bide_breaker_hold(&target, BIDE_HOLD_OPEN); /* by the new owner */
         assert_action(report(1, failed, T0), BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
         assert_action(report(2, failed, T0), BIDE_ACTION_NONE, BIDE_REASON_NOTHING);
@@ -233,7 +233,7 @@ static void a_call_whose_target_has_a_new_owner_may_succeed_but_is_not_retried(v
     policy.hedges_max = 1;
     begin(T0);
     target.in_flight = 0;
-    assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_OK);
+    assert_int_equal(core_target_reuse(&target, &config, T0, NULL), BIDE_OK);
     assert_action(wake(T0), BIDE_ACTION_NONE, BIDE_REASON_TARGET_GONE); /* and not hedged */
     assert_action(report(1, good, T0), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
 }

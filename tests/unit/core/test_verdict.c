@@ -41,6 +41,7 @@ static void labels_match_their_reasons(void **state)
     assert_string_equal(bide_reason_label(BIDE_REASON_NOTHING), "nothing");
     assert_string_equal(bide_reason_label(BIDE_REASON_BUDGET_EMPTY), "budget_empty");
     assert_string_equal(bide_reason_text(BIDE_REASON_BUDGET_EMPTY), "the retry budget of the target is empty");
+    assert_string_equal(bide_reason_label(BIDE_REASON_TARGET_GONE), "target_gone");
 }
 
 static void every_action_has_its_label(void **state)

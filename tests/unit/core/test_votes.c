@@ -83,10 +83,10 @@ static void a_time_window_samples_the_first_success_of_each_slot(void **state)
         bide_call_begin(&call, &policy, &target, &get, T0);
         bide_call_outcome(&call, 1, &good, T0 + (i + 1) * 100 * MS); /* 100, 200, ... 500 ms */
     }
-    assert_int_equal(core_load(CORE_USUAL_NS(&target)), USUAL + USUAL / 4);
+    assert_int_equal(core_load(&target.usual_ns), USUAL + USUAL / 4);
     bide_call_begin(&call, &policy, &target, &get, T0 + S);
     bide_call_outcome(&call, 1, &good, T0 + S + USUAL);
-    assert_true((int64_t)core_load(CORE_USUAL_NS(&target)) < USUAL + USUAL / 4);
+    assert_true((int64_t)core_load(&target.usual_ns) < USUAL + USUAL / 4);
 }
 
 static uint64_t counted_attempts(void)
@@ -122,12 +122,12 @@ static void the_throttle_forgets_attempts_that_are_no_evidence(void **state)
 static void a_new_owner_of_the_memory_has_no_usual_latency(void **state)
 {
     open_votes(BIDE_BREAKER_BY_RUN);
-    assert_int_equal(core_load(CORE_USUAL_NS(&target)), USUAL);
+    assert_int_equal(core_load(&target.usual_ns), USUAL);
     assert_int_equal(bide_target_configure(&target, &config, T0, NULL), BIDE_OK);
-    assert_int_equal(core_load(CORE_USUAL_NS(&target)), USUAL); /* a reload keeps it */
-    assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_OK);
-    assert_int_equal(core_load(CORE_USUAL_NS(&target)), 0);
-    assert_int_equal(core_load(CORE_USUAL_AT(&target)), 0);
+    assert_int_equal(core_load(&target.usual_ns), USUAL); /* a reload keeps it */
+    assert_int_equal(core_target_reuse(&target, &config, T0, NULL), BIDE_OK);
+    assert_int_equal(core_load(&target.usual_ns), 0);
+    assert_int_equal(core_load(&target.usual_at_ns), 0);
 }
 
 int main(void)

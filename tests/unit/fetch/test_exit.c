@@ -100,6 +100,7 @@ static void retry_is_one_line_with_attempt_reason_and_wait(void **state)
     struct fetch_event event = {
         .job = &job,
         .verdict = {.action = BIDE_ACTION_WAIT, .reason = BIDE_REASON_SERVER_HINT, .attempt = 1},
+        .ended = true,
         .status = 503,
         .text = "",
         .hint = {BIDE_HINT_WAIT, 2 * BIDE_S},
@@ -113,6 +114,9 @@ static void retry_is_one_line_with_attempt_reason_and_wait(void **state)
         logged((struct fetch_log){.verbose = true}, &event),
         "bide: attempt 1 of 4 failed: 503 after 10ms, server asked for 2s; next in 2.1s (server asked)\n");
     assert_string_equal(logged((struct fetch_log){.silent = true}, &event), "");
+    event.ended = false; /* its wait ended, and the breaker refuses the next attempt */
+    event.verdict.reason = BIDE_REASON_BREAKER_OPEN;
+    assert_string_equal(logged((struct fetch_log){0}, &event), "bide: next in 2.1s (the circuit breaker is open)\n");
 }
 
 /* The members are those of bide run; the time of day is not compared. */

@@ -240,13 +240,13 @@ static void member_is_not_leased_before_its_first_reply(void **state)
 {
     join_with_floor();
     assert_int_equal(lease_member_leased_until_ns(&member), 0);
-    assert_int_equal(bide_lease_until(&target), now + 60 * S + 1); /* delays the floor; the accrual is rounded up */
+    assert_int_equal(core_lease_until(&target), now + 60 * S + 1); /* delays the floor; the accrual is rounded up */
     make_request();
     lease_member_request_failed(&member, now, now);
     assert_int_equal(lease_member_leased_until_ns(&member), 0);
     exchange(granting(1));
-    assert_int_equal(bide_lease_until(&target), now + 2500 * MS + TIMEOUT);
-    assert_int_equal(lease_member_leased_until_ns(&member), bide_lease_until(&target));
+    assert_int_equal(core_lease_until(&target), now + 2500 * MS + TIMEOUT);
+    assert_int_equal(lease_member_leased_until_ns(&member), core_lease_until(&target));
 }
 
 static void first_reply_removes_the_advance(void **state)
@@ -358,7 +358,7 @@ static void advance_in_an_invalid_memo_is_one_retry_at_most(void **state)
 {
     struct bide_target_config config = floor_config();
     join_with(&config, &shared);
-    bide_lease_memo_set(&target, (struct bide_lease_memo){.base_milli = UINT64_MAX});
+    core_lease_memo_set(&target, (struct core_lease_memo){.base_milli = UINT64_MAX});
     exchange(granting(3));
     assert_int_equal(level(), 3 * RETRY); /* the advance was not spent */
 }
@@ -390,7 +390,7 @@ static void process_without_the_claim_adds_no_advance(void **state)
     struct bide_target_config config = floor_config();
     now = BEGIN;
     assert_int_equal(bide_target_init(&target, &config, now, NULL), BIDE_OK);
-    assert_true(bide_lease_claim(&target, 8, now + 10 * S, now));
+    assert_true(core_lease_claim(&target, 8, now + 10 * S, now));
     assert_int_equal(lease_member_join(&member, &target, &shared, 7, now, NULL), BIDE_OK);
     assert_int_equal(member.advance_milli, 0);
     assert_int_equal(level(), 0);
@@ -412,18 +412,18 @@ static void reply_with_a_shorter_interval_does_not_shorten_the_lease(void **stat
     struct lease_reply reply = granting(1);
     reply.next_ms = 10 * LEASE_INTERVAL_BUSY_MS;
     exchange(reply);
-    int64_t until_ns = bide_lease_until(&target);
+    int64_t until_ns = core_lease_until(&target);
     assert_int_equal(until_ns, now + 25 * S + TIMEOUT);
     now += S;
     exchange(granting(1));
-    assert_int_equal(bide_lease_until(&target), until_ns);
+    assert_int_equal(core_lease_until(&target), until_ns);
 }
 
 static void memo_without_a_serial_is_no_reply(void **state)
 {
     struct bide_target_config config = floor_config();
     join_with(&config, &shared);
-    bide_lease_memo_set(&target, (struct bide_lease_memo){.progress = 1}); /* was_wanting, serial 0 */
+    core_lease_memo_set(&target, (struct core_lease_memo){.progress = 1}); /* was_wanting, serial 0 */
     assert_int_equal(lease_member_leased_until_ns(&member), 0);
 }
 
@@ -467,10 +467,10 @@ static void lease_ended_by_another_process_is_begun_again(void **state)
     join();
     exchange(granting(5));
     now += S;
-    assert_int_equal(bide_lease_end(&target, now), BIDE_OK);
+    assert_int_equal(core_lease_end(&target, now), BIDE_OK);
     bide_budget_add_milli(&target, 50 * RETRY, now);
     make_request();
-    assert_true(bide_lease_is_on(&target));
+    assert_true(core_lease_is_on(&target));
     assert_int_equal(level() + request.returned_milli, 0);
 }
 
@@ -813,11 +813,11 @@ static void member_is_short_after_spending_more_than_half(void **state)
 static void reply_extends_the_lease_beyond_the_next_exchange(void **state)
 {
     join();
-    assert_true(bide_lease_until(&target) <= now);
+    assert_true(core_lease_until(&target) <= now);
     struct lease_reply reply = granting(0);
     reply.next_ms = 10000;
     exchange(reply);
-    assert_int_equal(bide_lease_until(&target), now + 25 * S + TIMEOUT);
+    assert_int_equal(core_lease_until(&target), now + 25 * S + TIMEOUT);
 }
 
 static void failed_request_ends_the_lease_at_once(void **state)
@@ -829,7 +829,7 @@ static void failed_request_ends_the_lease_at_once(void **state)
     assert_int_equal(request.returned_milli, 5 * RETRY);
     now += TIMEOUT;
     lease_member_request_failed(&member, now + 3 * S, now);
-    assert_int_equal(bide_lease_until(&target), now);
+    assert_int_equal(core_lease_until(&target), now);
     assert_int_equal(level(), 0); /* returned tokens are lost */
     assert_int_equal(lease_member_next_check_ns(&member, now), now + 3 * S);
 }
@@ -866,13 +866,13 @@ static void floors_start_at_random_times_when_redis_is_lost(void **state)
     config.budget.refill_per_minute_milli = 6 * RETRY; /* one retry in 10 s */
     for (uint32_t claimant_id = 1; claimant_id <= 1000; claimant_id++) {
         join_with(&config, &terms);
-        (void)bide_lease_claim(&target, member.claimant_id, 0, now); /* which the join has made */
+        (void)core_lease_claim(&target, member.claimant_id, 0, now); /* which the join has made */
         member.claimant_id = claimant_id;
         exchange(granting(0));
         make_request();
         lease_member_request_failed(&member, now + S, now);
-        assert_in_range(bide_lease_until(&target), now, now + 10 * S);
-        early += bide_lease_until(&target) < now + S;
+        assert_in_range(core_lease_until(&target), now, now + 10 * S);
+        early += core_lease_until(&target) < now + S;
     }
     assert_in_range(early, 70, 130); /* a tenth */
 }
@@ -1020,7 +1020,7 @@ static void only_the_exchanger_touches_the_target(void **state)
 static void killed_exchanger_is_replaced_soon_after_the_lease_ends(void **state)
 {
     join_two_processes();
-    int64_t ends = bide_lease_until(&target);
+    int64_t ends = core_lease_until(&target);
     int64_t taken = wait_until_other_takes_over();
     assert_in_range(taken, BEGIN + 2 * S, ends + 2 * S);
     assert_true(other.exchanger);
@@ -1101,7 +1101,7 @@ static void invalid_or_old_memo_is_ignored(void **state)
                                         0};
     for (unsigned i = 0; i < sizeof progress / sizeof *progress; i++) {
         join_two_processes();
-        bide_lease_memo_set(&target, (struct bide_lease_memo){progress[i], UINT64_MAX});
+        core_lease_memo_set(&target, (struct core_lease_memo){progress[i], UINT64_MAX});
         wait_until_other_takes_over();
         request = *lease_member_make_request(&other, now);
         assert_null(lease_request_check(&request));
@@ -1113,7 +1113,7 @@ static void invalid_or_old_memo_is_ignored(void **state)
 static void largest_serial_of_a_memo_is_half_of_the_range(void **state)
 {
     join_two_processes();
-    bide_lease_memo_set(&target, (struct bide_lease_memo){(uint64_t)(LEASE_COUNT_MAX / 2) << 1, 0});
+    core_lease_memo_set(&target, (struct core_lease_memo){(uint64_t)(LEASE_COUNT_MAX / 2) << 1, 0});
     wait_until_other_takes_over();
     assert_int_equal(lease_member_make_request(&other, now)->seen_serial, LEASE_COUNT_MAX / 2);
 }
@@ -1197,7 +1197,7 @@ static void memo_older_than_the_own_serial_is_ignored(void **state)
     assert_false(lease_member_try_claim(&member, now));
     member.seen_serial = 41;
     member.was_wanting = true;
-    bide_lease_memo_set(&target, (struct bide_lease_memo){.progress = UINT64_C(40) << 1});
+    core_lease_memo_set(&target, (struct core_lease_memo){.progress = UINT64_C(40) << 1});
     now += 1000 * S;
     make_request();
     assert_int_equal(request.seen_serial, 41);
@@ -1221,7 +1221,7 @@ static void target_that_can_no_longer_be_leased_gets_no_request(void **state)
     struct bide_target_config config = plain_config();
     join();
     exchange(granting(1));
-    assert_int_equal(bide_lease_end(&target, now), BIDE_OK);
+    assert_int_equal(core_lease_end(&target, now), BIDE_OK);
     config.budget.kind = BIDE_BUDGET_NONE;
     assert_int_equal(bide_target_configure(&target, &config, now, NULL), BIDE_OK);
     now += 10 * S;
@@ -1334,7 +1334,7 @@ static void leaving_a_shared_target_keeps_its_tokens(void **state)
     assert_false(lease_member_try_claim(&other, now));
     assert_false(lease_member_leave(&member, now, &request));
     assert_int_equal(level(), 10 * RETRY);
-    assert_int_equal(bide_lease_collect(&target).successes, 1);
+    assert_int_equal(core_lease_collect(&target).successes, 1);
     now = lease_member_next_check_ns(&other, now);
     assert_in_range(now, BEGIN + S, BEGIN + 3 * S);
     assert_true(lease_member_try_claim(&other, now));
@@ -1367,7 +1367,7 @@ static void floor_starts_even_if_a_retry_costs_nothing(void **state)
     set_cost_of_a_retry(0);
     make_request();
     lease_member_request_failed(&member, now + S, now);
-    assert_int_equal(bide_lease_until(&target), now);
+    assert_int_equal(core_lease_until(&target), now);
 }
 
 /* The rate is halved by the request, which measures no spending. */
@@ -1510,8 +1510,8 @@ static void claim_lasts_for_twice_the_timeout_and_a_second(void **state)
     slow.timeout_ns = 10 * S;
     join_with(&config, &slow);
     make_request();
-    assert_false(bide_lease_claim(&target, 8, now + 60 * S, now + 21 * S - 1));
-    assert_true(bide_lease_claim(&target, 8, now + 60 * S, now + 22 * S));
+    assert_false(core_lease_claim(&target, 8, now + 60 * S, now + 21 * S - 1));
+    assert_true(core_lease_claim(&target, 8, now + 60 * S, now + 22 * S));
 }
 
 static void claim_is_released_at_instant_zero(void **state)
@@ -1521,7 +1521,7 @@ static void claim_is_released_at_instant_zero(void **state)
     assert_int_equal(lease_member_join(&member, &target, &terms, 7, 0, NULL), BIDE_OK);
     assert_true(lease_member_try_claim(&member, 0));
     assert_true(lease_member_leave(&member, 0, &request));
-    assert_true(bide_lease_claim(&target, 8, S, 0));
+    assert_true(core_lease_claim(&target, 8, S, 0));
 }
 
 static void new_exchanger_starts_with_the_level_of_the_target(void **state)
@@ -1555,7 +1555,7 @@ static void memo_carries_whether_the_last_request_wanted_tokens(void **state)
 {
     for (uint64_t wanting = 0; wanting <= 1; wanting++) {
         join_two_processes();
-        bide_lease_memo_set(&target, (struct bide_lease_memo){5 << 1 | wanting, 0});
+        core_lease_memo_set(&target, (struct core_lease_memo){5 << 1 | wanting, 0});
         wait_until_other_takes_over();
         assert_int_equal(other.seen_serial, 5);
         assert_int_equal(other.was_wanting, wanting);
@@ -1570,7 +1570,7 @@ static void memo_is_current_while_a_request_is_pending(void **state)
     now += S;
     make_request();
     assert_int_equal(request.spent_milli, 8 * RETRY);
-    assert_int_equal(bide_lease_memo_get(&target).base_milli, 2 * RETRY);
+    assert_int_equal(core_lease_memo_get(&target).base_milli, 2 * RETRY);
 }
 
 /* The successor has leased the target meanwhile; its lease must not end. */
@@ -1583,10 +1583,10 @@ static void failed_request_of_a_replaced_exchanger_does_not_end_the_lease(void *
     (void)lease_member_make_request(&other, now);
     struct lease_reply reply = granting(0);
     assert_null(lease_member_accept_reply(&other, &reply, 1, now));
-    int64_t until_ns = bide_lease_until(&target);
+    int64_t until_ns = core_lease_until(&target);
     assert_true(until_ns > now);
     lease_member_request_failed(&member, now + S, now);
-    assert_int_equal(bide_lease_until(&target), until_ns);
+    assert_int_equal(core_lease_until(&target), until_ns);
 }
 
 static void replaced_exchanger_checks_again_after_a_second(void **state)

@@ -7,6 +7,7 @@
 #include <bide/bide.h>
 
 #include "core/event.h"
+#include "core/lease.h"
 #include "os/memory.h"
 #include "seed.h"
 
@@ -30,12 +31,13 @@
 
 #define NOW       (1000 * BIDE_S)
 #define HEAD_SIZE 176u
-#define FILE_SIZE (192u + sizeof(struct bide_target))
+#define FILE_SIZE (256u + sizeof(struct bide_target))
 #define AT_LAYOUT 8
 #define AT_BOOT   16
 #define AT_NAME   40
 #define AT_SUM    168
-#define AT_TARGET 192
+#define AT_MINOR  176
+#define AT_TARGET 256
 
 static struct {
     uid_t other_user;    /* added to our own */
@@ -230,6 +232,33 @@ static void write_sum(void)
     write_at(AT_SUM, &sum, sizeof sum);
 }
 
+/* ---- the list of targets ---- */
+
+struct seen {
+    char all[1024];
+    unsigned count, most;
+};
+
+/* "[name]" or "[name: reason]" */
+static bool list_add(void *context, const char *name, const struct bide_shared_problem *wrong)
+{
+    struct seen *seen = context;
+    size_t used = strlen(seen->all);
+    snprintf(seen->all + used, sizeof seen->all - used, "[%s%s%s]", name, wrong != NULL ? ": " : "",
+             wrong != NULL ? bide_shared_reason_label(wrong->reason) : "");
+    return ++seen->count < seen->most;
+}
+
+/* Returns everything that was listed. */
+static const char *list_text(void)
+{
+    static struct seen seen;
+    seen = (struct seen){.most = 99};
+    assert_int_equal(bide_shared_list(&here, list_add, &seen, &problem), BIDE_OK);
+    assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOTHING);
+    return seen.all;
+}
+
 /* ---- sharing ---- */
 
 static void every_process_that_opens_a_name_shares_one_target(void **state)
@@ -319,7 +348,7 @@ static void leased_target_stays_leased_when_opened_again(void **state)
 {
     struct bide_shared shared = open_or_fail("payments"), again;
     struct bide_target_config c = config();
-    assert_int_equal(bide_lease_begin(shared.target, NOW, NULL), BIDE_OK);
+    assert_int_equal(core_lease_begin(shared.target, NOW, NULL), BIDE_OK);
     uint64_t generation = shared.target->active;
     again = open_or_fail("payments");
     assert_true(shared.target->active == generation); /* the configuration is equal: nothing was written */
@@ -327,7 +356,7 @@ static void leased_target_stays_leased_when_opened_again(void **state)
     c.budget.cost_milli = 7000;
     assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
     assert_false(shared.target->active == generation);
-    assert_true(bide_lease_is_on(shared.target));
+    assert_true(core_lease_is_on(shared.target));
     assert_int_equal(bide_budget_left_milli(again.target, NOW), 0);
     bide_shared_close(&again);
     bide_shared_close(&shared);
@@ -337,7 +366,7 @@ static void configuration_that_cannot_be_leased_is_not_applied_and_reported(void
 {
     struct bide_shared shared = open_or_fail("payments"), again;
     struct bide_target_config c = config(), found;
-    assert_int_equal(bide_lease_begin(shared.target, NOW, NULL), BIDE_OK);
+    assert_int_equal(core_lease_begin(shared.target, NOW, NULL), BIDE_OK);
     c.budget.kind = BIDE_BUDGET_WINDOW;
     assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
     assert_true(again.shared);
@@ -640,30 +669,111 @@ static void file_of_another_size_is_refused(void **state)
     }
 }
 
-static void file_of_another_version_is_refused(void **state)
+/* The first bytes of a file of the previous layout, which was shorter, and of a layout to come. */
+static void file_of_another_layout_is_refused_with_both_layouts(void **state)
 {
-    uint32_t version = 2;
-    create_target("payments");
-    write_at(AT_LAYOUT, &version, sizeof version);
-    write_sum();
-    assert_refused("payments", BIDE_SHARED_REASON_WRONG_VERSION);
+    static const struct {
+        uint32_t layout;
+        off_t size;
+        const char *text;
+    } rows[] = {{1, 2240, "the layout of the file is 1, that of this version 2; "},
+                {1, 12, "the layout of the file is 1, that of this version 2; "},
+                {3, 1 << 20, "the layout of the file is 3, that of this version 2; "},
+                {3, FILE_SIZE, "the layout of the file is 3, that of this version 2; "}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        create_target("payments");
+        write_at(AT_LAYOUT, &rows[i].layout, sizeof rows[i].layout);
+        assert_int_equal(truncate(only_file(), rows[i].size), 0);
+        assert_refused("payments", BIDE_SHARED_REASON_WRONG_VERSION); /* with private_instead, too */
+        assert_non_null(strstr(problem.text, rows[i].text));
+        assert_non_null(strstr(problem.text, "end the processes of one version and remove the file, or let one version "
+                                             "use another directory"));
+        assert_int_equal(list_files().count, 1); /* no second budget beside it */
+        assert_string_equal(list_text(), "[payments: wrong_version]");
+        assert_int_equal(bide_shared_remove("payments", &here, &problem), BIDE_OK);
+    }
 }
 
-/* The engine may change the meaning of its words while the file format stays the same. */
-static void target_of_another_layout_is_refused_with_advice(void **state)
+/* The words that a newer version may use, and a value for each of their bytes. */
+static const struct {
+    off_t at;
+    size_t size;
+} room[] = {
+    {AT_MINOR, AT_TARGET - AT_MINOR},
+    {AT_TARGET + (off_t)offsetof(struct bide_target, reserved_), sizeof((struct bide_target *)0)->reserved_},
+    {AT_TARGET + (off_t)offsetof(struct bide_target, lane[7].reserved_), sizeof(uint64_t)},
+};
+
+static void write_room(void)
+{
+    unsigned char bytes[256];
+    memset(bytes, 0xa5, sizeof bytes);
+    for (size_t i = 0; i < sizeof room / sizeof *room; i++)
+        write_at(room[i].at, bytes, room[i].size);
+}
+
+static void assert_room_is_kept(void)
+{
+    unsigned char bytes[256], kept[256];
+    memset(kept, 0xa5, sizeof kept);
+    int file = open(only_file(), O_RDONLY);
+    for (size_t i = 0; i < sizeof room / sizeof *room; i++) {
+        assert_int_equal(pread(file, bytes, room[i].size, room[i].at), room[i].size);
+        assert_memory_equal(bytes, kept, room[i].size);
+    }
+    close(file);
+}
+
+static void file_of_a_newer_minor_version_is_shared_and_keeps_its_words(void **state)
+{
+    struct bide_shared newer = open_or_fail("payments"); /* as a process of the newer version has it open */
+    write_room();
+    struct bide_shared ours = open_or_fail("payments");
+    struct bide_target_config c = config();
+    bide_budget_add_milli(ours.target, -3000, NOW);
+    assert_int_equal(bide_budget_left_milli(newer.target, NOW), c.budget.capacity_milli - 3000);
+    bide_budget_add_milli(newer.target, -3000, NOW);
+    assert_int_equal(bide_budget_left_milli(ours.target, NOW), c.budget.capacity_milli - 6000);
+    c.budget.capacity_milli = 5000;
+    assert_int_equal(bide_target_configure(ours.target, &c, NOW, NULL), BIDE_OK);
+    bide_shared_close(&ours);
+    bide_shared_close(&newer);
+    assert_string_equal(list_text(), "[payments]");
+    assert_room_is_kept();
+}
+
+/* A setting that only a newer version knows stays in force when a process of this version changes the others. */
+static void setting_of_a_newer_version_survives_a_reload_by_this_version(void **state)
+{
+    struct bide_shared shared = open_or_fail("payments");
+    struct bide_target_config c = config(), now;
+    shared.target->config[0].reserved_[1] = 77;
+    shared.target->config[0].reserved_flags_[1] = 7;
+    create_target("payments"); /* is usable, and has the given configuration */
+    assert_int_equal(shared.target->active, 0);
+    c.budget.capacity_milli = 5000;
+    assert_int_equal(bide_target_configure(shared.target, &c, NOW, NULL), BIDE_OK);
+    assert_int_equal(shared.target->active, 1);
+    assert_int_equal(shared.target->config[1].reserved_[0], 0);
+    assert_int_equal(shared.target->config[1].reserved_[1], 77);
+    assert_int_equal(shared.target->config[1].reserved_flags_[1], 7);
+    bide_target_config_get(shared.target, &now); /* without it: it can be checked and applied */
+    assert_memory_equal(&now, &c, sizeof now);
+    bide_shared_close(&shared);
+}
+
+static void target_of_another_identity_is_refused(void **state)
 {
     uint64_t identity;
     create_target("payments");
     int file = open(only_file(), O_RDONLY);
     assert_int_equal(pread(file, &identity, sizeof identity, AT_TARGET), sizeof identity);
     close(file);
-    identity--; /* the previous layout */
-    write_at(AT_TARGET, &identity, sizeof identity);
-    assert_refused("payments", BIDE_SHARED_REASON_WRONG_VERSION);
-    assert_non_null(strstr(problem.text, "; remove it when no process uses it, and a new one will be created"));
-    identity += 1 + (UINT64_C(1) << 16); /* an owner number, which a shared target never has */
-    write_at(AT_TARGET, &identity, sizeof identity);
-    assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
+    const uint64_t wrong[] = {identity - 1, identity + (UINT64_C(1) << 16)}; /* a layout; an owner number */
+    for (size_t i = 0; i < 2; i++) {
+        write_at(AT_TARGET, &wrong[i], sizeof wrong[i]);
+        assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
+    }
 }
 
 static void file_of_another_name_or_boot_is_refused(void **state)
@@ -899,21 +1009,6 @@ static void refused_open_leaks_no_mapping_and_no_descriptor(void **state)
 
 /* ---- listing, removal, clean-up ---- */
 
-struct seen {
-    char all[1024];
-    unsigned count, most;
-};
-
-/* "[name]" or "[name: reason]" */
-static bool list_add(void *context, const char *name, const struct bide_shared_problem *wrong)
-{
-    struct seen *seen = context;
-    size_t used = strlen(seen->all);
-    snprintf(seen->all + used, sizeof seen->all - used, "[%s%s%s]", name, wrong != NULL ? ": " : "",
-             wrong != NULL ? bide_shared_reason_label(wrong->reason) : "");
-    return ++seen->count < seen->most;
-}
-
 static void list_contains_all_targets_and_nothing_else(void **state)
 {
     struct seen seen = {.most = 99};
@@ -929,16 +1024,6 @@ static void list_contains_all_targets_and_nothing_else(void **state)
     seen = (struct seen){.most = 1};
     assert_int_equal(bide_shared_list(&here, list_add, &seen, NULL), BIDE_OK);
     assert_int_equal(seen.count, 1);
-}
-
-/* Returns everything that was listed. */
-static const char *list_text(void)
-{
-    static struct seen seen;
-    seen = (struct seen){.most = 99};
-    assert_int_equal(bide_shared_list(&here, list_add, &seen, &problem), BIDE_OK);
-    assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOTHING);
-    return seen.all;
 }
 
 static void list_reports_the_reason_for_files_that_would_be_refused(void **state)
@@ -1208,8 +1293,8 @@ static void use_after_damage(struct bide_call *call, const struct bide_policy *p
     bide_budget_left_milli(target, NOW);
     bide_budget_add_milli(target, 5, NOW);
     bide_breaker_get(target);
-    bide_target_is_evictable(target, NOW);
-    bide_lease_collect(target);
+    core_target_is_evictable(target, NOW);
+    core_lease_collect(target);
 }
 
 static void use_damaged_target(const struct damage *z, struct bide_outcome first)
@@ -1363,8 +1448,10 @@ int main(void)
         IN_DIRECTORY(header_with_one_wrong_byte_is_refused),
         IN_DIRECTORY(target_with_an_invalid_configuration_is_refused),
         IN_DIRECTORY(file_of_another_size_is_refused),
-        IN_DIRECTORY(file_of_another_version_is_refused),
-        IN_DIRECTORY(target_of_another_layout_is_refused_with_advice),
+        IN_DIRECTORY(file_of_another_layout_is_refused_with_both_layouts),
+        IN_DIRECTORY(file_of_a_newer_minor_version_is_shared_and_keeps_its_words),
+        IN_DIRECTORY(setting_of_a_newer_version_survives_a_reload_by_this_version),
+        IN_DIRECTORY(target_of_another_identity_is_refused),
         IN_DIRECTORY(file_of_another_name_or_boot_is_refused),
         IN_DIRECTORY(header_with_an_unterminated_name_is_refused),
         IN_DIRECTORY(file_with_a_wrong_mode_is_refused),

@@ -4,6 +4,7 @@
  * Concurrent threads are in tests/live/os/test_threads.c. */
 #include <bide/bide.h>
 
+#include "core/gates.h"
 #include "os/memory.h"
 #include "seed.h"
 
@@ -528,7 +529,7 @@ static void call_does_not_touch_its_target_after_reuse(void **state)
     assert_ptr_equal(get_target(table, 'a', 1), old);
     bide_call_outcome(&call, 1, &failed, NOW + BIDE_MS);
     bide_call_cancel(&call, NOW + 2 * BIDE_MS);
-    assert_true(bide_target_is_evictable(old, NOW + 2 * BIDE_MS));
+    assert_true(core_target_is_evictable(old, NOW + 2 * BIDE_MS));
     assert_int_equal(bide_targets_stats(table).evicted, 1);
     bide_targets_free(table);
 }

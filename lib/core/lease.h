@@ -1,4 +1,4 @@
-/* lease.h - a token budget that is funded from outside: by a fleet, which lends it a few tokens at a time.
+/* lease.h - private: a token budget that is funded from outside: by a fleet, which lends it a few tokens at a time.
  *
  * The budget of a target bounds a process or a host; a thousand of them add up. A leased target earns nothing for
  * itself: the tokens that successes and first attempts would have earned are recorded, for the exchanger to collect and
@@ -12,17 +12,16 @@
  * One exchanger at a time: all processes that share a target (bide/shared.h) may want to exchange for it, and the claim
  * decides which of them does. The claim expires, so that another process follows an exchanger that was killed.
  *
- * This is the engine's side, pure; bide/fleet.h is the other side. Threads: all functions may be called from any
- * thread. */
-#ifndef BIDE_LEASE_H
-#define BIDE_LEASE_H
+ * This is the engine's side, pure; bide/fleet.h is the other side. The functions with BIDE_API are exported for
+ * libbide-fleet alone, by the symbol version BIDE_PRIVATE_0.1 (cmake/bide.map). Threads: all functions may be called
+ * from any thread. */
+#ifndef CORE_LEASE_H
+#define CORE_LEASE_H
 
 #include <bide/target.h>
 
-BIDE_BEGIN_DECLS
-
 /* Counts since the last collection. */
-struct bide_lease_report {
+struct core_lease_report {
     uint64_t firsts;       /* first attempts */
     uint64_t successes;    /* calls that succeeded */
     uint64_t earned_milli; /* tokens that these, and refunds, would have earned */
@@ -32,41 +31,43 @@ struct bide_lease_report {
  * tokens. BIDE_ERR_INVALID: its budget is not of kind tokens, or has a threshold (tokens below it would be lent in
  * vain). BIDE_ERR_BUSY: the target is being configured; try again. A new configuration does not end a lease, and must
  * be valid for a lease. */
-BIDE_API enum bide_err bide_lease_begin(struct bide_target *target, int64_t now_ns, struct bide_problem *problem);
+BIDE_API enum bide_err core_lease_begin(struct bide_target *target, int64_t now_ns, struct bide_problem *problem);
 
 /* Extends the lease after a reply from the fleet: no refill until until_ns, or until a later end that was set before.
  * Refill that accrued since the last end is forfeited, except the part that a charge has already credited to the
  * bucket. An until_ns that is not after now_ns means that the fleet does not reply: the refill runs from now on, or
  * continues. */
-BIDE_API void bide_lease_extend(struct bide_target *target, int64_t until_ns, int64_t now_ns);
+BIDE_API void core_lease_extend(struct bide_target *target, int64_t until_ns, int64_t now_ns);
 
 /* Ends the lease: the target earns for itself again and keeps its tokens. BIDE_ERR_BUSY: try again. */
-BIDE_API enum bide_err bide_lease_end(struct bide_target *target, int64_t now_ns);
+BIDE_API enum bide_err core_lease_end(struct bide_target *target, int64_t now_ns);
 
-BIDE_API bool bide_lease_is_on(const struct bide_target *target);
+bool core_lease_is_on(const struct bide_target *target);
 
 /* Returns when the lease ends or has ended, unless it is extended; if it was never extended, when it began. 0: not
  * leased, or a process is still beginning the lease or was killed while it did so. */
-BIDE_API int64_t bide_lease_until(const struct bide_target *target);
+BIDE_API int64_t core_lease_until(const struct bide_target *target);
 
 /* Returns the counts and resets them to 0; each count is returned once. Counts that are collected and not reported are
  * lost, which errs towards fewer retries. */
-BIDE_API struct bide_lease_report bide_lease_collect(struct bide_target *target);
+BIDE_API struct core_lease_report core_lease_collect(struct bide_target *target);
+
+/* Returns true if other processes use the target too (bide/shared.h): they may lease for it. */
+BIDE_API bool core_target_is_shared(const struct bide_target *target);
 
 /* Claims the target for an exchanger (a number that the process chose for itself, not 0), or renews its claim, until
  * until_ns (to half a second, rounded up). Returns false if another exchanger holds a claim that has not expired.
  * until_ns <= now_ns releases the exchanger's own claim, and returns false. */
-BIDE_API bool bide_lease_claim(struct bide_target *target, uint32_t exchanger, int64_t until_ns, int64_t now_ns);
+BIDE_API bool core_lease_claim(struct bide_target *target, uint32_t exchanger, int64_t until_ns, int64_t now_ns);
 
 /* A memo from an exchanger to its successor, for a target that processes share: how far it had come. The engine does
  * not interpret it; it is zero when a lease begins. */
-struct bide_lease_memo {
+struct core_lease_memo {
     uint64_t progress;
     uint64_t base_milli;
 };
 
-BIDE_API struct bide_lease_memo bide_lease_memo_get(const struct bide_target *target);
-BIDE_API void bide_lease_memo_set(struct bide_target *target, struct bide_lease_memo memo);
+BIDE_API struct core_lease_memo core_lease_memo_get(const struct bide_target *target);
+BIDE_API void core_lease_memo_set(struct bide_target *target, struct core_lease_memo memo);
 
-BIDE_END_DECLS
 #endif
