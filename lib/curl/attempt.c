@@ -140,11 +140,11 @@ static bool call_wants_isolation(const struct http_call *call)
 
 /* The first leg is about to be sent. Returns false to have it sent on a new connection instead, once per attempt: the
  * connection was reused, and is stale or must not be shared. FORBID_REUSE makes libcurl drop a stale connection. */
-static bool attempt_check_connection(struct http_attempt *attempt, int local_port)
+static bool attempt_check_connection(struct http_attempt *attempt, const struct http_ends *ends)
 {
     bool isolate = call_wants_isolation(attempt->call);
-    bool stale = (attempt->stale_port != 0 && local_port == attempt->stale_port) ||
-                 http_connection_is_stale(attempt->easy, attempt->call->sockets, local_port, attempt->checked_socket);
+    bool stale = (attempt->stale_port != 0 && ends->local_port == attempt->stale_port) ||
+                 http_connection_is_stale(attempt, ends);
     if (!stale && !isolate)
         return true;
     if (attempt->state.reconnected || !http_connection_is_reused(attempt->easy)) {
@@ -203,7 +203,7 @@ void http_attempt_check_scheme(struct http_attempt *attempt)
 
 /* Reads the request's own method: before this moment libcurl reports GET for everything, and after a redirect the
  * method of the new leg. Returns false if the request must not be sent. */
-static bool attempt_begin_first_leg(struct http_attempt *attempt, int local_port)
+static bool attempt_begin_first_leg(struct http_attempt *attempt, const struct http_ends *ends)
 {
     const char *method = NULL;
     if (curl_easy_getinfo(attempt->easy, CURLINFO_EFFECTIVE_METHOD, &method) != CURLE_OK || !method)
@@ -214,7 +214,7 @@ static bool attempt_begin_first_leg(struct http_attempt *attempt, int local_port
         http_inject_note_first_leg(attempt);
     if (attempt->call->on_change)
         attempt->call->on_change(attempt->call);
-    return attempt_learn_safety(attempt, method) && attempt_check_connection(attempt, local_port);
+    return attempt_learn_safety(attempt, method) && attempt_check_connection(attempt, ends);
 }
 
 /* A new leg begins: libcurl has consumed the response to the previous leg. If none of it reached the sink, this attempt
@@ -228,7 +228,7 @@ static void attempt_reset_response(struct http_attempt *attempt)
 }
 
 /* Returns false if libcurl must not send the request. */
-static bool attempt_admit_leg(struct http_attempt *attempt, int local_port)
+static bool attempt_admit_leg(struct http_attempt *attempt, const struct http_ends *ends)
 {
     if (attempt->state.reported || http_attempt_has_lost(attempt))
         return false;
@@ -242,7 +242,7 @@ static bool attempt_admit_leg(struct http_attempt *attempt, int local_port)
         return false;
     }
     attempt_reset_response(attempt);
-    return attempt->state.legs++ == 0 ? attempt_begin_first_leg(attempt, local_port) : http_inject_prepare_leg(attempt);
+    return attempt->state.legs++ == 0 ? attempt_begin_first_leg(attempt, ends) : http_inject_prepare_leg(attempt);
 }
 
 static int on_prereq(void *context, char *ip, char *local_ip, int port, int local_port)
@@ -250,7 +250,7 @@ static int on_prereq(void *context, char *ip, char *local_ip, int port, int loca
     struct http_attempt *attempt = context;
     const struct http_call *call = attempt->call;
     const struct bide_curl_options *o = call ? call->options : http_record_options(attempt->record, NULL);
-    if (call && !attempt_admit_leg(attempt, local_port))
+    if (call && !attempt_admit_leg(attempt, &(struct http_ends){ip, port, local_port}))
         return CURL_PREREQFUNC_ABORT;
     return o->prereq ? o->prereq(o->prereq_data, ip, local_ip, port, local_port) : CURL_PREREQFUNC_OK;
 }

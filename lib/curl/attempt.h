@@ -15,6 +15,7 @@
  *     body.c           uploaded_bytes, upload_complete, state.uploaded_chunks
  *     response.c       response; head and body while a response arrives; forbid_reuse_set for an early success;
  *                      state.outcome, state.from_response, state.drained_bytes
+ *     connection.c     state.socket_known
  *     attempt.c        start, stale_port, checked_socket, fresh_connect_set, forbid_reuse_set, the rest of state;
  *                      empties head and body and zeroes response before a leg; clears response.paused; counts
  *                      response.head_bytes and head_lines; at the end zeroes response.status if it is interim (1xx)
@@ -71,6 +72,7 @@ struct http_attempt_state {
     bool from_response;    /* the outcome was reported by the response's head or body, not by libcurl's code */
     bool complete;         /* libcurl ended the transfer with CURLE_OK */
     bool reconnected;      /* it was moved to a new connection before anything was sent: once per attempt */
+    bool socket_known;     /* the table of the multi has a connection with the ends of the first leg's */
 };
 
 /* What the driver does when libcurl has ended a transfer. */
@@ -216,12 +218,12 @@ void http_body_note_end_of_leg(struct http_attempt *attempt); /* libcurl may beg
 /* Before a transfer of an easy handle: returns the local port of its last connection if that was closed or has bytes
  * that no request asked for; 0 if it can be used. *checked: its socket. */
 int http_connection_stale_port(CURL *easy, curl_socket_t *checked);
-/* In PREREQFUNCTION: the transfer made no connection of its own so far; the connection is stale. sockets: the table of
- * a multi, or NULL. Returns false for the socket `checked`, and for a socket that bide does not know. */
+/* In PREREQFUNCTION: the transfer made no connection of its own so far; the connection is stale. The latter returns
+ * false for attempt->checked_socket, and for a socket that bide does not know. Sets state.socket_known. */
 bool http_connection_is_reused(CURL *easy);
-bool http_connection_is_stale(CURL *easy, const struct http_socket *sockets, int local_port, curl_socket_t checked);
-/* After a transfer in a multi: stores its socket in the table, in place of an older one with a similar local port. */
-void http_sockets_note(struct http_socket *sockets, CURL *easy);
+bool http_connection_is_stale(struct http_attempt *attempt, const struct http_ends *ends);
+/* After a transfer in a multi: stores its socket in the table, in place of another one with similar ends. */
+void http_sockets_note(struct http_socket *sockets, const struct http_attempt *attempt);
 
 /* libcurl counts the time in its own queue as connect time, and reports it. */
 bool http_connection_counts_queue(void);

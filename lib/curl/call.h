@@ -49,15 +49,24 @@ struct http_buffer {
 bool http_buffer_append(struct http_buffer *buffer, const void *at, size_t length); /* false: out of memory */
 void http_buffer_free(struct http_buffer *buffer);
 
-/* The socket of a kept-alive connection, as it was after the connection's last known transfer (connection.c). */
-struct http_socket {
-    curl_socket_t fd;
-    int local_port; /* 0: an empty place */
-    bool http_1;    /* the transfer was HTTP/1.x: the server sends nothing before the next request */
-    bool http_2;    /* HTTP/2: the server may send frames at any time */
+/* The ends of a connection, as PREREQFUNCTION gets them. */
+struct http_ends {
+    const char *ip; /* of the peer: the server, or a proxy */
+    int port;
+    int local_port;
 };
 
-#define HTTP_SOCKETS 1024u /* places in the table of a multi */
+/* The socket of a kept-alive connection, as it was after the first transfer that bide saw on it (connection.c). */
+struct http_socket {
+    curl_socket_t fd;
+    uint32_t peer;       /* hash of the peer's address and port: connections to two peers may share a local port */
+    uint16_t local_port; /* 0: an empty place */
+    bool http_1;         /* the transfer was HTTP/1.x: the server sends nothing before the next request */
+    bool http_2;         /* HTTP/2: the server may send frames at any time */
+};
+
+#define HTTP_SOCKETS_LOG2 12
+#define HTTP_SOCKETS      (1u << HTTP_SOCKETS_LOG2) /* places in the table of a multi */
 
 /* How to request the rest of a body that broke off (Range and If-Range). */
 struct http_resume {

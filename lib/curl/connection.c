@@ -11,10 +11,11 @@
  * So bide checks the socket, too. Of an easy handle it is that of the last transfer, checked before the next one: in
  * PREREQFUNCTION libcurl may already have read close_notify, and reports no HTTP version. Other sockets are checked in
  * PREREQFUNCTION: since 8.22 libcurl shows them there (CURLINFO_ACTIVESOCKET); before that a multi remembers the
- * sockets of all transfers by local port (http_sockets_note). A remembered descriptor may meanwhile be closed, or be
- * another socket: its local port is compared with the one that PREREQFUNCTION got. Known weakness: before 8.22 an easy
- * handle that alternates between connections, and a connection of a multi that only the program's own transfers have
- * used, are not checked.
+ * sockets of all connections by their ends (http_sockets_note). libcurl searches all its connections for
+ * CURLINFO_ACTIVESOCKET, which takes longer than all else that bide does for a call, so a known connection is not noted
+ * again. A remembered descriptor may meanwhile be closed, or be another socket: if something waits there, its local
+ * port is compared with the one that PREREQFUNCTION got. Known weakness: before 8.22 an easy handle that alternates
+ * between connections, and a connection of a multi that only the program's own transfers have used, are not checked.
  *
  * Waiting bytes are stale on an HTTP/1 connection; on an HTTP/2 connection only with FIN or an alert behind them. If
  * the version is unknown, bytes count as HTTP/2 if they can be a frame (its first byte is 0, because libcurl accepts
@@ -28,12 +29,15 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #define TLS_HEAD             5u
 #define TLS_ALERT            0x15
 #define TLS_APPLICATION_DATA 0x17
 #define TLS_PEEK             512 /* bytes that are searched for an alert */
+
+#define PLACES_TRIED 4u /* of the table of a multi, for a connection */
 
 #define LIBCURL_8_12 0x080c00u
 #define LIBCURL_8_22 0x081600u
@@ -148,39 +152,80 @@ bool http_connection_is_reused(CURL *easy)
     return easy_info_long(easy, CURLINFO_NUM_CONNECTS) == 0;
 }
 
+static uint32_t ends_peer(const struct http_ends *ends)
+{
+    return (uint32_t)bide_hash(ends->ip, strlen(ends->ip)) ^ (uint32_t)ends->port;
+}
+
+static bool socket_has_ends(const struct http_socket *socket, uint32_t peer, int local_port)
+{
+    return socket->local_port == local_port && socket->peer == peer;
+}
+
+/* Returns the place of a connection: the one that has its ends, otherwise an empty one, otherwise one of another
+ * connection. Linux assigns local ports in steps: a multiplication by the golden ratio spreads those of a peer. */
+static size_t sockets_place(const struct http_socket *sockets, uint32_t peer, int local_port)
+{
+    size_t first = (peer + (uint32_t)local_port * 0x9e3779b9u) >> (32 - HTTP_SOCKETS_LOG2), at = first;
+    for (unsigned n = 0; n < PLACES_TRIED; n++, at = (at + 1) % HTTP_SOCKETS)
+        if (socket_has_ends(&sockets[at], peer, local_port) || sockets[at].local_port == 0)
+            return at;
+    return first;
+}
+
+static struct http_socket sockets_find(const struct http_socket *sockets, const struct http_ends *ends)
+{
+    uint32_t peer = ends_peer(ends);
+    const struct http_socket *found = &sockets[sockets_place(sockets, peer, ends->local_port)];
+    return socket_has_ends(found, peer, ends->local_port) ? *found : (struct http_socket){.fd = CURL_SOCKET_BAD};
+}
+
 /* Returns the socket that libcurl has chosen, if it is known and was not checked before. */
-static struct http_socket easy_chosen_socket(CURL *easy, const struct http_socket *sockets, int local_port,
-                                             curl_socket_t checked)
+static struct http_socket attempt_chosen_socket(struct http_attempt *attempt, const struct http_ends *ends)
 {
     struct http_socket chosen = {.fd = CURL_SOCKET_BAD};
-    if (sockets && sockets[(unsigned)local_port % HTTP_SOCKETS].local_port == local_port)
-        chosen = sockets[(unsigned)local_port % HTTP_SOCKETS];
+    if (attempt->call->sockets)
+        chosen = sockets_find(attempt->call->sockets, ends);
     curl_socket_t fd = CURL_SOCKET_BAD;
-    if (libcurl_version_number() >= LIBCURL_8_22 && easy_socket(easy, &fd) && fd != chosen.fd)
+    if (libcurl_version_number() >= LIBCURL_8_22 && easy_socket(attempt->easy, &fd) && fd != chosen.fd)
         chosen = (struct http_socket){.fd = fd};
-    if (chosen.fd == checked)
+    attempt->state.socket_known = chosen.local_port != 0;
+    if (chosen.fd == attempt->checked_socket)
         chosen.fd = CURL_SOCKET_BAD;
     return chosen;
 }
 
-/* The local port is compared before anything is read: a remembered descriptor may be one of the program's own now. */
-bool http_connection_is_stale(CURL *easy, const struct http_socket *sockets, int local_port, curl_socket_t checked)
+/* The local port is compared before anything is read: a remembered descriptor may be one of the program's own now, and
+ * a peek can take a pending error from it. Usually nothing waits, which poll notices without touching the socket. */
+bool http_connection_is_stale(struct http_attempt *attempt, const struct http_ends *ends)
 {
     unsigned char at[TLS_PEEK];
-    struct http_socket chosen = easy_chosen_socket(easy, sockets, local_port, checked);
-    if (chosen.fd == CURL_SOCKET_BAD || socket_local_port(chosen.fd) != local_port)
+    struct http_socket chosen = attempt_chosen_socket(attempt, ends);
+    if (chosen.fd == CURL_SOCKET_BAD)
+        return false;
+    struct pollfd waiting = {.fd = chosen.fd, .events = POLLIN | POLLRDHUP};
+    if (poll(&waiting, 1, 0) == 0 || socket_local_port(chosen.fd) != ends->local_port)
         return false;
     ssize_t n = socket_peek(chosen.fd, at);
     return n >= 0 && socket_bytes_are_stale(chosen, at, (size_t)n);
 }
 
-void http_sockets_note(struct http_socket *sockets, CURL *easy)
+/* A new connection replaces an entry with the same ends, which is of a connection that was closed. */
+void http_sockets_note(struct http_socket *sockets, const struct http_attempt *attempt)
 {
-    struct http_socket last = {.local_port = (int)easy_info_long(easy, CURLINFO_LOCAL_PORT)};
-    if (last.local_port <= 0 || !easy_socket(easy, &last.fd))
+    const struct http_attempt_state *state = &attempt->state;
+    CURL *easy = attempt->easy;
+    if (state->socket_known && state->legs == 1 && http_connection_is_reused(easy))
         return;
+    struct http_ends ends = {.local_port = (int)easy_info_long(easy, CURLINFO_LOCAL_PORT),
+                             .port = (int)easy_info_long(easy, CURLINFO_PRIMARY_PORT)};
+    struct http_socket last = {.local_port = (uint16_t)ends.local_port};
+    if (ends.local_port <= 0 || curl_easy_getinfo(easy, CURLINFO_PRIMARY_IP, &ends.ip) != CURLE_OK || !ends.ip ||
+        !easy_socket(easy, &last.fd))
+        return;
+    last.peer = ends_peer(&ends);
     socket_note_version(&last, easy);
-    sockets[(unsigned)last.local_port % HTTP_SOCKETS] = last;
+    sockets[sockets_place(sockets, last.peer, ends.local_port)] = last;
 }
 
 /* Known weakness: libcurl 8.8 to 8.11 counts the queue, too, but a handle then reports the queue time of its previous

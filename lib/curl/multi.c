@@ -492,7 +492,7 @@ static void multi_read_messages(struct bide_multi *multi)
     for (CURLMsg *msg; (msg = curl_multi_info_read(multi->curl, &left)) != NULL;) {
         struct attempt_slot *slot = http_handle_set_find(&multi->slots, msg->easy_handle);
         if (slot && msg->msg == CURLMSG_DONE) {
-            http_sockets_note(multi->sockets, msg->easy_handle);
+            http_sockets_note(multi->sockets, &slot->attempt);
             slot_ended(slot, msg->data.result);
         }
         if (!slot && multi->on_message)

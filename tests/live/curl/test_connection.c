@@ -7,20 +7,27 @@
 
 #include <bide/budget.h>
 
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define BODY  "charge=1"
 #define CALLS 30
 
 /* ---- bytes that arrived before the request ---- */
 
-/* Connection 1 answers one request and then sends `unsolicited`; further connections answer each request. */
+/* Each connection answers its requests; connection `speaker` sends `unsolicited` after `quiet_requests` of them. */
 struct idle_server {
     struct live_tcp *tcp;
     const char *unsolicited;
+    unsigned speaker;
+    unsigned quiet_requests;
+    bool closes_first; /* connection 1, after its first request */
     sem_t send_it;
     unsigned requests[3]; /* by connection, the last for all later ones */
     char url[64];
@@ -31,13 +38,14 @@ static void serve_idle(void *context, int fd, unsigned number)
     static const char ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n";
     struct idle_server *server = context;
     char head[4096], body[sizeof BODY - 1];
+    unsigned answered = 0;
     while (live_tcp_read_head(fd, head, sizeof head)) {
         if (strncmp(head, "POST", 4) == 0 && !live_tcp_read(fd, body, sizeof body))
             return;
         server->requests[number < 2 ? number : 2]++;
-        if (!live_tcp_write(fd, ok, sizeof ok - 1))
+        if (!live_tcp_write(fd, ok, sizeof ok - 1) || (number == 1 && server->closes_first))
             return;
-        if (number == 1 && server->unsolicited) {
+        if (number == server->speaker && server->unsolicited && ++answered == server->quiet_requests) {
             sem_wait(&server->send_it);
             live_tcp_write(fd, server->unsolicited, strlen(server->unsolicited));
             server->unsolicited = NULL;
@@ -47,7 +55,7 @@ static void serve_idle(void *context, int fd, unsigned number)
 
 static void idle_server_open(struct idle_server *server, const char *unsolicited)
 {
-    *server = (struct idle_server){.unsolicited = unsolicited};
+    *server = (struct idle_server){.unsolicited = unsolicited, .speaker = 1, .quiet_requests = 1};
     sem_init(&server->send_it, 0, 0);
     server->tcp = live_tcp_new(serve_idle, server);
     snprintf(server->url, sizeof server->url, "http://127.0.0.1:%u/", live_tcp_port(server->tcp));
@@ -155,6 +163,114 @@ static void a_response_sent_before_the_request_is_not_its_response_in_a_multi(vo
         live_multi_call_free(&calls[1]);
         sem_destroy(&server.send_it);
     }
+}
+
+static void run_post(struct live_multi_call *call, struct bide_multi *multi, struct bide_target *target)
+{
+    live_multi_call_start(call, multi, target);
+    assert_true(live_multi_run(multi));
+    assert_int_equal(call->code, CURLE_OK);
+    assert_int_equal(call->result.status, 200);
+    assert_int_equal(call->result.attempts, 1);
+}
+
+/* Two handles take turns on the connection. Its socket is noted at the first call only. */
+static void a_connection_of_a_multi_is_checked_at_each_use(void **state)
+{
+    struct idle_server server;
+    struct live_multi_call calls[2];
+    struct bide_policy policy = live_policy(4);
+    struct bide_target target;
+    struct bide_multi *multi = live_multi_new();
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    live_target_service(&target);
+    idle_server_open(&server, unsolicited_bytes[1]);
+    server.quiet_requests = 5;
+    for (size_t n = 0; n < 2; n++) {
+        live_multi_call_init(&calls[n], server.url, &policy);
+        live_multi_call_post(&calls[n], BODY);
+        curl_easy_setopt(calls[n].easy, CURLOPT_SOCKOPTFUNCTION, note_socket);
+        curl_easy_setopt(calls[n].easy, CURLOPT_SOCKOPTDATA, &fd);
+    }
+    for (size_t n = 0; n < server.quiet_requests; n++)
+        run_post(&calls[n % 2], multi, &target);
+    sem_post(&server.send_it);
+    wait_until_socket_is_readable(fd);
+    run_post(&calls[1], multi, &target);
+    bide_multi_free(multi);
+    live_tcp_free(server.tcp);
+    assert_int_equal(server.requests[1], 5);
+    assert_int_equal(server.requests[2], 1);
+    live_multi_call_free(&calls[0]);
+    live_multi_call_free(&calls[1]);
+    sem_destroy(&server.send_it);
+}
+
+static void socket_share_port(int fd)
+{
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)), 0);
+}
+
+/* Stores the new socket, whose descriptor is higher than the last. A close resets the connection, so that its local
+ * port can be used again at once. */
+static curl_socket_t open_socket_on_shared_port(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    curl_socket_t *last = context, low = socket(address->family, address->socktype, address->protocol);
+    *last = fcntl(low, F_DUPFD, *last + 1);
+    close(low);
+    live_tcp_reset(*last);
+    socket_share_port(*last);
+    return *last;
+}
+
+/* Binds a socket to a free port, so that no other program gets it. */
+static int reserve_port(long *port)
+{
+    struct sockaddr_in name = {.sin_family = AF_INET};
+    socklen_t size = sizeof name;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    socket_share_port(fd);
+    assert_int_equal(bind(fd, (struct sockaddr *)&name, size), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&name, &size), 0);
+    *port = ntohs(name.sin_port);
+    return fd;
+}
+
+/* The server closes the first connection, and the second has the same local port. */
+static void a_connection_with_the_ends_of_a_closed_one_is_checked(void **state)
+{
+    struct idle_server server;
+    struct live_multi_call call;
+    struct bide_policy policy = live_policy(4);
+    struct bide_target target;
+    struct bide_multi *multi = live_multi_new();
+    curl_socket_t fd = CURL_SOCKET_BAD, first;
+    long port;
+    int reserved = reserve_port(&port);
+    live_target_service(&target);
+    idle_server_open(&server, unsolicited_bytes[1]);
+    server.speaker = 2;
+    server.closes_first = true;
+    live_multi_call_init(&call, server.url, &policy);
+    live_multi_call_post(&call, BODY);
+    curl_easy_setopt(call.easy, CURLOPT_OPENSOCKETFUNCTION, open_socket_on_shared_port);
+    curl_easy_setopt(call.easy, CURLOPT_OPENSOCKETDATA, &fd);
+    curl_easy_setopt(call.easy, CURLOPT_LOCALPORT, port);
+    run_post(&call, multi, &target);
+    first = fd;
+    wait_until_socket_is_readable(fd);
+    run_post(&call, multi, &target);
+    assert_int_not_equal(first, fd);
+    curl_easy_setopt(call.easy, CURLOPT_LOCALPORT, 0L);
+    sem_post(&server.send_it);
+    wait_until_socket_is_readable(fd);
+    run_post(&call, multi, &target);
+    bide_multi_free(multi);
+    live_tcp_free(server.tcp);
+    live_expect_text(&call.sink, "ok\nok\nok\n"); /* of three calls, on three connections */
+    live_multi_call_free(&call);
+    sem_destroy(&server.send_it);
+    close(reserved);
 }
 
 /* ---- a server that closes idle connections ---- */
@@ -272,6 +388,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_response_sent_before_the_request_is_never_its_response),
         cmocka_unit_test(a_response_sent_before_the_request_is_not_its_response_in_a_multi),
+        cmocka_unit_test(a_connection_of_a_multi_is_checked_at_each_use),
+        cmocka_unit_test(a_connection_with_the_ends_of_a_closed_one_is_checked),
         cmocka_unit_test(idle_closes_by_a_healthy_server_cost_nothing),
         cmocka_unit_test(an_unsafe_request_can_have_a_connection_of_its_own),
         cmocka_unit_test(later_legs_of_an_unsafe_request_are_alone_as_well),
