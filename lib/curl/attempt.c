@@ -355,6 +355,8 @@ CURLcode http_attempt_install(struct http_attempt *attempt)
     if (call->record && call->record->adopted && call->record->adopted != attempt)
         http_attempt_restore_handle(call->record->adopted); /* this call uses the handle in a multi */
     if (!attempt->callbacks_set) {
+        if (attempt->record)
+            http_record_restore_handle(attempt->record); /* it may have values of an earlier call */
         attempt_note_handle(attempt);
         code = handle_install_callbacks(attempt);
     }
@@ -480,6 +482,14 @@ static void attempt_set_timeouts(struct http_attempt *attempt, int64_t now_ns)
     attempt_set_timeouts_to(attempt, total_ms, attempt_connect_ms(attempt, total_ms, now_ns));
 }
 
+/* Returns the value of SUPPRESS_CONNECT_HEADERS before the first leg. An adopted handle without a proxy keeps that of
+ * the legs. If it gets a proxy that bide does not know of, only a hint in the response to CONNECT is lost. */
+static bool attempt_suppresses_at_start(const struct http_attempt *attempt)
+{
+    const struct http_record *record = attempt->call->record;
+    return record && (record->set.suppress_connect_headers || (attempt->record && !http_record_may_connect(record)));
+}
+
 /* The buffers of the previous attempt stay untouched: if a step fails, its kept response becomes final. */
 static CURLcode attempt_prepare(struct http_attempt *attempt, int64_t now_ns)
 {
@@ -488,7 +498,7 @@ static CURLcode attempt_prepare(struct http_attempt *attempt, int64_t now_ns)
     if (options_have_body(attempt->call->options) && !http_body_rewind(attempt))
         return CURLE_SEND_FAIL_REWIND;
     attempt_choose_connection(attempt);
-    attempt_set_suppress(attempt, attempt->call->record && attempt->call->record->set.suppress_connect_headers);
+    attempt_set_suppress(attempt, attempt_suppresses_at_start(attempt));
     attempt_set_timeouts(attempt, now_ns);
     return attempt->inject ? http_inject_prepare_attempt(attempt, now_ns) : CURLE_OK;
 }

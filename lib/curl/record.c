@@ -150,8 +150,7 @@ CURL *bide_curl_easy_init(void)
     return NULL;
 }
 
-/* Sets all recorded values on a copy: the original may be adopted, or in a call, and have bide's. */
-static void record_restore_handle(const struct http_record *record)
+void http_record_restore_handle(const struct http_record *record)
 {
     const struct http_recorded *set = &record->set;
     http_record_restore_callbacks(record, record->easy);
@@ -179,7 +178,7 @@ CURL *bide_curl_easy_duphandle(CURL *easy)
         return NULL;
     }
     record->set = original->set;
-    record_restore_handle(record);
+    http_record_restore_handle(record); /* the original may be adopted, or in a call, and have bide's values */
     return copy;
 }
 
@@ -202,6 +201,25 @@ void bide_curl_easy_cleanup(CURL *easy)
     record_free(record);
 }
 
+/* Variables for other schemes than HTTP's do not matter: a request without CONNECT is one without its headers. */
+static bool environment_has_proxy(void)
+{
+    static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "ws_proxy", "WS_PROXY",
+                                        "wss_proxy",  "WSS_PROXY",   "all_proxy",   "ALL_PROXY"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && value[0] != '\0')
+            return true;
+    }
+    return false;
+}
+
+bool http_record_may_connect(const struct http_record *record)
+{
+    return record->set.proxy == RECORD_PROXY_BY_ENVIRONMENT ? record->env_has_proxy
+                                                            : record->set.proxy == RECORD_PROXY_SET;
+}
+
 CURLcode bide_curl_adopt(CURL *easy)
 {
     struct http_record *record = easy ? http_record_find(easy) : NULL;
@@ -213,6 +231,7 @@ CURLcode bide_curl_adopt(CURL *easy)
         return CURLE_OUT_OF_MEMORY;
     record->adopted->easy = easy;
     record->adopted->record = record;
+    record->env_has_proxy = environment_has_proxy();
     return CURLE_OK;
 }
 
@@ -269,6 +288,9 @@ static void record_set_pointer(struct http_recorded *set, int option, void *at)
     case CURLOPT_STDERR: set->stderr_file = at ? at : stderr; break;
     case CURLOPT_ERRORBUFFER: set->error_buffer = at; break;
     case CURLOPT_HTTPHEADER: set->headers = at; break;
+    case CURLOPT_PROXY:
+        set->proxy = !at ? RECORD_PROXY_BY_ENVIRONMENT : *(const char *)at ? RECORD_PROXY_SET : RECORD_PROXY_NONE;
+        break;
     case CURLOPT_MIMEPOST:
     case OPTION_HTTPPOST: set->method = RECORD_FORM; break;
     case CURLOPT_POSTFIELDS:
@@ -695,6 +717,6 @@ CURLcode bide_curl_easy_setopt(CURL *easy, CURLoption option, ...)
     if (option == CURLOPT_RTSP_SESSION_ID)
         record->mark[0] = '\0'; /* the owner needs the option */
     if (record->adopted && option_stays_on_adopted_handle(option))
-        record->adopted->callbacks_set = false; /* the owner's value is on the handle now */
+        record->adopted->callbacks_set = false; /* this value of the owner's is on the handle now, beside bide's */
     return code;
 }

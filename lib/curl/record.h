@@ -26,6 +26,13 @@ enum record_method {
     RECORD_PUT,  /* UPLOAD */
 };
 
+/* CURLOPT_PROXY: not set, so that libcurl reads the environment; "", which forbids that; or a proxy. */
+enum record_proxy {
+    RECORD_PROXY_BY_ENVIRONMENT = 0,
+    RECORD_PROXY_NONE,
+    RECORD_PROXY_SET,
+};
+
 /* Values as the owner set them. */
 struct http_recorded {
     curl_prereq_callback prereq;
@@ -54,6 +61,7 @@ struct http_recorded {
     curl_off_t post_size;
     curl_off_t file_size;
     enum record_method method;
+    enum record_proxy proxy;
     bool uploads;    /* UPLOAD is set: before 8.1 libcurl keeps that when POSTFIELDS is set later */
     bool has_fields; /* POSTFIELDS or COPYPOSTFIELDS is set */
     bool copied_fields;
@@ -85,6 +93,7 @@ struct http_record {
     off_t body_start;                        /* offset of a FILE body when the call began */
     struct record_origin origin;
     struct http_attempt *adopted; /* the attempts of all calls on an adopted handle; NULL: not adopted */
+    bool env_has_proxy;           /* the environment named a proxy when the handle was adopted */
     bool changed;                 /* options must be translated anew */
     bool checked;                 /* options are valid: found by the check of an earlier call */
     bool sent_nothing;            /* by the last call: libcurl's response code is that of an earlier one */
@@ -100,6 +109,12 @@ const struct bide_curl_options *http_record_options(struct http_record *record,
 
 /* Returns true if the owner's progress function asks to end the call. For waits, in which libcurl calls nothing. */
 bool http_record_wants_cancel(struct http_record *record);
+
+/* Returns true if libcurl may send CONNECT, as far as is known. */
+bool http_record_may_connect(const struct http_record *record);
+
+/* Sets all recorded values on the handle of the record. */
+void http_record_restore_handle(const struct http_record *record);
 
 /* Restore recorded values on the handle: PREREQ-, HEADER- and WRITEFUNCTION; READ- and SEEKFUNCTION with the sizes; the
  * progress function; LOW_SPEED_LIMIT and LOW_SPEED_TIME. */

@@ -1,9 +1,13 @@
 /* test_adopt.c - recorded handles in other hands: options set and copies made in callbacks, handles that are reset, and
  * adopted handles, which keep bide's callbacks between calls. */
+#define _GNU_SOURCE
 #include "live_multi.h"
 #include "live_program.h"
+#include "live_proxy.h"
 
 #include <bide/clock.h>
+
+#include <stdlib.h>
 
 /* ---- options and handles in callbacks ---- */
 
@@ -211,6 +215,46 @@ static void an_option_set_between_calls_applies_to_an_adopted_handle(void **stat
     program_close(&p);
 }
 
+/* The first call leaves its timeout on the handle. */
+static void an_option_set_between_calls_leaves_no_timeout_of_the_last_call(void **state)
+{
+    struct program p;
+    struct bide_curl_options o;
+    bide_curl_options_init(&o);
+    o.call_timeout_ns = 300 * BIDE_MS;
+    program_adopt(&p, "/a 200 | 200 delay=600ms");
+    assert_int_equal(program_perform_with(&p, &o), CURLE_OK);
+    curl_easy_setopt(p.easy, CURLOPT_WRITEDATA, &p.body);
+    assert_int_equal(program_perform(&p), CURLE_OK);
+    assert_int_equal(p.result.attempts, 1);
+    program_close(&p);
+}
+
+/* The proxy is set after the first call, or in the environment before the handle is adopted. */
+static void an_adopted_handle_honours_a_proxy_s_hint(void **state)
+{
+    static const enum live_proxy_action actions[] = {LIVE_PROXY_429_WAIT, LIVE_PROXY_TUNNEL};
+    for (int by_environment = 0; by_environment < 2; by_environment++) {
+        struct program p;
+        struct live_proxy *proxy = live_proxy_new(actions, 2);
+        if (by_environment)
+            setenv("all_proxy", live_proxy_url(proxy), 1);
+        program_adopt(&p, "/a 200");
+        curl_easy_setopt(p.easy, CURLOPT_NOPROXY, by_environment ? "" : NULL);
+        curl_easy_setopt(p.easy, CURLOPT_PROXY, "");
+        assert_int_equal(program_perform(&p), CURLE_OK);
+        assert_int_equal(p.result.attempts, 1);
+        curl_easy_setopt(p.easy, CURLOPT_PROXY, by_environment ? NULL : live_proxy_url(proxy));
+        curl_easy_setopt(p.easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
+        assert_int_equal(program_perform(&p), CURLE_OK);
+        assert_int_equal(p.result.attempts, 2);
+        assert_int_equal(p.result.attempt[0].hint.wait_ns, 300 * BIDE_MS);
+        unsetenv("all_proxy");
+        program_close(&p);
+        live_proxy_free(proxy);
+    }
+}
+
 /* Its timeout is the owner's again, not the one that bide had set for the last attempt. */
 static void a_released_handle_has_its_own_options(void **state)
 {
@@ -299,6 +343,8 @@ int main(void)
         cmocka_unit_test(an_adopted_handle_keeps_its_callbacks_over_many_calls),
         cmocka_unit_test(an_adopted_handle_still_works_without_bide),
         cmocka_unit_test(an_option_set_between_calls_applies_to_an_adopted_handle),
+        cmocka_unit_test(an_option_set_between_calls_leaves_no_timeout_of_the_last_call),
+        cmocka_unit_test(an_adopted_handle_honours_a_proxy_s_hint),
         cmocka_unit_test(a_released_handle_has_its_own_options),
         cmocka_unit_test(a_copy_of_an_adopted_handle_outlives_it),
         cmocka_unit_test(a_reset_adopted_handle_has_no_callbacks_and_makes_calls),
