@@ -114,13 +114,11 @@ static void attempt_set_suppress(struct http_attempt *attempt, bool suppress)
     attempt->suppress_set = suppress;
 }
 
-/* Sets FRESH_CONNECT and FORBID_REUSE on the handle. What the owner recorded holds for each attempt, and is on the
- * handle from the beginning: usually there is nothing to do. */
-static void attempt_set_connection(struct http_attempt *attempt, bool fresh, bool forbid_reuse)
+/* What the owner recorded holds for each attempt, and is on the handle from the beginning. */
+static __attribute__((noinline)) void attempt_change_connection(struct http_attempt *attempt, bool fresh,
+                                                                bool forbid_reuse)
 {
     const struct http_record *record = attempt->call->record;
-    if (!fresh && !forbid_reuse && !attempt->fresh_connect_set && !attempt->forbid_reuse_set)
-        return;
     fresh = fresh || (record && record->set.fresh_connect);
     forbid_reuse = forbid_reuse || (record && record->set.forbid_reuse);
     if (fresh != attempt->fresh_connect_set)
@@ -129,6 +127,13 @@ static void attempt_set_connection(struct http_attempt *attempt, bool fresh, boo
         curl_easy_setopt(attempt->easy, CURLOPT_FORBID_REUSE, forbid_reuse ? 1L : 0L);
     attempt->fresh_connect_set = fresh;
     attempt->forbid_reuse_set = forbid_reuse;
+}
+
+/* Sets FRESH_CONNECT and FORBID_REUSE on the handle. Usually there is nothing to do. */
+static void attempt_set_connection(struct http_attempt *attempt, bool fresh, bool forbid_reuse)
+{
+    if (fresh || forbid_reuse || attempt->fresh_connect_set || attempt->forbid_reuse_set)
+        attempt_change_connection(attempt, fresh, forbid_reuse);
 }
 
 /* An unsafe request may have to be alone on its connection. Both options are needed: without FORBID_REUSE a later leg
@@ -206,6 +211,7 @@ void http_attempt_check_scheme(struct http_attempt *attempt)
 static bool attempt_begin_first_leg(struct http_attempt *attempt, const struct http_ends *ends)
 {
     const char *method = NULL;
+    attempt->state.legs = 1;
     if (curl_easy_getinfo(attempt->easy, CURLINFO_EFFECTIVE_METHOD, &method) != CURLE_OK || !method)
         method = "";
     attempt_note_method(&attempt->state, method);
@@ -227,12 +233,10 @@ static void attempt_reset_response(struct http_attempt *attempt)
     attempt->response = (struct http_response){0};
 }
 
-/* Returns false if libcurl must not send the request. */
-static bool attempt_admit_leg(struct http_attempt *attempt, const struct http_ends *ends)
+/* The guard. */
+static bool attempt_begin_later_leg(struct http_attempt *attempt)
 {
-    if (attempt->state.reported || http_attempt_has_lost(attempt))
-        return false;
-    if (attempt->state.legs > 0 && attempt->response.status < 200) {
+    if (attempt->response.status < 200) {
         assert(attempt->state.stop == HTTP_STOP_NONE);
         attempt->state.stop = HTTP_STOP_REPLAY;
         return false;
@@ -241,8 +245,17 @@ static bool attempt_admit_leg(struct http_attempt *attempt, const struct http_en
         attempt->state.stop = HTTP_STOP_LEGS;
         return false;
     }
+    attempt->state.legs++;
     attempt_reset_response(attempt);
-    return attempt->state.legs++ == 0 ? attempt_begin_first_leg(attempt, ends) : http_inject_prepare_leg(attempt);
+    return http_inject_prepare_leg(attempt);
+}
+
+/* Returns false if libcurl must not send the request. */
+static bool attempt_admit_leg(struct http_attempt *attempt, const struct http_ends *ends)
+{
+    if (attempt->state.reported || http_attempt_has_lost(attempt))
+        return false;
+    return attempt->state.legs == 0 ? attempt_begin_first_leg(attempt, ends) : attempt_begin_later_leg(attempt);
 }
 
 static int on_prereq(void *context, char *ip, char *local_ip, int port, int local_port)

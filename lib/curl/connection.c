@@ -120,11 +120,12 @@ static void socket_note_version(struct http_socket *socket, CURL *easy)
     socket->http_2 = version == CURL_HTTP_VERSION_2_0;
 }
 
-/* Returns the result of a peek: -1 if nothing waits, which is the usual case. */
-static ssize_t socket_peek(curl_socket_t fd, unsigned char at[static TLS_PEEK])
+/* Returns true if nothing waits there, which is the usual case. Does not change the socket, as a peek can: that takes a
+ * pending error. */
+static bool socket_is_quiet(curl_socket_t fd)
 {
-    ssize_t n = recv(fd, at, TLS_PEEK, MSG_PEEK | MSG_DONTWAIT);
-    return n < 0 && errno != EAGAIN ? 0 : n; /* after an error as after a close */
+    struct pollfd p = {.fd = fd, .events = POLLIN | POLLRDHUP};
+    return poll(&p, 1, 0) == 0;
 }
 
 static bool socket_bytes_are_stale(struct http_socket socket, const unsigned char *at, size_t n)
@@ -134,17 +135,27 @@ static bool socket_bytes_are_stale(struct http_socket socket, const unsigned cha
     return true;
 }
 
-int http_connection_stale_port(CURL *easy, curl_socket_t *checked)
+static bool socket_is_stale(struct http_socket socket)
 {
     unsigned char at[TLS_PEEK];
-    struct http_socket last = {.fd = CURL_SOCKET_BAD};
-    bool found = easy_socket(easy, &last.fd);
-    *checked = last.fd;
-    ssize_t n = found ? socket_peek(last.fd, at) : -1;
-    if (n < 0)
-        return 0;
+    ssize_t n = recv(socket.fd, at, TLS_PEEK, MSG_PEEK | MSG_DONTWAIT);
+    if (n < 0 && errno == EAGAIN)
+        return false;
+    return socket_bytes_are_stale(socket, at, n < 0 ? 0 : (size_t)n); /* after an error as after a close */
+}
+
+/* Slow path: something waits on the socket. */
+static __attribute__((noinline)) int easy_stale_port(CURL *easy, curl_socket_t fd)
+{
+    struct http_socket last = {.fd = fd};
     socket_note_version(&last, easy);
-    return socket_bytes_are_stale(last, at, (size_t)n) ? socket_local_port(last.fd) : 0;
+    return socket_is_stale(last) ? socket_local_port(fd) : 0;
+}
+
+int http_connection_stale_port(CURL *easy, curl_socket_t *checked)
+{
+    *checked = CURL_SOCKET_BAD;
+    return !easy_socket(easy, checked) || socket_is_quiet(*checked) ? 0 : easy_stale_port(easy, *checked);
 }
 
 bool http_connection_is_reused(CURL *easy)
@@ -195,19 +206,18 @@ static struct http_socket attempt_chosen_socket(struct http_attempt *attempt, co
     return chosen;
 }
 
-/* The local port is compared before anything is read: a remembered descriptor may be one of the program's own now, and
- * a peek can take a pending error from it. Usually nothing waits, which poll notices without touching the socket. */
+/* The local port is compared before anything is read: a remembered descriptor may be one of the program's own now. */
+static __attribute__((noinline)) bool chosen_socket_is_stale(struct http_attempt *attempt, const struct http_ends *ends)
+{
+    struct http_socket chosen = attempt_chosen_socket(attempt, ends);
+    return chosen.fd != CURL_SOCKET_BAD && !socket_is_quiet(chosen.fd) &&
+           socket_local_port(chosen.fd) == ends->local_port && socket_is_stale(chosen);
+}
+
 bool http_connection_is_stale(struct http_attempt *attempt, const struct http_ends *ends)
 {
-    unsigned char at[TLS_PEEK];
-    struct http_socket chosen = attempt_chosen_socket(attempt, ends);
-    if (chosen.fd == CURL_SOCKET_BAD)
-        return false;
-    struct pollfd waiting = {.fd = chosen.fd, .events = POLLIN | POLLRDHUP};
-    if (poll(&waiting, 1, 0) == 0 || socket_local_port(chosen.fd) != ends->local_port)
-        return false;
-    ssize_t n = socket_peek(chosen.fd, at);
-    return n >= 0 && socket_bytes_are_stale(chosen, at, (size_t)n);
+    bool can_know = attempt->call->sockets || libcurl_version_number() >= LIBCURL_8_22;
+    return can_know && chosen_socket_is_stale(attempt, ends);
 }
 
 /* A new connection replaces an entry with the same ends, which is of a connection that was closed. */

@@ -47,7 +47,7 @@ struct attempt_slot {
 struct bide_multi_call {
     struct http_call http;           /* first member: multi_call_mark_ready gets a pointer to it */
     struct attempt_slot caller_slot; /* the caller's handle; copies for hedges follow in caller_slot.next */
-    struct bide_timer timer;
+    struct bide_timer timer;         /* from here on multi_call_new sets the members */
     struct bide_multi *multi;
     struct bide_multi_call *next;
     struct bide_multi_call *prev;
@@ -689,6 +689,20 @@ static enum bide_err job_check(const struct bide_multi *multi, const struct bide
     return BIDE_ERR_INVALID;
 }
 
+/* Leaves `http` to http_call_begin, and `caller_slot` to multi_call_take_handle. (calloc would clear them, too, and
+ * before glibc 2.41 does not use the allocator's cache.) */
+static struct bide_multi_call *multi_call_new(struct bide_multi *multi, const struct bide_multi_job *job)
+{
+    struct bide_multi_call *call = malloc(sizeof *call);
+    if (!call)
+        return NULL;
+    memset(&call->timer, 0, sizeof *call - offsetof(struct bide_multi_call, timer));
+    call->multi = multi;
+    call->done = job->done;
+    call->context = job->context;
+    return call;
+}
+
 static enum bide_err multi_call_begin(struct bide_multi_call *call, const struct bide_multi_job *job,
                                       struct bide_problem *problem)
 {
@@ -752,12 +766,9 @@ enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi
     enum bide_err err = job_check(multi, job, problem);
     if (err != BIDE_OK)
         return err;
-    struct bide_multi_call *call = calloc(1, sizeof *call);
+    struct bide_multi_call *call = multi_call_new(multi, job);
     if (!call)
         return BIDE_ERR_NOMEM;
-    call->multi = multi;
-    call->done = job->done;
-    call->context = job->context;
     err = multi_call_begin(call, job, problem);
     if (err != BIDE_OK) {
         free(call);

@@ -39,6 +39,8 @@ static _Thread_local struct {
 static struct http_record *table_find(CURL *easy)
 {
     uint64_t changes = __atomic_load_n(&table_changes, __ATOMIC_RELAXED);
+    if (changes == 0)
+        return NULL; /* no handle was ever recorded */
     if (last_found.easy == easy && last_found.changes == changes)
         return last_found.record;
     pthread_mutex_lock(&table_lock);

@@ -266,9 +266,10 @@ static void response_parse_status_line(struct http_attempt *attempt, const char 
 {
     struct http_response *response = &attempt->response;
     const char *end = line + length, *at = memchr(line, ' ', length);
-    at = at ? at + 1 : end;
-    for (response->status = 0; at < end && *at >= '0' && *at <= '9' && response->status < 100; at++)
-        response->status = response->status * 10 + (*at - '0');
+    int status = 0;
+    for (at = at ? at + 1 : end; at < end && *at >= '0' && *at <= '9' && status < 100; at++)
+        status = status * 10 + (*at - '0');
+    response->status = status;
     response->in_head = true;
     response->http_1 = line[5] == '1';
     attempt->head.length = 0;

@@ -41,14 +41,13 @@
 
 void *REAL_MALLOC(size_t size);
 
-static _Thread_local bool next_malloc_fails;
+static _Thread_local unsigned failing_malloc; /* 1: the next, 2: the one after it; 0: none */
 
 /* Called before the sanitizers are initialized. */
 UNSANITIZED void *malloc(size_t size)
 {
-    if (!next_malloc_fails)
+    if (failing_malloc == 0 || --failing_malloc > 0)
         return REAL_MALLOC(size);
-    next_malloc_fails = false;
     errno = ENOMEM;
     return NULL;
 }
@@ -655,9 +654,9 @@ static void a_handle_that_cannot_be_installed_ends_the_call_with_its_code(void *
     struct curl_slist *headers = curl_slist_append(NULL, "X-Token: secret");
     fixture_begin(&w, "");
     w.call.options.headers = headers;
-    next_malloc_fails = true; /* the allocation of the header list */
+    failing_malloc = 2; /* that of the header list, after that of the call */
     call_start(&w);
-    assert_false(next_malloc_fails);
+    assert_int_equal(failing_malloc, 0);
     call_run(&w);
     assert_int_equal(w.call.code, CURLE_OUT_OF_MEMORY);
     assert_int_equal(w.call.verdict.action, BIDE_ACTION_GIVE_UP);
