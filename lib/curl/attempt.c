@@ -148,6 +148,8 @@ static bool call_wants_isolation(const struct http_call *call)
 static bool attempt_check_connection(struct http_attempt *attempt, const struct http_ends *ends)
 {
     bool isolate = call_wants_isolation(attempt->call);
+    if (attempt->record)
+        http_connection_keep(attempt, ends);
     bool stale = (attempt->stale_port != 0 && ends->local_port == attempt->stale_port) ||
                  http_connection_is_stale(attempt, ends);
     if (!stale && !isolate)
@@ -263,6 +265,8 @@ static int on_prereq(void *context, char *ip, char *local_ip, int port, int loca
     struct http_attempt *attempt = context;
     const struct http_call *call = attempt->call;
     const struct bide_curl_options *o = call ? call->options : http_record_options(attempt->record, NULL);
+    if (!call)
+        attempt->record->kept.local_port = 0; /* a transfer without bide may change the connection */
     if (call && !attempt_admit_leg(attempt, &(struct http_ends){ip, port, local_port}))
         return CURL_PREREQFUNC_ABORT;
     return o->prereq ? o->prereq(o->prereq_data, ip, local_ip, port, local_port) : CURL_PREREQFUNC_OK;
@@ -359,6 +363,14 @@ static void attempt_note_handle(struct http_attempt *attempt)
     attempt->stall_s_set = 0;
 }
 
+/* The owner has set an option of an adopted handle: it may have values of an earlier call beside the owner's, and may
+ * have been used without bide's callbacks. */
+static void attempt_retake_handle(struct http_record *record)
+{
+    http_record_restore_handle(record);
+    record->kept.local_port = 0;
+}
+
 CURLcode http_attempt_install(struct http_attempt *attempt)
 {
     const struct http_call *call = attempt->call;
@@ -369,7 +381,7 @@ CURLcode http_attempt_install(struct http_attempt *attempt)
         http_attempt_restore_handle(call->record->adopted); /* this call uses the handle in a multi */
     if (!attempt->callbacks_set) {
         if (attempt->record)
-            http_record_restore_handle(attempt->record); /* it may have values of an earlier call */
+            attempt_retake_handle(attempt->record);
         attempt_note_handle(attempt);
         code = handle_install_callbacks(attempt);
     }
@@ -472,9 +484,8 @@ static void attempt_choose_connection(struct http_attempt *attempt)
     attempt_set_connection(attempt, attempt->call->wants_fresh_connection || isolate, isolate);
     attempt->call->wants_fresh_connection = false;
     attempt->checked_socket = CURL_SOCKET_BAD;
-    attempt->stale_port = attempt->call->sockets || attempt->fresh_connect_set
-                              ? 0
-                              : http_connection_stale_port(attempt->easy, &attempt->checked_socket);
+    attempt->stale_port =
+        attempt->call->sockets || attempt->fresh_connect_set ? 0 : http_connection_stale_port(attempt);
 }
 
 /* Returns the connect timeout: the caller's or the policy's, and not beyond the end of the attempt. If the driver ends

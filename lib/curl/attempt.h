@@ -15,7 +15,7 @@
  *     body.c           uploaded_bytes, upload_complete, state.uploaded_chunks
  *     response.c       response; head and body while a response arrives; forbid_reuse_set for an early success;
  *                      state.outcome, state.from_response, state.drained_bytes
- *     connection.c     state.socket_known
+ *     connection.c     state.socket_known, checked_socket before a transfer
  *     attempt.c        start, stale_port, checked_socket, fresh_connect_set, forbid_reuse_set, the rest of state;
  *                      empties head and body and zeroes response before a leg; clears response.paused; counts
  *                      response.head_bytes and head_lines; at the end zeroes response.status if it is interim (1xx)
@@ -216,8 +216,10 @@ void http_body_note_end_of_leg(struct http_attempt *attempt); /* libcurl may beg
 /* ---- connection.c ---- */
 
 /* Before a transfer of an easy handle: returns the local port of its last connection if that was closed or has bytes
- * that no request asked for; 0 if it can be used. *checked: its socket. */
-int http_connection_stale_port(CURL *easy, curl_socket_t *checked);
+ * that no request asked for; 0 if it can be used. Sets checked_socket to its socket. */
+int http_connection_stale_port(struct http_attempt *attempt);
+/* In PREREQFUNCTION of an adopted handle: keeps the chosen connection, or forgets the kept one. */
+void http_connection_keep(struct http_attempt *attempt, const struct http_ends *ends);
 /* In PREREQFUNCTION: the transfer made no connection of its own so far; the connection is stale. The latter returns
  * false for attempt->checked_socket, and for a socket that bide does not know. Sets state.socket_known. */
 bool http_connection_is_reused(CURL *easy);

@@ -9,7 +9,8 @@
  *     since 8.22     checks a connection at most once a second and relies on its replay, which bide stops
  *
  * So bide checks the socket, too. Of an easy handle it is that of the last transfer, checked before the next one: in
- * PREREQFUNCTION libcurl may already have read close_notify, and reports no HTTP version. Other sockets are checked in
+ * PREREQFUNCTION libcurl may already have read close_notify, and reports no HTTP version. An adopted handle keeps the
+ * socket as long as all its transfers, bide's and others, use the same connection. Other sockets are checked in
  * PREREQFUNCTION: since 8.22 libcurl shows them there (CURLINFO_ACTIVESOCKET); before that a multi remembers the
  * sockets of all connections by their ends (http_sockets_note). libcurl searches all its connections for
  * CURLINFO_ACTIVESOCKET, which takes longer than all else that bide does for a call, so a known connection is not noted
@@ -25,6 +26,7 @@
 #define _GNU_SOURCE /* POLLRDHUP */
 #endif
 #include "attempt.h"
+#include "record.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -152,9 +154,17 @@ static __attribute__((noinline)) int easy_stale_port(CURL *easy, curl_socket_t f
     return socket_is_stale(last) ? socket_local_port(fd) : 0;
 }
 
-int http_connection_stale_port(CURL *easy, curl_socket_t *checked)
+/* Fast path: the kept connection of an adopted handle is quiet. It is forgotten if libcurl then chooses or makes
+ * another one (http_connection_keep). */
+int http_connection_stale_port(struct http_attempt *attempt)
 {
-    *checked = CURL_SOCKET_BAD;
+    CURL *easy = attempt->easy;
+    curl_socket_t *checked = &attempt->checked_socket;
+    const struct record_kept *kept = attempt->record ? &attempt->record->kept : NULL;
+    if (kept && kept->local_port != 0 && socket_is_quiet(kept->fd)) {
+        *checked = kept->fd;
+        return 0;
+    }
     return !easy_socket(easy, checked) || socket_is_quiet(*checked) ? 0 : easy_stale_port(easy, *checked);
 }
 
@@ -189,6 +199,27 @@ static struct http_socket sockets_find(const struct http_socket *sockets, const 
     uint32_t peer = ends_peer(ends);
     const struct http_socket *found = &sockets[sockets_place(sockets, peer, ends->local_port)];
     return socket_has_ends(found, peer, ends->local_port) ? *found : (struct http_socket){.fd = CURL_SOCKET_BAD};
+}
+
+/* Keeps the checked socket if it is that of the chosen connection. */
+static __attribute__((noinline)) void kept_replace(struct record_kept *kept, curl_socket_t checked,
+                                                   const struct http_ends *ends)
+{
+    size_t size = strlen(ends->ip) + 1;
+    kept->local_port = 0;
+    if (checked == CURL_SOCKET_BAD || size > sizeof kept->ip || socket_local_port(checked) != ends->local_port)
+        return;
+    *kept = (struct record_kept){.fd = checked, .local_port = ends->local_port, .port = ends->port};
+    memcpy(kept->ip, ends->ip, size);
+}
+
+/* A new connection may have the ends of the kept one, which is closed then (CURLOPT_LOCALPORT). */
+void http_connection_keep(struct http_attempt *attempt, const struct http_ends *ends)
+{
+    struct record_kept *kept = &attempt->record->kept;
+    bool reused = http_connection_is_reused(attempt->easy);
+    if (!reused || kept->local_port != ends->local_port || kept->port != ends->port || strcmp(kept->ip, ends->ip) != 0)
+        kept_replace(kept, reused ? attempt->checked_socket : CURL_SOCKET_BAD, ends);
 }
 
 /* Returns the socket that libcurl has chosen, if it is known and was not checked before. */

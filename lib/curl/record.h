@@ -7,7 +7,8 @@
  * An adopted handle keeps bide's callbacks between calls. Their context is the attempt in the record, which has no call
  * then: the callbacks pass everything on to the owner's functions.
  *
- * Owners: record.c writes all fields; call.c sets sent_nothing and checked; attempt.c running; origin.c origin. */
+ * Owners: record.c writes all fields; call.c sets sent_nothing and checked; attempt.c running; origin.c origin;
+ * connection.c kept, and attempt.c forgets it (local_port). */
 #ifndef HTTP_RECORD_H
 #define HTTP_RECORD_H
 
@@ -75,12 +76,21 @@ struct http_recorded {
 
 #define RECORD_MARK_SIZE   32
 #define RECORD_ORIGIN_SIZE 96
+#define RECORD_IP_SIZE     46 /* INET6_ADDRSTRLEN */
 
 /* The origin of the last URL, kept if it is short: parsing a URL costs more than the engine's part of a call. */
 struct record_origin {
     size_t length;                /* of the URL up to its path, which is at `url`; 0: nothing is kept */
     char url[RECORD_ORIGIN_SIZE]; /* as the owner wrote it; never with a user or password */
     char text[RECORD_ORIGIN_SIZE];
+};
+
+/* The connection that the last call on an adopted handle used, and its socket (connection.c). */
+struct record_kept {
+    curl_socket_t fd;
+    int local_port; /* 0: none is kept */
+    int port;
+    char ip[RECORD_IP_SIZE];
 };
 
 struct http_record {
@@ -92,6 +102,7 @@ struct http_record {
     const struct bide_curl_options *running; /* of the call whose callbacks are on the handle; NULL: no call runs */
     off_t body_start;                        /* offset of a FILE body when the call began */
     struct record_origin origin;
+    struct record_kept kept;
     struct http_attempt *adopted; /* the attempts of all calls on an adopted handle; NULL: not adopted */
     bool env_has_proxy;           /* the environment named a proxy when the handle was adopted */
     bool changed;                 /* options must be translated anew */

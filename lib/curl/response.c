@@ -265,7 +265,7 @@ static bool is_status_line(const char *line, size_t length)
 static void response_parse_status_line(struct http_attempt *attempt, const char *line, size_t length)
 {
     struct http_response *response = &attempt->response;
-    const char *end = line + length, *at = memchr(line, ' ', length);
+    const char *end = line + length, *at = length > 8 && line[8] == ' ' ? line + 8 : memchr(line, ' ', length);
     int status = 0;
     for (at = at ? at + 1 : end; at < end && *at >= '0' && *at <= '9' && status < 100; at++)
         status = status * 10 + (*at - '0');

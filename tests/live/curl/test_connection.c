@@ -5,7 +5,9 @@
 #include "live_multi.h"
 #include "live_tcp.h"
 
+#define BIDE_CURL_RECORD_DECLARE_ONLY
 #include <bide/budget.h>
+#include <bide/curl_record.h>
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -27,7 +29,8 @@ struct idle_server {
     const char *unsolicited;
     unsigned speaker;
     unsigned quiet_requests;
-    bool closes_first; /* connection 1, after its first request */
+    unsigned first_serves; /* requests after which connection 1 is closed; 0: any number */
+    bool announces_close;  /* in the last response on connection 1, so that libcurl closes it, too */
     sem_t send_it;
     unsigned requests[3]; /* by connection, the last for all later ones */
     char url[64];
@@ -36,6 +39,7 @@ struct idle_server {
 static void serve_idle(void *context, int fd, unsigned number)
 {
     static const char ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n";
+    static const char last[] = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nok\n";
     struct idle_server *server = context;
     char head[4096], body[sizeof BODY - 1];
     unsigned answered = 0;
@@ -43,9 +47,11 @@ static void serve_idle(void *context, int fd, unsigned number)
         if (strncmp(head, "POST", 4) == 0 && !live_tcp_read(fd, body, sizeof body))
             return;
         server->requests[number < 2 ? number : 2]++;
-        if (!live_tcp_write(fd, ok, sizeof ok - 1) || (number == 1 && server->closes_first))
+        bool ends = ++answered == server->first_serves && number == 1;
+        bool announced = ends && server->announces_close;
+        if (!live_tcp_write(fd, announced ? last : ok, (announced ? sizeof last : sizeof ok) - 1) || ends)
             return;
-        if (number == server->speaker && server->unsolicited && ++answered == server->quiet_requests) {
+        if (number == server->speaker && server->unsolicited && answered == server->quiet_requests) {
             sem_wait(&server->send_it);
             live_tcp_write(fd, server->unsolicited, strlen(server->unsolicited));
             server->unsolicited = NULL;
@@ -250,7 +256,7 @@ static void a_connection_with_the_ends_of_a_closed_one_is_checked(void **state)
     live_target_service(&target);
     idle_server_open(&server, unsolicited_bytes[1]);
     server.speaker = 2;
-    server.closes_first = true;
+    server.first_serves = 1;
     live_multi_call_init(&call, server.url, &policy);
     live_multi_call_post(&call, BODY);
     curl_easy_setopt(call.easy, CURLOPT_OPENSOCKETFUNCTION, open_socket_on_shared_port);
@@ -271,6 +277,101 @@ static void a_connection_with_the_ends_of_a_closed_one_is_checked(void **state)
     live_multi_call_free(&call);
     sem_destroy(&server.send_it);
     close(reserved);
+}
+
+/* ---- the kept connection of an adopted handle ---- */
+
+struct adopted_call {
+    CURL *easy;
+    struct live_sink sink;
+    curl_socket_t fd;
+    struct bide_target target;
+};
+
+static void adopted_open(struct adopted_call *c, const struct idle_server *server)
+{
+    *c = (struct adopted_call){.easy = bide_curl_easy_init(), .fd = CURL_SOCKET_BAD};
+    live_target_service(&c->target);
+    bide_curl_easy_setopt(c->easy, CURLOPT_URL, server->url);
+    bide_curl_easy_setopt(c->easy, CURLOPT_WRITEFUNCTION, live_sink_write);
+    bide_curl_easy_setopt(c->easy, CURLOPT_WRITEDATA, &c->sink);
+    bide_curl_easy_setopt(c->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket_on_shared_port);
+    bide_curl_easy_setopt(c->easy, CURLOPT_OPENSOCKETDATA, &c->fd);
+    assert_int_equal(bide_curl_adopt(c->easy), CURLE_OK);
+}
+
+static void adopted_perform(struct adopted_call *c, unsigned times)
+{
+    for (unsigned n = 0; n < times; n++)
+        assert_int_equal(bide_curl_perform(c->easy, &c->target, NULL, NULL), CURLE_OK);
+}
+
+static void adopted_close(struct adopted_call *c, struct idle_server *server)
+{
+    bide_curl_easy_cleanup(c->easy);
+    live_sink_free(&c->sink);
+    live_tcp_free(server->tcp);
+    sem_destroy(&server->send_it);
+}
+
+static void the_connection_of_an_adopted_handle_is_checked_at_each_use(void **state)
+{
+    struct idle_server server;
+    struct adopted_call c;
+    idle_server_open(&server, unsolicited_bytes[1]);
+    server.quiet_requests = 5;
+    adopted_open(&c, &server);
+    adopted_perform(&c, server.quiet_requests);
+    sem_post(&server.send_it);
+    wait_until_socket_is_readable(c.fd);
+    adopted_perform(&c, 2);
+    live_expect_text(&c.sink, "ok\nok\nok\nok\nok\nok\nok\n");
+    adopted_close(&c, &server);
+    assert_int_equal(server.requests[1], 5);
+    assert_int_equal(server.requests[2], 2);
+}
+
+/* The first connection is closed after it was kept, by libcurl at once or when it notices that the server has closed
+ * it. The second, made by a call or without bide, has the same local port; the descriptor of the first becomes a pipe
+ * on which nothing waits. */
+static void a_connection_with_the_ends_of_the_kept_one_is_checked(void **state)
+{
+    for (int i = 0; i < 4; i++) {
+        bool at_once = i & 1, without_bide = i & 2;
+        struct idle_server server;
+        struct adopted_call c;
+        long port;
+        int reserved = reserve_port(&port), quiet[2];
+        assert_int_equal(pipe(quiet), 0);
+        idle_server_open(&server, unsolicited_bytes[1]);
+        server.first_serves = 2;
+        server.announces_close = at_once;
+        server.speaker = 2;
+        adopted_open(&c, &server);
+        bide_curl_easy_setopt(c.easy, CURLOPT_LOCALPORT, port);
+        adopted_perform(&c, 2);
+        curl_socket_t first = c.fd;
+        if (at_once)
+            assert_int_equal(dup2(quiet[0], first), first);
+        else
+            wait_until_socket_is_readable(first);
+        if (without_bide)
+            assert_int_equal(curl_easy_perform(c.easy), CURLE_OK);
+        else
+            adopted_perform(&c, 1);
+        assert_int_not_equal(first, c.fd);
+        assert_int_equal(dup2(quiet[0], first), first); /* closed by now in both cases, or the pipe already */
+        bide_curl_easy_setopt(c.easy, CURLOPT_LOCALPORT, 0L);
+        sem_post(&server.send_it);
+        wait_until_socket_is_readable(c.fd);
+        adopted_perform(&c, 1);
+        live_expect_text(&c.sink, "ok\nok\nok\nok\n");
+        adopted_close(&c, &server);
+        close(first);
+        close(quiet[0]);
+        close(quiet[1]);
+        close(reserved);
+    }
 }
 
 /* ---- a server that closes idle connections ---- */
@@ -390,6 +491,8 @@ int main(void)
         cmocka_unit_test(a_response_sent_before_the_request_is_not_its_response_in_a_multi),
         cmocka_unit_test(a_connection_of_a_multi_is_checked_at_each_use),
         cmocka_unit_test(a_connection_with_the_ends_of_a_closed_one_is_checked),
+        cmocka_unit_test(the_connection_of_an_adopted_handle_is_checked_at_each_use),
+        cmocka_unit_test(a_connection_with_the_ends_of_the_kept_one_is_checked),
         cmocka_unit_test(idle_closes_by_a_healthy_server_cost_nothing),
         cmocka_unit_test(an_unsafe_request_can_have_a_connection_of_its_own),
         cmocka_unit_test(later_legs_of_an_unsafe_request_are_alone_as_well),
