@@ -66,7 +66,7 @@ BIDE_API void bide_curl_easy_cleanup(CURL *easy);
 BIDE_API CURLcode bide_curl_easy_getinfo(CURL *easy, CURLINFO info, ...);
 
 /* For programs that make many calls on a handle: leaves bide's callbacks and timeouts on a recorded handle between
- * calls, which saves a call about 1,500 instructions. They pass everything on to the owner's functions, so that
+ * calls, which saves a call about 1,600 instructions. They pass everything on to the owner's functions, so that
  * curl_easy_perform still works, with the timeouts of the last call; and with SUPPRESS_CONNECT_HEADERS, if the handle
  * has no proxy and the environment named none when the handle was adopted. An adopted handle must be copied, reset and
  * freed in files with this header: a copy made elsewhere would call into freed memory after the handle.
