@@ -389,7 +389,8 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
 
 @test "an open breaker refuses with 75, and only for its own origin" {
     serve '* 503'
-    local breaker="--parallel 1 --attempts 1 --set breaker.kind=consecutive --set breaker.consecutive=2"
+    local breaker="--when-refused give_up --parallel 1 --attempts 1 --set breaker.kind=consecutive"
+    breaker+=" --set breaker.consecutive=2"
     # shellcheck disable=SC2086
     apart fetch $breaker "$U/a" "$U/b" "$U/c" http://127.0.0.1:1/d
     [ "$status" -eq 22 ]
@@ -406,13 +407,40 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
 @test "a breaker opened by a slow response refuses the next URL with 75" {
     serve '/slow 200 delay=50ms body="late"
            /next 200'
-    apart fetch --parallel 1 --set breaker.kind=consecutive --set breaker.consecutive=1 --set breaker.slow=10ms \
-        "$U/slow" "$U/next"
+    apart fetch --parallel 1 --when-refused give_up --set breaker.kind=consecutive --set breaker.consecutive=1 \
+        --set breaker.slow=10ms "$U/slow" "$U/next"
     [ "$status" -eq 75 ]
     [ "$output" = late ]
     [ "$stderr" = "bide: $U/next: nothing was sent: the circuit breaker is open" ]
     chaos_stop
     [ "$(seen /next)" -eq 0 ]
+}
+
+@test "without a policy of the user, the URLs of a batch wait for the breaker" {
+    serve '/bad 503 | 200 body="1"
+           /good 200 body="2"'
+    local breaker="--parallel 1 --set breaker.kind=consecutive --set breaker.consecutive=1 --set breaker.open=50ms"
+    # shellcheck disable=SC2086
+    apart fetch $breaker "$U/bad" "$U/good"
+    [ "$status" -eq 0 ]
+    [ "$output" = 12 ]
+    [[ $stderr == *"$U/bad: attempt 1 of 4 failed: 503; next in "*" (the circuit breaker is open)"* ]]
+    # A policy of the user decides by itself.
+    printf '[mine]\nextends = transfer\n' > bide.conf
+    # shellcheck disable=SC2086
+    apart fetch --config bide.conf --policy mine $breaker --set breaker.open=1h --set breaker.open_max=1h --attempts 1 \
+        http://127.0.0.1:1/ http://127.0.0.1:1/
+    [[ $stderr == *"nothing was sent: the circuit breaker is open"* ]]
+}
+
+@test "a server that limits the rate does not make a batch fail" {
+    # Of every three requests two are throttled: their URLs retry, and no breaker opens.
+    serve '* 429 x2 | 200 body="x"'
+    local urls=() i
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12; do urls+=("$U/$i"); done
+    apart fetch --parallel 4 --set budget.capacity=100 --set breaker.min_volume=5 "${urls[@]}"
+    [ "$status" -eq 0 ]
+    [ "$output" = xxxxxxxxxxxx ]
 }
 
 @test "invalid input is reported with the valid form, before anything is sent" {

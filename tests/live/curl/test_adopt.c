@@ -219,9 +219,7 @@ static void an_option_set_between_calls_applies_to_an_adopted_handle(void **stat
 static void an_option_set_between_calls_leaves_no_timeout_of_the_last_call(void **state)
 {
     struct program p;
-    struct bide_curl_options o;
-    bide_curl_options_init(&o);
-    o.call_timeout_ns = 300 * BIDE_MS;
+    struct bide_curl_options o = {.call_timeout_ns = 300 * BIDE_MS};
     program_adopt(&p, "/a 200 | 200 delay=600ms");
     assert_int_equal(program_perform_with(&p, &o), CURLE_OK);
     curl_easy_setopt(p.easy, CURLOPT_WRITEDATA, &p.body);
