@@ -27,8 +27,9 @@ struct bide_rules {
     bool only;
 };
 
-/* Classifies an HTTP status. 1xx-3xx are success; 408 425 429 500 502 503 504 and 421 are retryable; 409 is permanent
- * unless the request carries an idempotency key; all others are permanent, including 501 and 505. rules may be NULL. */
+/* Classifies an HTTP status. 1xx-3xx are success; 408 421 425 429 500 502 503 504 520-524 and 529 are retryable; 409
+ * is permanent unless the request carries an idempotency key; all others are permanent, including 501 and 505. rules
+ * may be NULL. */
 BIDE_API struct bide_outcome bide_classify_http(int status, const struct bide_rules *rules);
 
 /* Classifies a gRPC status code, 0 to 16. UNAVAILABLE and RESOURCE_EXHAUSTED are retryable, ABORTED is a conflict. */
