@@ -14,7 +14,7 @@
             abort();                                                                                                   \
     } while (0)
 
-#define PARSERS 9
+#define PARSERS 10
 
 struct input {
     struct bide_text value;

@@ -1111,6 +1111,95 @@ static void print_dns(void)
     print_names("`getaddrinfo` result", bide_classify_dns, numbers, LENGTH(numbers));
 }
 
+static void print_mysql(void)
+{
+    static struct named errors[] = {{"0", 0, false},
+                                    {"DISK_FULL (1021)", 1021, false},
+                                    {"OUTOFMEMORY (1037)", 1037, false},
+                                    {"CON_COUNT_ERROR (1040)", 1040, false},
+                                    {"OUT_OF_RESOURCES (1041)", 1041, false},
+                                    {"UNKNOWN_COM_ERROR (1047)", 1047, false},
+                                    {"SERVER_SHUTDOWN (1053)", 1053, false},
+                                    {"CANT_CREATE_THREAD (1135)", 1135, false},
+                                    {"NET_… (1158–1161)", 1158, false},
+                                    {"ERROR_DURING_COMMIT (1180)", 1180, false},
+                                    {"TOO_MANY_USER_CONNECTIONS (1203)", 1203, false},
+                                    {"LOCK_WAIT_TIMEOUT (1205)", 1205, false},
+                                    {"LOCK_DEADLOCK (1213)", 1213, false},
+                                    {"USER_LIMIT_REACHED (1226)", 1226, false},
+                                    {"OPTION_PREVENTS_STATEMENT (1290)", 1290, false},
+                                    {"QUERY_INTERRUPTED (1317)", 1317, false},
+                                    {"XA_RBDEADLOCK (1614)", 1614, false},
+                                    {"READ_ONLY_MODE (1836)", 1836, false},
+                                    {"CONNECTION_KILLED (1927)", 1927, false},
+                                    {"SOCKET_CREATE_ERROR (2001)", 2001, false},
+                                    {"CONNECTION_ERROR (2002)", 2002, false},
+                                    {"CONN_HOST_ERROR (2003)", 2003, false},
+                                    {"IPSOCK_ERROR (2004)", 2004, false},
+                                    {"UNKNOWN_HOST (2005)", 2005, false},
+                                    {"SERVER_GONE_ERROR (2006)", 2006, false},
+                                    {"OUT_OF_MEMORY (2008)", 2008, false},
+                                    {"SERVER_HANDSHAKE_ERR (2012)", 2012, false},
+                                    {"SERVER_LOST (2013)", 2013, false},
+                                    {"SERVER_LOST_EXTENDED (2055)", 2055, false},
+                                    {"QUERY_TIMEOUT (3024)", 3024, false},
+                                    {"TRANSACTION_ROLLBACK_DURING_COMMIT (3101)", 3101, false},
+                                    {"SESSION_WAS_KILLED (3169)", 3169, false},
+                                    {"LOCK_NOWAIT (3572)", 3572, false},
+                                    {"CLIENT_INTERACTION_TIMEOUT (4031)", 4031, false}};
+    print_names("error", bide_classify_mysql, errors, LENGTH(errors));
+}
+
+/* Texts are classified through their index in one of these two lists. */
+static const char *const sqlstates[] = {"00000", "01000", "02000", "08000", "08001", "08003", "08004", "08006", "08007",
+                                        "08P01", "23505", "25006", "25P03", "40000", "40001", "40002", "40003", "40P01",
+                                        "42601", "53000", "53100", "53200", "53300", "53400", "55P03", "57014", "57P01",
+                                        "57P02", "57P03", "57P04", "57P05", "58000", "58030", "XX000"};
+static const char *const redis_codes[] = {"ASK",         "BUSY",
+                                          "CLUSTERDOWN", "CROSSSLOT",
+                                          "ERR",         "ERR max number of clients",
+                                          "EXECABORT",   "LOADING",
+                                          "MASTERDOWN",  "MISCONF",
+                                          "MOVED",       "NOAUTH",
+                                          "NOPERM",      "NOREPLICAS",
+                                          "NOSCRIPT",    "OOM",
+                                          "READONLY",    "TRYAGAIN",
+                                          "UNBLOCKED",   "UNBLOCKED force unblock",
+                                          "UNKILLABLE",  "WRONGTYPE"};
+
+static struct bide_outcome classify_sqlstate_at(int i, const struct bide_rules *rules)
+{
+    (void)rules;
+    return bide_classify_sqlstate(sqlstates[i]);
+}
+
+static struct bide_outcome classify_redis_at(int i, const struct bide_rules *rules)
+{
+    (void)rules;
+    return bide_classify_redis((struct bide_text){redis_codes[i], strlen(redis_codes[i])});
+}
+
+static void print_texts(const char *title, classifier *classify, const char *const *names, size_t count)
+{
+    struct named rows[64];
+    struct text quoted[64];
+    for (size_t i = 0; i < count; i++) {
+        quoted[i] = text("`%s`", names[i]);
+        rows[i] = (struct named){quoted[i].text, (int)i, false};
+    }
+    print_names(title, classify, rows, count);
+}
+
+static void print_sqlstates(void)
+{
+    print_texts("SQLSTATE", classify_sqlstate_at, sqlstates, LENGTH(sqlstates));
+}
+
+static void print_redis(void)
+{
+    print_texts("error reply", classify_redis_at, redis_codes, LENGTH(redis_codes));
+}
+
 /* ---- requests and sizes ---- */
 
 static void print_methods(void)
@@ -1177,6 +1266,9 @@ static const struct {
     {"exits", print_exits},
     {"errnos", print_errnos},
     {"dns", print_dns},
+    {"sqlstates", print_sqlstates},
+    {"mysql", print_mysql},
+    {"redis", print_redis},
     {"methods", print_methods},
     {"sizes", print_sizes},
 };

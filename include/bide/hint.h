@@ -39,6 +39,7 @@ enum bide_reset_unit {
     BIDE_RESET_UNIX_SECONDS, /* an instant, seconds since 1970 */
     BIDE_RESET_HTTP_DATE,    /* an instant, as an HTTP-date */
     BIDE_RESET_RFC3339,      /* an instant, as 2026-01-31T12:00:00Z or with an offset */
+    BIDE_RESET_DURATION,     /* from now, as Go writes durations: 6m0s, 1h2m3.5s, 17ms, 120us, 0s, 0; without a sign */
 };
 BIDE_API struct bide_hint bide_hint_reset(struct bide_text value, enum bide_reset_unit unit, struct bide_text date,
                                           int64_t wall_s);

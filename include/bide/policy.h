@@ -17,8 +17,7 @@
 
 /* X(NAME, label, purpose). Every preset is complete: it sets all of a policy and, through bide_target_config_init, the
  * gates of a target. The first eight are bide's own, and all but COMMAND and TRANSFER have a deadline; the others
- * follow the system or text they are named after, which may have none. The numbers are in a table in lib/core/policy.c.
- */
+ * follow the system that they are named after, which may have none. The numbers are in a table in lib/core/policy.c. */
 #define BIDE_PRESET_LIST(X)                                                                                            \
     X(SERVICE, "service", "service to service; the default")                                                           \
     X(INTERACTIVE, "interactive", "a person is waiting")                                                               \
@@ -34,11 +33,7 @@
     X(ENVOY, "envoy", "as Envoy with a retry budget of 20 %")                                                          \
     X(CURL, "curl", "as curl --retry 3")                                                                               \
     X(FINAGLE, "finagle", "as Finagle's and Linkerd's RetryBudget")                                                    \
-    X(SRE, "sre", "as the Google SRE book: 3 attempts, 10 % retries")                                                  \
-    X(PAYSETU, "paysetu", "a payment client in a hurry: 150 ms an attempt")                                            \
-    X(CRICSTREAM, "cricstream", "a video player: one retry of a segment in 30 s")                                      \
-    X(SEED_001, "seed-001", "a plain loop with a bucket of 500 tokens")                                                \
-    X(SEED_004, "seed-004", "a wrapper that demands keys and allows 20 % retries")
+    X(SRE, "sre", "as the Google SRE book: 3 attempts, 10 % retries")
 
 BIDE_BEGIN_DECLS
 

@@ -6,7 +6,10 @@
 #include "classify.h"
 
 /* RFC 9110 section 15 unless a row says otherwise. TIMED_OUT is never set here: it means that our side cut the attempt,
- * while a 408 or a 504 is a response. */
+ * while a 408 or a 504 is a response.
+ *
+ * 521 to 523 state that an intermediary could not connect to the origin. That is its inference, and other servers use
+ * the numbers as they like, so the evidence is ANSWERED as for 502 and 504, not REJECTED. */
 static const struct bide_rule http_rows[] = {
     {100, 399, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0},
     {408, 408, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, BIDE_FLAG_FRESH}, /* 15.5.9: MAY, on a new connection */
@@ -19,6 +22,8 @@ static const struct bide_rule http_rows[] = {
     {502, 502, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
     {503, 503, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, BIDE_FLAG_UNAVAILABLE},
     {504, 504, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
+    {520, 524, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}, /* Cloudflare's variants of 502 and 504 */
+    {529, 529, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}, /* overloaded: the server as a whole, not a quota */
     {400, 599, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
     {CORE_EVERY_NUMBER, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0}, /* not a status, so no evidence of a response */
 };

@@ -1,10 +1,10 @@
 /* hint.c - parsing the time that a server asks for in its header fields.
  *
- * A parser turns a field value into an amount of seconds or milliseconds from now. An absent value, or a value outside
- * the grammar, gives NONE, which leaves the caller's own backoff in force. Numbers of any length saturate: even the
- * shortest wait that 400 digits could mean is longer than any policy allows. Instants are turned into waits by the
- * server's own clock, its Date field, so that a difference between the clocks cancels out. Rounding is always up: a
- * retry never comes before the time that was asked for. */
+ * A parser turns a field value into an amount of seconds, milliseconds or nanoseconds from now. An absent value, or a
+ * value outside the grammar, gives NONE, which leaves the caller's own backoff in force. Numbers of any length
+ * saturate: even the shortest wait that 400 digits could mean is longer than any policy allows. Instants are turned
+ * into waits by the server's own clock, its Date field, so that a difference between the clocks cancels out. Rounding
+ * is always up: a retry never comes before the time that was asked for. */
 #include <bide/hint.h>
 
 #include "date.h"
@@ -145,6 +145,51 @@ static bool read_rfc3339(struct bide_text value, int64_t now_s, int64_t *seconds
     return ok;
 }
 
+/* Returns 0.DIGITS of the unit, rounded up, for any number of digits: from the last digit on, each step adds a digit
+ * and divides by ten. Rounding up at each step does not change the result, since only integers are added in between. */
+static int64_t fraction_of_unit(const char *digits, size_t count, int64_t unit_ns)
+{
+    int64_t ns = 0;
+    while (count > 0)
+        ns = ((digits[--count] - '0') * unit_ns + ns + 9) / 10;
+    return ns;
+}
+
+/* A term of a duration: *DIGIT [ "." *DIGIT ] unit, with at least one digit. "ms" is tried before its prefix "m". */
+static bool parse_duration_term(struct core_cursor *cursor, int64_t *ns)
+{
+    static const char *const names[] = {"ns", "us", "\xc2\xb5s" /* U+00B5 */, "\xce\xbcs" /* U+03BC */, "ms", "s",
+                                        "m",  "h"};
+    static const int64_t unit_ns[] = {1, BIDE_US, BIDE_US, BIDE_US, BIDE_MS, BIDE_S, BIDE_MINUTE, 60 * BIDE_MINUTE};
+    int64_t whole, ignored;
+    size_t digits = core_parse_digits(cursor, &whole);
+    size_t fraction_digits = core_parse_char(cursor, '.') ? core_parse_digits(cursor, &ignored) : 0;
+    const char *fraction_end = cursor->at;
+    int unit = core_parse_one_of(cursor, names, sizeof names / sizeof *names);
+    if (digits + fraction_digits == 0 || unit < 0)
+        return false;
+    *ns = core_sum(core_product(whole, unit_ns[unit]),
+                   fraction_of_unit(fraction_end - fraction_digits, fraction_digits, unit_ns[unit]));
+    return true;
+}
+
+/* ParseDuration of Go without its sign: "0", or terms such as 1h2m3.5s, whose units may come in any order and again. */
+static bool read_duration(struct bide_text value, int64_t now_s, int64_t *ns)
+{
+    struct core_cursor cursor = core_cursor_over(value);
+    int64_t term;
+    (void)now_s;
+    *ns = 0;
+    if (core_text_equals((struct bide_text){cursor.at, cursor.left}, "0"))
+        return true;
+    do {
+        if (!parse_duration_term(&cursor, &term))
+            return false;
+        *ns = core_sum(*ns, term);
+    } while (!core_cursor_at_end(&cursor));
+    return true;
+}
+
 /* The parser of each unit, and the unit of its amount. */
 static const struct {
     bool (*read)(struct bide_text value, int64_t now_s, int64_t *amount);
@@ -156,6 +201,7 @@ static const struct {
     [BIDE_RESET_UNIX_SECONDS] = {read_unix, BIDE_S},
     [BIDE_RESET_HTTP_DATE] = {read_http_date, BIDE_S},
     [BIDE_RESET_RFC3339] = {read_rfc3339, BIDE_S},
+    [BIDE_RESET_DURATION] = {read_duration, 1},
 };
 
 struct bide_hint bide_hint_reset(struct bide_text value, enum bide_reset_unit unit, struct bide_text date,

@@ -40,8 +40,6 @@ static const struct preset_hints envoy_hints = {
     BIDE_HINT_RULE_FLOOR, BIDE_HINT_LONG_IGNORE, BIDE_HINT_STEP_KEEP, 500, 300 * S, 0};
 static const struct preset_hints curl_hints = {
     BIDE_HINT_RULE_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_KEEP, 0, 21600 * S, 0};
-static const struct preset_hints seed_001_hints = {
-    BIDE_HINT_RULE_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_ADVANCE, 0, 30 * S, 0};
 
 /* Ten retries in reserve, a tenth of a retry earned by each success, one per minute refilled. A budget that first
  * attempts fund cannot let an overloaded server recover, and a generous refill per process adds up to a retry storm
@@ -84,15 +82,6 @@ static const struct bide_budget_config grpc_throttling = {.kind = BIDE_BUDGET_TO
                                                           .earn_success_milli = 100,
                                                           .window_ns = 10 * S};
 
-static const struct bide_budget_config seed_001_bucket = {.kind = BIDE_BUDGET_TOKENS,
-                                                          .capacity_milli = 500000,
-                                                          .initial_milli = BIDE_FULL,
-                                                          .cost_milli = 5000,
-                                                          .cost_throttled_milli = 5000,
-                                                          .cost_timeout_milli = 5000,
-                                                          .earn_success_milli = 5000,
-                                                          .window_ns = 10 * S};
-
 static const struct bide_budget_config envoy_budget = {
     .kind = BIDE_BUDGET_CONCURRENCY, .ratio_ppm = 200000, .reserve = 3, .window_ns = 10 * S};
 
@@ -102,9 +91,6 @@ static const struct bide_budget_config finagle_budget = {
 
 static const struct bide_budget_config sre_ratio = {
     .kind = BIDE_BUDGET_WINDOW, .ratio_ppm = 100000, .min_volume = 10, .window_ns = 120 * S};
-
-static const struct bide_budget_config seed_004_ratio = {
-    .kind = BIDE_BUDGET_WINDOW, .ratio_ppm = 200000, .min_volume = 10, .window_ns = 60 * S, .cooldown_ns = 10 * S};
 
 static const struct bide_budget_config no_budget = {.kind = BIDE_BUDGET_NONE, .window_ns = 10 * S};
 
@@ -173,14 +159,6 @@ static const struct preset_row preset_rows[BIDE_PRESET_COUNT] = {
                              &finagle_budget, false, false, true},
     [BIDE_PRESET_SRE] = {3, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, 10 * S, 3 * S, 60 * S, &default_hints, &sre_ratio,
                          false, false, true},
-    [BIDE_PRESET_PAYSETU] = {4, BIDE_JITTER_FULL, 100 * MS, 2 * S, 0, 150 * MS, 30 * MS, 6600 * MS, &default_hints,
-                             &no_budget, false, false, true},
-    [BIDE_PRESET_CRICSTREAM] = {2, BIDE_JITTER_FULL, 4 * S, 4 * S, 0, 10 * S, 3 * S, 30 * S, &default_hints, &no_budget,
-                                false, false, true},
-    [BIDE_PRESET_SEED_001] = {4, BIDE_JITTER_FULL, 1 * S, 30 * S, 0, 10 * S, 10 * S, NEVER, &seed_001_hints,
-                              &seed_001_bucket, false, false, true},
-    [BIDE_PRESET_SEED_004] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 50 * MS, 10 * S, 3 * S, 60 * S, &default_hints,
-                              &seed_004_ratio, false, true, true},
 };
 
 static void preset_fill_policy(struct bide_policy *p, enum bide_preset preset)
@@ -221,7 +199,6 @@ static void preset_fill_config(struct bide_target_config *c, enum bide_preset pr
 {
     const struct preset_row *r = &preset_rows[preset];
     *c = (struct bide_target_config){
-        .key_retries = preset == BIDE_PRESET_CRICSTREAM ? 1 : 0, /* one retry of a segment in 30 s */
         .key_interval_ns = 30 * S,
         .throttle_max_permille = 900,
         .throttle_min_volume = 10,

@@ -170,7 +170,7 @@ static enum bide_err options_check_rules(const struct bide_curl_options *o, stru
 {
     if (o->type_rule_count > 0 && !o->type_rules)
         return options_problem(problem, "type_rule_count", (int64_t)o->type_rule_count, "0 when type_rules is NULL");
-    if ((unsigned)o->reset_unit > BIDE_RESET_RFC3339)
+    if ((unsigned)o->reset_unit > BIDE_RESET_DURATION)
         return options_problem(problem, "reset_unit", o->reset_unit, "a value of enum bide_reset_unit");
     if (o->reset_header && o->reset_unit == BIDE_RESET_IGNORE)
         return options_problem(problem, "reset_unit", o->reset_unit, "the unit of reset_header (it is never guessed)");

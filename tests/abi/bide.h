@@ -65,11 +65,7 @@ BIDE_END_DECLS
     X(ENVOY, "envoy", "as Envoy with a retry budget of 20 %")                                                          \
     X(CURL, "curl", "as curl --retry 3")                                                                               \
     X(FINAGLE, "finagle", "as Finagle's and Linkerd's RetryBudget")                                                    \
-    X(SRE, "sre", "as the Google SRE book: 3 attempts, 10 % retries")                                                  \
-    X(PAYSETU, "paysetu", "a payment client in a hurry: 150 ms an attempt")                                            \
-    X(CRICSTREAM, "cricstream", "a video player: one retry of a segment in 30 s")                                      \
-    X(SEED_001, "seed-001", "a plain loop with a bucket of 500 tokens")                                                \
-    X(SEED_004, "seed-004", "a wrapper that demands keys and allows 20 % retries")
+    X(SRE, "sre", "as the Google SRE book: 3 attempts, 10 % retries")
 BIDE_BEGIN_DECLS
 enum bide_preset {
 #define BIDE_PRESET_ENUM(NAME, label, purpose) BIDE_PRESET_##NAME,
@@ -563,6 +559,32 @@ BIDE_END_DECLS
 #endif
 #ifndef BIDE_CLASSIFY_H
 #define BIDE_CLASSIFY_H
+#ifndef BIDE_HINT_H
+#define BIDE_HINT_H
+BIDE_BEGIN_DECLS
+struct bide_text {
+    const char *at;
+    size_t length;
+};
+BIDE_API struct bide_hint bide_hint_retry_after(struct bide_text value, struct bide_text date, int64_t wall_s);
+BIDE_API struct bide_hint bide_hint_ratelimit(struct bide_text value);
+enum bide_reset_unit {
+    BIDE_RESET_IGNORE = 0,
+    BIDE_RESET_SECONDS,
+    BIDE_RESET_MILLISECONDS,
+    BIDE_RESET_UNIX_SECONDS,
+    BIDE_RESET_HTTP_DATE,
+    BIDE_RESET_RFC3339,
+    BIDE_RESET_DURATION,
+};
+BIDE_API struct bide_hint bide_hint_reset(struct bide_text value, enum bide_reset_unit unit, struct bide_text date,
+                                          int64_t wall_s);
+BIDE_API struct bide_hint bide_hint_milliseconds(struct bide_text value);
+BIDE_API struct bide_hint bide_hint_grpc_pushback(struct bide_text value);
+BIDE_API struct bide_hint bide_hint_merge(struct bide_hint a, struct bide_hint b);
+BIDE_API bool bide_http_date(struct bide_text value, int64_t wall_s, int64_t *seconds);
+BIDE_END_DECLS
+#endif
 BIDE_BEGIN_DECLS
 struct bide_rule {
     int32_t first;
@@ -581,6 +603,9 @@ BIDE_API struct bide_outcome bide_classify_grpc(int code, const struct bide_rule
 BIDE_API struct bide_outcome bide_classify_errno(int error, const struct bide_rules *rules);
 BIDE_API struct bide_outcome bide_classify_dns(int error, const struct bide_rules *rules);
 BIDE_API struct bide_outcome bide_classify_exit(int status, const struct bide_rules *rules);
+BIDE_API struct bide_outcome bide_classify_sqlstate(const char *sqlstate);
+BIDE_API struct bide_outcome bide_classify_mysql(int error, const struct bide_rules *rules);
+BIDE_API struct bide_outcome bide_classify_redis(struct bide_text error);
 BIDE_API enum bide_err bide_rules_check(const struct bide_rules *rules, struct bide_problem *problem);
 BIDE_END_DECLS
 #endif
@@ -593,31 +618,6 @@ BIDE_END_DECLS
 #endif
 #ifndef BIDE_DETAILS_H
 #define BIDE_DETAILS_H
-#ifndef BIDE_HINT_H
-#define BIDE_HINT_H
-BIDE_BEGIN_DECLS
-struct bide_text {
-    const char *at;
-    size_t length;
-};
-BIDE_API struct bide_hint bide_hint_retry_after(struct bide_text value, struct bide_text date, int64_t wall_s);
-BIDE_API struct bide_hint bide_hint_ratelimit(struct bide_text value);
-enum bide_reset_unit {
-    BIDE_RESET_IGNORE = 0,
-    BIDE_RESET_SECONDS,
-    BIDE_RESET_MILLISECONDS,
-    BIDE_RESET_UNIX_SECONDS,
-    BIDE_RESET_HTTP_DATE,
-    BIDE_RESET_RFC3339,
-};
-BIDE_API struct bide_hint bide_hint_reset(struct bide_text value, enum bide_reset_unit unit, struct bide_text date,
-                                          int64_t wall_s);
-BIDE_API struct bide_hint bide_hint_milliseconds(struct bide_text value);
-BIDE_API struct bide_hint bide_hint_grpc_pushback(struct bide_text value);
-BIDE_API struct bide_hint bide_hint_merge(struct bide_hint a, struct bide_hint b);
-BIDE_API bool bide_http_date(struct bide_text value, int64_t wall_s, int64_t *seconds);
-BIDE_END_DECLS
-#endif
 #define BIDE_DETAILS_MAX      65536u
 #define BIDE_DETAILS_DEPTH    32u
 #define BIDE_DETAILS_TYPE_MAX 256u

@@ -2,7 +2,10 @@
 # `bide explain`: reports on a policy, predictions for an outcome, other formats, lists, and errors.
 
 load helpers
-setup() { bide_setup; }
+setup() {
+    bide_setup
+    seeds=$BATS_TEST_DIRNAME/../../scenarios/seeds.conf
+}
 teardown() { bide_teardown; }
 
 # Writes a bide.conf into the working directory.
@@ -57,14 +60,14 @@ fits() {
 }
 
 @test "the worst case published as 6.6 s is 1.3 s" {
-    run -0 bide explain paysetu
+    run -0 bide explain "$seeds#paysetu"
     [[ $output == *"at most 1.3s"* ]]
 }
 
 @test "the SLO line says by how much retries fit or not" {
-    run -0 bide explain paysetu --slo 2s
+    run -0 bide explain "$seeds#paysetu" --slo 2s
     [[ $output == *"does not fit: retries take up to 1.15s, a third is 667ms, 483ms"* ]]
-    run -0 bide explain paysetu --slo 6s
+    run -0 bide explain "$seeds#paysetu" --slo 6s
     [[ $output == *"fits: retries take up to 1.15s, a third is 2s, 850ms to spare"* ]]
 }
 
@@ -233,7 +236,7 @@ fits() {
 # ---- JSON, formats, lists ----
 
 @test "--json prints the report as one object" {
-    apart -0 bide explain paysetu --json --slo 2s --layers 3 --clients 2000 --seed 1
+    apart -0 bide explain "$seeds#paysetu" --json --slo 2s --layers 3 --clients 2000 --seed 1
     [ "$(jq -r .schedule.worst_ns <<< "$output")" = 1300000000 ]
     [ "$(jq -r .schedule.slo.fits <<< "$output")" = false ]
     [ "$(jq -r .amplification.multiplied <<< "$output")" = 64 ]

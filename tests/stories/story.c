@@ -6,19 +6,32 @@
 
 #include <string.h>
 
+#include "conf/conf.h"
 #include "play.h"
 
-/* Both `policy` and `target` may begin with preset=NAME. */
-static bool read_preset(struct story *s, struct story_cursor *c, enum bide_preset *preset)
+/* file=FILE#NAME: a policy file, from the working directory. */
+static bool read_from_file(struct story *s, const char *name, struct conf_pair *start)
 {
+    struct conf_policy policy;
+    char errors[CONF_ERROR_MAX];
+    if (!conf_find(&policy, NULL, name, errors))
+        return story_fail(s, "%s", errors);
+    *start = policy.pair;
+    return true;
+}
+
+/* Both `policy` and `target` may begin with preset=NAME or file=FILE#NAME. */
+static bool read_start(struct story *s, struct story_cursor *c, struct conf_pair *start)
+{
+    const char *file = story_take_value(c, "file");
+    if (file != NULL)
+        return read_from_file(s, file, start);
     const char *name = story_take_value(c, "preset");
-    *preset = BIDE_PRESET_SERVICE;
-    if (name == NULL)
-        return true;
-    *preset = bide_preset_by_name(name, strlen(name));
-    if (*preset == BIDE_PRESET_COUNT)
+    enum bide_preset preset = name == NULL ? BIDE_PRESET_SERVICE : bide_preset_by_name(name, strlen(name));
+    if (preset == BIDE_PRESET_COUNT)
         return story_fail(s, "unknown preset '%s': see BIDE_PRESET_LIST in bide/policy.h", name);
-    s->covered->preset[*preset] = true;
+    s->covered->preset[preset] = s->covered->preset[preset] || name != NULL;
+    conf_pair_init(start, preset);
     return true;
 }
 
@@ -32,12 +45,13 @@ static bool report_problem(struct story *s, const struct bide_problem *problem)
 static bool policy_line(struct story *s, struct story_cursor *c)
 {
     struct bide_problem problem;
-    enum bide_preset preset;
+    struct conf_pair start;
     if (s->policies == STORY_POLICIES_MAX)
         return story_fail(s, "a story has at most %d policy lines", STORY_POLICIES_MAX);
     struct bide_policy *policy = &s->policy[s->policies];
-    if (!read_preset(s, c, &preset) || bide_policy_init(policy, preset) != BIDE_OK)
+    if (!read_start(s, c, &start))
         return false;
+    *policy = start.policy;
     if (!story_assign_all(s, &story_policy_fields, policy, c))
         return false;
     s->policies++;
@@ -46,16 +60,13 @@ static bool policy_line(struct story *s, struct story_cursor *c)
 
 static bool target_line(struct story *s, struct story_cursor *c)
 {
-    struct bide_target_config config;
     struct bide_problem problem;
-    enum bide_preset preset;
+    struct conf_pair start;
     if (s->has_target)
         return story_fail(s, "a story has one target; 'configure' changes it");
-    if (!read_preset(s, c, &preset) || bide_target_config_init(&config, preset) != BIDE_OK)
+    if (!read_start(s, c, &start) || !story_assign_all(s, &story_target_fields, &start.target, c))
         return false;
-    if (!story_assign_all(s, &story_target_fields, &config, c))
-        return false;
-    if (bide_target_init(&s->target, &config, s->now_ns, &problem) != BIDE_OK)
+    if (bide_target_init(&s->target, &start.target, s->now_ns, &problem) != BIDE_OK)
         return report_problem(s, &problem);
     s->has_target = true;
     return true;

@@ -122,8 +122,8 @@ static void perform_all_errors(const int *retried, void (*set)(struct live_call 
     free(script);
 }
 
-static const int retried_statuses[] = {408, 421, 425, 429, 500, 502, 503, 504, 0};
-static const int retried_keyed[] = {408, 409, 421, 425, 429, 500, 502, 503, 504, 0};
+static const int retried_statuses[] = {408, 421, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529, 0};
+static const int retried_keyed[] = {408, 409, 421, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529, 0};
 static const int retried_unsafe[] = {421, 425, 0};
 static const int retried_never[] = {0};
 
@@ -173,7 +173,7 @@ static void set_repeatable_post(struct live_call *c)
     c->options.safety = BIDE_CURL_IDEMPOTENT;
 }
 
-static void a_get_is_retried_after_eight_statuses(void **state)
+static void a_get_is_retried_after_these_statuses_only(void **state)
 {
     perform_all_errors(retried_statuses, set_get);
 }
@@ -662,7 +662,7 @@ int main(void)
         cmocka_unit_test(perform_needs_only_the_handle),
         cmocka_unit_test(a_null_handle_is_an_error),
         cmocka_unit_test(the_origin_s_target_is_taken_from_the_given_table),
-        cmocka_unit_test(a_get_is_retried_after_eight_statuses),
+        cmocka_unit_test(a_get_is_retried_after_these_statuses_only),
         cmocka_unit_test(a_post_is_retried_only_if_it_was_not_processed),
         cmocka_unit_test(a_put_is_retried_like_a_get),
         cmocka_unit_test(a_keyed_post_is_retried_after_409_too),

@@ -46,7 +46,7 @@ static void http_success_is_anything_from_100_to_399(void **state)
 
 static void exactly_these_http_statuses_are_retried(void **state)
 {
-    static const int retryable[] = {408, 421, 425, 429, 500, 502, 503, 504};
+    static const int retryable[] = {408, 421, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529};
     (void)state;
     for (int status = 400; status <= 599; status++) {
         bool listed = false;
@@ -82,6 +82,16 @@ static void http_statuses_carry_their_evidence(void **state)
         {503, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, BIDE_FLAG_UNAVAILABLE},
         {504, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}, /* a response: not a timeout of our side */
         {505, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {519, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {520, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {521, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}, /* the inference of an intermediary: no proof */
+        {522, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {523, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {524, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {525, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {528, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {529, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {530, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
         {599, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
     };
     (void)state;

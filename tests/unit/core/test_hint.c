@@ -583,7 +583,9 @@ static void a_reset_is_parsed_in_its_declared_unit(void **state)
         {"1994-11-06T08:50:07Z", BIDE_RESET_RFC3339, 30 * S},
         {"30", BIDE_RESET_RFC3339, -1},
         {"30", BIDE_RESET_IGNORE, -1},
-        {"30", (enum bide_reset_unit)6, -1},
+        {"30s", BIDE_RESET_DURATION, 30 * S},
+        {"30", BIDE_RESET_DURATION, -1},
+        {"30", (enum bide_reset_unit)7, -1},
         {"30", (enum bide_reset_unit) - 1, -1},
     };
     (void)state;
@@ -595,7 +597,7 @@ static void a_reset_is_parsed_in_its_declared_unit(void **state)
 static void an_absent_reset_is_no_hint(void **state)
 {
     (void)state;
-    for (int unit = BIDE_RESET_IGNORE; unit <= BIDE_RESET_RFC3339; unit++)
+    for (int unit = BIDE_RESET_IGNORE; unit <= BIDE_RESET_DURATION; unit++)
         assert_hint("absent", bide_hint_reset(absent, (enum bide_reset_unit)unit, absent, NOW_S), none);
 }
 
@@ -648,6 +650,82 @@ static void rfc_3339_is_parsed_with_fractions_and_offsets(void **state)
     for (size_t i = 0; i < COUNT(table); i++)
         assert_hint(table[i].value, bide_hint_reset(text(table[i].value), BIDE_RESET_RFC3339, absent, NOW_S),
                     table[i].seconds < 0 ? none : wait(table[i].seconds * S));
+}
+
+static void assert_duration(const char *value, int64_t ns)
+{
+    assert_hint(value, bide_hint_reset(text(value), BIDE_RESET_DURATION, absent, NOW_S), ns < 0 ? none : wait(ns));
+}
+
+static void go_durations_are_parsed(void **state)
+{
+    static const struct {
+        const char *value;
+        int64_t ns;
+    } table[] = {
+        {"0", 0},
+        {"0s", 0},
+        {"0h0m0s", 0},
+        {"1s", S},
+        {"17ms", 17 * MS},
+        {"250ms", 250 * MS},
+        {"1.5s", 1500 * MS},
+        {"6m0s", 360 * S},
+        {"1m30s", 90 * S},
+        {"1h2m3.5s", 3723 * S + 500 * MS},
+        {"120us", 120000},
+        {"120\xc2\xb5s", 120000}, /* U+00B5, which Go writes */
+        {"120\xce\xbcs", 120000}, /* U+03BC */
+        {"7ns", 7},
+        {"1.s", S},
+        {".5s", 500 * MS},
+        {"00.50s", 500 * MS},
+        {"1s1s", 2 * S}, /* repeated units and any order are legal in Go */
+        {"1ms1h", 3600 * S + MS},
+        {"1m1ms", 60 * S + MS},
+        {" 1s\t", S},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++)
+        assert_duration(table[i].value, table[i].ns);
+}
+
+static void fractions_of_a_duration_are_rounded_up_to_nanoseconds(void **state)
+{
+    (void)state;
+    assert_duration("0.1ns", 1);
+    assert_duration("1.000000001s", S + 1);
+    assert_duration("1.0000000001s", S + 1);
+    assert_duration("1.9999999999s", 2 * S);
+    assert_duration("0.00000000000000000000000000000000001h", 1);
+    assert_duration("0.33333333333333333333333333333h", 1200 * S);
+    assert_duration("0.99h", 3564 * S);
+    assert_duration("0.123456789s", 123456789);
+    assert_duration("0.1234567890000s", 123456789);
+}
+
+static void a_long_duration_saturates(void **state)
+{
+    (void)state;
+    assert_duration("9223372036854775807ns", BIDE_NEVER);
+    assert_duration("9223372036854775806ns", BIDE_NEVER - 1);
+    assert_duration("9223372036854775808ns", BIDE_NEVER);
+    assert_duration("9223372036s", INT64_C(9223372036) * S);
+    assert_duration("9223372037s", BIDE_NEVER);
+    assert_duration("2562048h", BIDE_NEVER);
+    assert_duration("9223372036s1s", BIDE_NEVER);
+    assert_duration("99999999999999999999999999999999999999.9h", BIDE_NEVER);
+}
+
+static void a_malformed_duration_is_no_hint(void **state)
+{
+    static const char *const table[] = {"",     "s",    ".",      ".s",     "1",    "1.5",    "00",    "0.0",  "-1s",
+                                        "+1s",  "-0",   "+0",     "1 s",    "1s 1", "1h 2m",  "1s-1",  "1S",   "1M",
+                                        "1min", "1sec", "1d",     "1s1",    "1sx",  "1.2.3s", "1..s",  "1,5s", "1e3s",
+                                        "0x1s", "ms1",  "1\xc2s", "1\xb5s", "1n",   "1u",     "1s,1s", "1m0",  "inf"};
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++)
+        assert_duration(table[i], -1);
 }
 
 /* reset_header_parser_test.cc of Envoy, at its time 1000000000. Envoy drops values above max_interval, 300 s, which
@@ -862,6 +940,10 @@ int main(void)
         cmocka_unit_test(a_reset_is_parsed_in_its_declared_unit),
         cmocka_unit_test(an_absent_reset_is_no_hint),
         cmocka_unit_test(a_reset_that_is_an_instant_is_compared_with_the_servers_clock),
+        cmocka_unit_test(go_durations_are_parsed),
+        cmocka_unit_test(fractions_of_a_duration_are_rounded_up_to_nanoseconds),
+        cmocka_unit_test(a_long_duration_saturates),
+        cmocka_unit_test(a_malformed_duration_is_no_hint),
         cmocka_unit_test(rfc_3339_is_parsed_with_fractions_and_offsets),
         cmocka_unit_test(envoys_reset_headers_are_parsed),
         cmocka_unit_test(milliseconds_accept_only_digits),

@@ -153,10 +153,6 @@ static void the_presets_match_the_design(void **state)
         {BIDE_PRESET_CURL, 4, BIDE_JITTER_NONE, 1 * S, 600 * S, NEVER, 300 * S, NEVER},
         {BIDE_PRESET_FINAGLE, 4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 10 * S, 3 * S, 60 * S},
         {BIDE_PRESET_SRE, 3, BIDE_JITTER_FULL, 200 * MS, 30 * S, 10 * S, 3 * S, 60 * S},
-        {BIDE_PRESET_PAYSETU, 4, BIDE_JITTER_FULL, 100 * MS, 2 * S, 150 * MS, 30 * MS, 6600 * MS},
-        {BIDE_PRESET_CRICSTREAM, 2, BIDE_JITTER_FULL, 4 * S, 4 * S, 10 * S, 3 * S, 30 * S},
-        {BIDE_PRESET_SEED_001, 4, BIDE_JITTER_FULL, 1 * S, 30 * S, 10 * S, 10 * S, NEVER},
-        {BIDE_PRESET_SEED_004, 4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 10 * S, 3 * S, 60 * S},
     };
     assert_int_equal(COUNT(rows), BIDE_PRESET_COUNT);
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -187,10 +183,10 @@ static void bides_own_presets_are_careful_and_the_others_literal(void **state)
         assert_int_equal(c.hold_off_max_ns, own ? 300 * S : 0);
         bool alone = i == BIDE_PRESET_COMMAND;
         assert_int_equal(c.breaker.kind, own && !alone ? BIDE_BREAKER_BY_TIME : BIDE_BREAKER_OFF);
-        assert_int_equal(p.require_key, i == BIDE_PRESET_PAYMENT || i == BIDE_PRESET_SEED_004);
+        assert_int_equal(p.require_key, i == BIDE_PRESET_PAYMENT);
         assert_int_equal(c.throttle_k_milli, 0);
         assert_int_equal(c.in_flight_max, 0);
-        assert_int_equal(c.key_retries, i == BIDE_PRESET_CRICSTREAM ? 1 : 0);
+        assert_int_equal(c.key_retries, 0);
     }
 }
 
@@ -747,21 +743,9 @@ static const struct bide_budget_config
             .threshold_milli = 5000,
             .earn_success_milli = 100,
             .window_ns = 10 * S},
-    seed_001 = {.capacity_milli = 500000,
-                .initial_milli = BIDE_FULL,
-                .cost_milli = 5000,
-                .cost_throttled_milli = 5000,
-                .cost_timeout_milli = 5000,
-                .earn_success_milli = 5000,
-                .window_ns = 10 * S},
     envoy = {.kind = BIDE_BUDGET_CONCURRENCY, .ratio_ppm = 200000, .reserve = 3, .window_ns = 10 * S},
     finagle = {.kind = BIDE_BUDGET_WINDOW, .ratio_ppm = 200000, .reserve = 100, .window_ns = 10 * S},
     sre = {.kind = BIDE_BUDGET_WINDOW, .ratio_ppm = 100000, .min_volume = 10, .window_ns = 120 * S},
-    seed_004 = {.kind = BIDE_BUDGET_WINDOW,
-                .ratio_ppm = 200000,
-                .min_volume = 10,
-                .window_ns = 60 * S,
-                .cooldown_ns = 10 * S},
     none = {.kind = BIDE_BUDGET_NONE, .window_ns = 10 * S};
 
 static void the_budgets_and_hints_of_the_presets_match_the_design(void **state)
@@ -769,27 +753,23 @@ static void the_budgets_and_hints_of_the_presets_match_the_design(void **state)
     static const struct {
         const struct bide_budget_config *budget;
         uint32_t hint_jitter_permille;
-        int64_t hint_over_ns, floor_ns;
+        int64_t hint_over_ns;
     } rows[BIDE_PRESET_COUNT] = {
-        [BIDE_PRESET_SERVICE] = {&bides_own, 100, 0, 0},
-        [BIDE_PRESET_INTERACTIVE] = {&bides_own, 100, 0, 0},
-        [BIDE_PRESET_EXTERNAL] = {&bides_own, 100, 0, 0},
-        [BIDE_PRESET_BACKGROUND] = {&bides_own, 100, 0, 0},
-        [BIDE_PRESET_SERVERLESS] = {&bides_own, 100, 0, 0},
-        [BIDE_PRESET_PAYMENT] = {&bides_own, 100, 0, 0},
-        [BIDE_PRESET_COMMAND] = {&none, 100, 0, 0},
-        [BIDE_PRESET_TRANSFER] = {&bides_own, 100, 0, 0},
-        [BIDE_PRESET_AWS_2_0] = {&aws_2_0, 0, 0, 0},
-        [BIDE_PRESET_AWS_2_1] = {&aws_2_1, 0, 5 * S, 0},
-        [BIDE_PRESET_GRPC] = {&grpc, 0, 0, 0},
-        [BIDE_PRESET_ENVOY] = {&envoy, 500, 0, 0},
-        [BIDE_PRESET_CURL] = {&none, 0, 0, 0},
-        [BIDE_PRESET_FINAGLE] = {&finagle, 100, 0, 0},
-        [BIDE_PRESET_SRE] = {&sre, 100, 0, 0},
-        [BIDE_PRESET_PAYSETU] = {&none, 100, 0, 0},
-        [BIDE_PRESET_CRICSTREAM] = {&none, 100, 0, 0},
-        [BIDE_PRESET_SEED_001] = {&seed_001, 0, 0, 0},
-        [BIDE_PRESET_SEED_004] = {&seed_004, 100, 0, 50 * MS},
+        [BIDE_PRESET_SERVICE] = {&bides_own, 100, 0},
+        [BIDE_PRESET_INTERACTIVE] = {&bides_own, 100, 0},
+        [BIDE_PRESET_EXTERNAL] = {&bides_own, 100, 0},
+        [BIDE_PRESET_BACKGROUND] = {&bides_own, 100, 0},
+        [BIDE_PRESET_SERVERLESS] = {&bides_own, 100, 0},
+        [BIDE_PRESET_PAYMENT] = {&bides_own, 100, 0},
+        [BIDE_PRESET_COMMAND] = {&none, 100, 0},
+        [BIDE_PRESET_TRANSFER] = {&bides_own, 100, 0},
+        [BIDE_PRESET_AWS_2_0] = {&aws_2_0, 0, 0},
+        [BIDE_PRESET_AWS_2_1] = {&aws_2_1, 0, 5 * S},
+        [BIDE_PRESET_GRPC] = {&grpc, 0, 0},
+        [BIDE_PRESET_ENVOY] = {&envoy, 500, 0},
+        [BIDE_PRESET_CURL] = {&none, 0, 0},
+        [BIDE_PRESET_FINAGLE] = {&finagle, 100, 0},
+        [BIDE_PRESET_SRE] = {&sre, 100, 0},
     };
     for (int i = 0; i < BIDE_PRESET_COUNT; i++) {
         struct bide_policy p = policy_of((enum bide_preset)i);
@@ -797,7 +777,7 @@ static void the_budgets_and_hints_of_the_presets_match_the_design(void **state)
         assert_memory_equal(&c.budget, rows[i].budget, sizeof c.budget); /* it has no padding */
         assert_int_equal(p.hint_jitter_permille, rows[i].hint_jitter_permille);
         assert_int_equal(p.hint_over_ns, rows[i].hint_over_ns);
-        assert_int_equal(p.floor_ns, rows[i].floor_ns);
+        assert_int_equal(p.floor_ns, 0);
     }
 }
 

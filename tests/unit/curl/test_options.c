@@ -100,8 +100,8 @@ static void values_outside_their_enums_are_rejected(void **state)
     o.body.kind = (enum bide_curl_body_kind)5;
     expect_invalid(&o, "body.kind", 5);
     o = initialized_options();
-    o.reset_unit = (enum bide_reset_unit)6;
-    expect_invalid(&o, "reset_unit", 6);
+    o.reset_unit = (enum bide_reset_unit)7;
+    expect_invalid(&o, "reset_unit", 7);
 }
 
 static void every_enum_value_is_accepted(void **state)
@@ -117,7 +117,7 @@ static void every_enum_value_is_accepted(void **state)
         o.inject = inject;
         expect_valid(&o);
     }
-    for (int unit = 0; unit <= BIDE_RESET_RFC3339; unit++) {
+    for (int unit = 0; unit <= BIDE_RESET_DURATION; unit++) {
         o.reset_unit = (enum bide_reset_unit)unit;
         expect_valid(&o);
     }

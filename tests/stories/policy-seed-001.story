@@ -1,7 +1,7 @@
 # "AWS SDKs use a token bucket: 500 initial tokens, 5 per successful call refunded, 5 per retry." Its Verify: line
 # states that after 100 consecutive failures acquire() returns False.
-policy preset=seed-001
-target preset=seed-001
+policy file=scenarios/seeds.conf#seed-001
+target file=scenarios/seeds.conf#seed-001
 at 0s  expect budget=500
 at 0s  begin GET    -> start 1 first_attempt
 at 0s  reply 1 503  -> wait 0s..1s backoff

@@ -1,7 +1,7 @@
 # The wrapper of seed 004: mutating requests need a key; a ratio of 20 % after a warm-up of 10 requests; floor 50 ms;
 # and a cooldown after the ratio was exceeded.
-policy preset=seed-004
-target preset=seed-004
+policy file=scenarios/seeds.conf#seed-004
+target file=scenarios/seeds.conf#seed-004
 at 0s   post: begin POST       -> give_up 0 key_required
 at 0s   a: begin POST key      -> start 1 first_attempt
 at 0s   a: reply 1 503         -> wait 50ms..200ms backoff

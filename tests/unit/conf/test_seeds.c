@@ -3,8 +3,9 @@
  * The documents are: 000 "Retry Strategies and Exponential Backoff", 001 "Retry with Exponential Backoff and Jitter"
  * (with its "Verify:" lines), 002 "Retry strategies: backoff, jitter, and thundering herd", 003 "Retries:
  * exponential backoff, jitter" (PaySetu, CricStream), 004 "Retry budgets, exponential backoff, and full jitter".
- * Their worked examples are restated here. Where the arithmetic of a document is wrong, or its text and its code
- * disagree, the name or comment of the test states so, and the test asserts the right value. */
+ * Their policies are in scenarios/seeds.conf, their worked examples are restated here. Where the arithmetic of a
+ * document is wrong, or its text and its code disagree, the name or comment of the test states so, and the test asserts
+ * the right value. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,6 +21,8 @@
 #include <bide/hint.h>
 #include <bide/layer.h>
 
+#include "conf/conf.h"
+
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 #define MS           BIDE_MS
 #define S            BIDE_S
@@ -28,6 +31,28 @@ static const struct bide_outcome good = {.kind = BIDE_KIND_OK, .evidence = BIDE_
 static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
 static const struct bide_request get = {.safety = BIDE_SAFE};
 
+/* The policies of the documents. */
+static struct conf_pair paysetu, cricstream, seed_001, seed_004;
+
+static struct conf_pair read_policy(const char *name)
+{
+    struct conf_policy policy;
+    char errors[CONF_ERROR_MAX];
+    if (!conf_find(&policy, "scenarios/seeds.conf", name, errors))
+        fail_msg("%s", errors);
+    return policy.pair;
+}
+
+static int read_policies(void **state)
+{
+    (void)state;
+    paysetu = read_policy("paysetu");
+    cricstream = read_policy("cricstream");
+    seed_001 = read_policy("seed-001");
+    seed_004 = read_policy("seed-004");
+    return 0;
+}
+
 static struct bide_policy policy_of(enum bide_preset preset)
 {
     struct bide_policy policy;
@@ -35,11 +60,9 @@ static struct bide_policy policy_of(enum bide_preset preset)
     return policy;
 }
 
-static void target_of(struct bide_target *target, enum bide_preset preset, int64_t now_ns)
+static void target_of(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns)
 {
-    struct bide_target_config config;
-    assert_int_equal(bide_target_config_init(&config, preset), BIDE_OK);
-    assert_int_equal(bide_target_init(target, &config, now_ns, NULL), BIDE_OK);
+    assert_int_equal(bide_target_init(target, config, now_ns, NULL), BIDE_OK);
 }
 
 static struct bide_outcome with_retry_after(struct bide_outcome outcome, const char *value)
@@ -133,7 +156,7 @@ static void seeds_000_001_004_a_post_without_a_key_is_not_retried(void **state)
 /* Its wrapper throws for every method but GET and HEAD, PUT and DELETE included. */
 static void seed_004_refuses_to_send_a_mutating_request_without_a_key(void **state)
 {
-    struct bide_policy policy = policy_of(BIDE_PRESET_SEED_004);
+    struct bide_policy policy = seed_004.policy;
     (void)state;
     for (int safety = BIDE_UNSAFE; safety <= BIDE_KEYED; safety++) {
         struct bide_request request = {.safety = (enum bide_safety)safety};
@@ -148,7 +171,7 @@ static void seed_004_refuses_to_send_a_mutating_request_without_a_key(void **sta
 /* "429: yes, only with Retry-After"; its code retries it without. Both can be configured. */
 static void seed_004_documents_429_only_with_a_hint_but_retries_it_without(void **state)
 {
-    struct bide_policy policy = policy_of(BIDE_PRESET_SEED_004);
+    struct bide_policy policy = seed_004.policy;
     struct bide_outcome limited = bide_classify_http(429, NULL);
     struct bide_call call;
     (void)state;
@@ -209,7 +232,7 @@ static void seed_001_verify_2_full_jitter_lies_between_zero_and_the_ceiling(void
         uint32_t attempt; /* from 0 */
         int64_t hi_ns;
     } table[] = {{0, S}, {5, 30 * S}};
-    struct bide_policy policy = policy_of(BIDE_PRESET_SEED_001);
+    struct bide_policy policy = seed_001.policy;
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
         struct bide_step step = {.step = table[i].attempt};
@@ -224,7 +247,7 @@ static void seed_001_verify_2_full_jitter_lies_between_zero_and_the_ceiling(void
 /* "2^20 = 1,048,576 seconds (~12 days)". */
 static void seed_001_an_uncapped_wait_would_be_twelve_days_and_the_cap_makes_it_half_a_minute(void **state)
 {
-    struct bide_policy policy = policy_of(BIDE_PRESET_SEED_001);
+    struct bide_policy policy = seed_001.policy;
     (void)state;
     assert_int_equal(bide_backoff_envelope(&policy, (struct bide_step){.step = 20}), 30 * S);
     policy.cap_ns = BIDE_DURATION_MAX;
@@ -247,7 +270,7 @@ static void seed_002_s_eighth_wait_is_25_6_seconds_and_not_capped_as_documented(
 /* random(base, cap) "AWS-style" is not equal jitter, which is half fixed and half random, as in 001, 002 and 003. */
 static void seed_004_calls_something_else_equal_jitter(void **state)
 {
-    struct bide_policy policy = policy_of(BIDE_PRESET_SEED_004);
+    struct bide_policy policy = seed_004.policy;
     (void)state;
     policy.jitter = BIDE_JITTER_EQUAL;
     for (uint32_t n = 0; n < 7; n++) {
@@ -262,7 +285,7 @@ static void seeds_001_002_003_decorrelated_jitter_grows_from_the_previous_wait(v
     static const struct {
         int64_t previous_ms, hi_ms;
     } table[] = {{0, 300}, {100, 300}, {300, 900}, {650, 1950}, {700, 2000}, {2000, 2000}};
-    struct bide_policy policy = policy_of(BIDE_PRESET_PAYSETU);
+    struct bide_policy policy = paysetu.policy;
     (void)state;
     policy.jitter = BIDE_JITTER_DECORRELATED_AWS; /* min(cap, random(base, 3 * previous)), to the letter */
     for (size_t i = 0; i < COUNT(table); i++) {
@@ -277,7 +300,7 @@ static void seeds_001_002_003_decorrelated_jitter_grows_from_the_previous_wait(v
  * 50 ms, in lockstep again. The engine moves the window instead. */
 static void seed_004_s_floor_holds_and_waits_do_not_pile_up_on_it(void **state)
 {
-    struct bide_policy policy = policy_of(BIDE_PRESET_SEED_004);
+    struct bide_policy policy = seed_004.policy;
     uint32_t at_the_floor = 0;
     (void)state;
     for (uint64_t seed = 0; seed < 10000; seed++) {
@@ -290,7 +313,7 @@ static void seed_004_s_floor_holds_and_waits_do_not_pile_up_on_it(void **state)
 
 static void seed_003_without_jitter_a_thousand_callers_return_in_the_same_instant(void **state)
 {
-    struct bide_policy policy = policy_of(BIDE_PRESET_PAYSETU);
+    struct bide_policy policy = paysetu.policy;
     uint32_t in_bucket[10] = {0};
     (void)state;
     for (int jittered = 0; jittered < 2; jittered++) {
@@ -316,7 +339,7 @@ static void seed_003_without_jitter_a_thousand_callers_return_in_the_same_instan
 
 static void seed_001_verify_3_it_retries_on_503_gives_up_on_400_and_after_the_last_attempt(void **state)
 {
-    struct bide_policy policy = policy_of(BIDE_PRESET_SEED_001);
+    struct bide_policy policy = seed_001.policy;
     struct bide_call call;
     struct bide_verdict v = bide_call_begin(&call, &policy, BIDE_NO_TARGET, &get, 0);
     (void)state;
@@ -336,7 +359,7 @@ static void seed_001_verify_3_it_retries_on_503_gives_up_on_400_and_after_the_la
 /* min(float(retry_after), cap), exactly. */
 static void seed_001_verify_5_a_retry_after_of_5_waits_5_seconds_and_without_one_it_is_jitter(void **state)
 {
-    struct bide_policy policy = policy_of(BIDE_PRESET_SEED_001);
+    struct bide_policy policy = seed_001.policy;
     struct bide_call call;
     (void)state;
     assert_int_equal(answer_get(&call, &policy, BIDE_NO_TARGET, with_retry_after(failed, "5"), 0).wake_ns, 5 * S);
@@ -373,11 +396,11 @@ static uint32_t affordable_retries(const struct bide_policy *policy, struct bide
 
 static void seed_001_verify_4_after_100_retries_of_5_tokens_the_101st_is_refused(void **state)
 {
-    struct bide_policy policy = policy_of(BIDE_PRESET_SEED_001);
+    struct bide_policy policy = seed_001.policy;
     struct bide_target target;
     struct bide_call call;
     (void)state;
-    target_of(&target, BIDE_PRESET_SEED_001, 0);
+    target_of(&target, &seed_001.target, 0);
     assert_int_equal(bide_budget_left_milli(&target, 0), 500000);
     assert_int_equal(affordable_retries(&policy, &target), 100);
     assert_int_equal(answer_get(&call, &policy, &target, failed, 0).reason, BIDE_REASON_BUDGET_EMPTY);
@@ -387,11 +410,11 @@ static void seed_001_verify_4_after_100_retries_of_5_tokens_the_101st_is_refused
  * AWS presets.) */
 static void seed_001_each_success_buys_one_retry(void **state)
 {
-    struct bide_policy policy = policy_of(BIDE_PRESET_SEED_001);
+    struct bide_policy policy = seed_001.policy;
     struct bide_target target;
     struct bide_call call;
     (void)state;
-    target_of(&target, BIDE_PRESET_SEED_001, 0);
+    target_of(&target, &seed_001.target, 0);
     affordable_retries(&policy, &target);
     answer_get(&call, &policy, &target, good, 0);
     assert_int_equal(bide_budget_left_milli(&target, 0), 5000);
@@ -419,12 +442,12 @@ static void seed_002_an_empty_budget_opens_the_circuit(void **state)
  * % of the failures, and compares before it counts: 3 of 10. Here the limit is 20 % of the requests, and never more. */
 static void seed_004_a_fifth_of_the_requests_may_be_retries_after_a_warm_up_of_ten(void **state)
 {
-    struct bide_policy policy = policy_of(BIDE_PRESET_SEED_004);
+    struct bide_policy policy = seed_004.policy;
     struct bide_target target;
     struct bide_call call;
     int64_t now_ns = 600 * S;
     (void)state;
-    target_of(&target, BIDE_PRESET_SEED_004, now_ns);
+    target_of(&target, &seed_004.target, now_ns);
     for (int i = 0; i < 9; i++)
         assert_int_equal(answer_get(&call, &policy, &target, failed, now_ns).action, BIDE_ACTION_WAIT);
     assert_int_equal(answer_get(&call, &policy, &target, failed, now_ns).reason,
@@ -442,11 +465,11 @@ static void seed_004_a_fifth_of_the_requests_may_be_retries_after_a_warm_up_of_t
 /* "Disable retries for a cooldown period." */
 static void seed_004_allows_no_retries_for_a_cooldown_after_a_refusal(void **state)
 {
-    struct bide_policy policy = policy_of(BIDE_PRESET_SEED_004);
+    struct bide_policy policy = seed_004.policy;
     struct bide_target target;
     struct bide_call call;
     (void)state;
-    target_of(&target, BIDE_PRESET_SEED_004, 0);
+    target_of(&target, &seed_004.target, 0);
     for (int i = 0; i < 10; i++)
         answer_get(&call, &policy, &target, failed, 0);
     for (int i = 0; i < 1000; i++)
@@ -459,12 +482,14 @@ static void seed_004_allows_no_retries_for_a_cooldown_after_a_refusal(void **sta
 static void seed_002_six_attempts_amplify_six_times_and_a_budget_stops_that(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
+    struct bide_target_config config;
     struct bide_target target;
     uint32_t attempts[2] = {0, 0};
     (void)state;
     policy.attempts_max = 6;
     policy.backoff = BIDE_BACKOFF_NONE;
-    target_of(&target, BIDE_PRESET_SERVICE, 0);
+    bide_target_config_init(&config, BIDE_PRESET_SERVICE);
+    target_of(&target, &config, 0);
     bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
     for (uint32_t i = 0; i < 2000; i++) {
         struct bide_call call;
@@ -485,7 +510,7 @@ static void seed_002_six_attempts_amplify_six_times_and_a_budget_stops_that(void
  * and 400 ms; the cap of 2 s is never reached, and the call ends after 1.3 s. */
 static void seed_003_paysetu_s_worst_case_is_1_3_seconds_and_not_6_6(void **state)
 {
-    struct bide_policy policy = policy_of(BIDE_PRESET_PAYSETU);
+    struct bide_policy policy = paysetu.policy;
     struct bide_call call;
     int64_t now_ns = 0;
     (void)state;
@@ -508,7 +533,7 @@ static void seed_003_paysetu_s_worst_case_is_1_3_seconds_and_not_6_6(void **stat
 
 static void seed_003_paysetu_connects_in_30_ms_or_not_at_all(void **state)
 {
-    struct bide_policy policy = policy_of(BIDE_PRESET_PAYSETU);
+    struct bide_policy policy = paysetu.policy;
     struct bide_call call;
     struct bide_verdict v = bide_call_begin(&call, &policy, BIDE_NO_TARGET, &get, S);
     (void)state;
@@ -519,7 +544,7 @@ static void seed_003_paysetu_connects_in_30_ms_or_not_at_all(void **state)
 /* "Eight attempts with waits up to 10 s under a limit of 2 s cannot succeed": the deadline stops them. */
 static void seed_003_waits_that_do_not_fit_the_deadline_are_not_started(void **state)
 {
-    struct bide_policy policy = policy_of(BIDE_PRESET_PAYSETU);
+    struct bide_policy policy = paysetu.policy;
     struct bide_call call;
     int64_t now_ns = 0;
     (void)state;
@@ -542,7 +567,7 @@ static void seed_003_waits_that_do_not_fit_the_deadline_are_not_started(void **s
 
 static enum bide_reason retry_segment(struct bide_target *target, const char *name, int64_t now_ns)
 {
-    struct bide_policy policy = policy_of(BIDE_PRESET_CRICSTREAM);
+    struct bide_policy policy = cricstream.policy;
     struct bide_request request = {.safety = BIDE_SAFE, .retry_key = bide_hash(name, strlen(name))};
     struct bide_call call;
     bide_call_begin(&call, &policy, target, &request, now_ns);
@@ -558,7 +583,7 @@ static void seed_003_cricstream_retries_a_segment_once_in_30_seconds(void **stat
 {
     struct bide_target target;
     (void)state;
-    target_of(&target, BIDE_PRESET_CRICSTREAM, 0);
+    target_of(&target, &cricstream.target, 0);
     assert_int_equal(retry_segment(&target, "over-19-ball-6.ts", 100 * S), BIDE_REASON_ATTEMPTS_SPENT);
     assert_int_equal(retry_segment(&target, "over-19-ball-6.ts", 100 * S), BIDE_REASON_KEY_LIMIT);
     assert_int_equal(retry_segment(&target, "over-20-ball-1.ts", 100 * S), BIDE_REASON_ATTEMPTS_SPENT);
@@ -569,7 +594,7 @@ static void seed_003_cricstream_retries_a_segment_once_in_30_seconds(void **stat
 /* "Retry-After: 5 says: wait 5 seconds before any caller retries." */
 static void seed_003_cricstream_waits_at_least_as_long_as_retry_after(void **state)
 {
-    struct bide_policy policy = policy_of(BIDE_PRESET_CRICSTREAM);
+    struct bide_policy policy = cricstream.policy;
     struct bide_call call;
     (void)state;
     for (uint64_t seed = 0; seed < 100; seed++) {
@@ -710,5 +735,5 @@ int main(void)
         cmocka_unit_test(layers_that_forward_the_attempt_add_up_and_do_not_multiply),
         cmocka_unit_test(a_caller_that_sends_no_retry_is_the_only_layer_to_retry),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, read_policies, NULL);
 }

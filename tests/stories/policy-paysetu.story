@@ -1,6 +1,6 @@
 # The payment client of seed 003: 4 attempts of 150 ms, full jitter from 100 ms. The worst case is 1.3 s, not 6.6 s.
-policy preset=paysetu
-target preset=paysetu
+policy file=scenarios/seeds.conf#paysetu
+target file=scenarios/seeds.conf#paysetu
 at 0ms    begin POST key                -> start 1 first_attempt cut=150ms connect=30ms
 at 150ms  fail 1 transient timeout      -> wait 150ms..250ms backoff
 at 250ms  wake                          -> start 2 retry cut=400ms connect=280ms
