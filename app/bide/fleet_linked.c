@@ -46,7 +46,7 @@ bool cli_fleet_ensure_linked(const struct cli_fleet_context *context)
 bool cli_fleet_open(const struct cli_fleet_context *context, struct bide_target *target, bool shared)
 {
     struct cli_fleet *fleet = context->fleet;
-    struct bide_fleet_problem problem = {.text = "out of memory"};
+    struct bide_problem problem = {.text = "out of memory"};
     if (fleet->url == NULL)
         return true;
     struct cli_fleet_session *session = fleet->session = calloc(1, sizeof *session);
@@ -103,7 +103,7 @@ void cli_fleet_free(struct cli_fleet *fleet)
 }
 
 enum bide_err cli_fleet_read_bucket(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bucket,
-                                    struct bide_fleet_problem *problem)
+                                    struct bide_problem *problem)
 {
     return bide_fleet_read(fleet->url, name, bucket, problem);
 }

@@ -239,7 +239,7 @@ struct demo_side *demo_side_new(const struct demo_scenario *scenario, const stru
     side->scenario = scenario;
     side->client = client;
     if (bide_target_init(&side->target, &client->target, bide_now(), &problem) != BIDE_OK) {
-        bide_problem_format(error, DEMO_ERROR_SIZE, &problem);
+        snprintf(error, DEMO_ERROR_SIZE, "%s", problem.text);
         goto failed;
     }
     side->call = calloc(demo_call_count(scenario), sizeof *side->call);

@@ -2,7 +2,7 @@
  * --shared` spend from one budget, obey one circuit breaker and observe one hold-off.
  *
  *     struct bide_shared shared;
- *     struct bide_shared_problem problem;
+ *     struct bide_problem problem;
  *     if (bide_shared_open(&shared, "payments", &config, NULL, bide_now(), &problem) != BIDE_OK)
  *         ... report problem.text
  *     bide_call_begin(&call, &policy, shared.target, &request, bide_now());
@@ -61,12 +61,6 @@ enum bide_shared_reason {
         BIDE_SHARED_REASON_COUNT
 };
 
-struct bide_shared_problem {
-    enum bide_shared_reason reason;
-    int system_errno; /* 0: none */
-    char text[512];   /* "/dev/shm/bide-1000/payments@1f2e: other users may write to it ...; must have mode 600" */
-};
-
 struct bide_shared_options {
     const char *directory; /* NULL: see bide_shared_directory */
     bool private_instead;  /* on a problem, supply a private target of this process; the problem is still reported */
@@ -87,29 +81,30 @@ BIDE_API const char *bide_shared_directory(char path[BIDE_SHARED_PATH_MAX]);
 
 /* Opens the target of that name, or creates it with `config`. An existing target keeps its state and receives `config`
  * if its own differs (NULL: it keeps its own, and a missing target is not created). BIDE_OK, or BIDE_ERR_INVALID,
- * BIDE_ERR_NOMEM, BIDE_ERR_SYSTEM with the problem set. With private_instead and a `config`, only BIDE_ERR_NOMEM and an
- * invalid `config` are errors. A target that cannot accept `config` now (leased, or claimed by another process that
- * configures it) keeps its own: the result is BIDE_OK, and only problem->text is set. options and problem may be
- * NULL. */
+ * BIDE_ERR_NOMEM, BIDE_ERR_SYSTEM. NULL options: all 0.
+ *
+ * The problem is set in any case, and problem->text is "" if there is nothing to report. There is something to report
+ * with BIDE_OK in two cases. With private_instead and a `config`, only BIDE_ERR_NOMEM and an invalid `config` are
+ * errors; the problem has the reason why shared->shared is false. And a target that cannot accept `config` now (leased,
+ * or claimed by another process that configures it) keeps its own; then only problem->text is set. */
 BIDE_API enum bide_err bide_shared_open(struct bide_shared *shared, const char *name,
                                         const struct bide_target_config *config,
                                         const struct bide_shared_options *options, int64_t now_ns,
-                                        struct bide_shared_problem *problem);
+                                        struct bide_problem *problem);
 
 /* Unmaps the target, which stays in its file. Its calls must have ended. Accepts a struct that is not open. */
 BIDE_API void bide_shared_close(struct bide_shared *shared);
 
-/* Calls `each` with the name of every target in the directory, until it returns false. `wrong` is NULL, or the reason
- * why open would refuse the file; `name` is then decoded from the file name, or is the raw file name if it cannot be
+/* Calls `each` with the name of every target in the directory, until it returns false. `wrong` is NULL, or why open
+ * would refuse the file; `name` is then decoded from the file name, or is the raw file name if it cannot be
  * decoded. */
 BIDE_API enum bide_err bide_shared_list(const struct bide_shared_options *options,
-                                        bool (*each)(void *context, const char *name,
-                                                     const struct bide_shared_problem *wrong),
-                                        void *context, struct bide_shared_problem *problem);
+                                        bool (*each)(void *context, const char *name, const struct bide_problem *wrong),
+                                        void *context, struct bide_problem *problem);
 
 /* Removes the file. Processes that have the target open go on with it, but new processes create a new target. */
 BIDE_API enum bide_err bide_shared_remove(const char *name, const struct bide_shared_options *options,
-                                          struct bide_shared_problem *problem);
+                                          struct bide_problem *problem);
 
 /* Installs a SIGBUS handler: a shared target whose file is truncated is replaced, at the next access, by a private
  * target with the same configuration, its breaker closed, its budget as if it had been empty when the target was

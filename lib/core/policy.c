@@ -11,6 +11,7 @@
 
 #include "clamp.h"
 #include "label.h"
+#include "problem.h"
 #include "saturate.h"
 #include "text.h"
 
@@ -372,13 +373,6 @@ static const struct range config_ranges[] = {
 };
 #undef T
 
-static enum bide_err report_problem(struct bide_problem *problem, const char *field, int64_t value, const char *want)
-{
-    if (problem)
-        *problem = (struct bide_problem){.field = field, .want = want, .value = value};
-    return BIDE_ERR_INVALID;
-}
-
 static int64_t range_field_value(const void *base, const struct range *r)
 {
     const unsigned char *at = (const unsigned char *)base + r->offset;
@@ -392,7 +386,7 @@ static enum bide_err check_ranges(const void *base, const struct range *r, size_
         if (r->width == WIDE_OR_NEVER && value == BIDE_NEVER)
             continue;
         if (value < r->least || value > r->most)
-            return report_problem(problem, r->field, value, r->want);
+            return core_problem_set(problem, r->field, value, r->want);
     }
     return BIDE_OK;
 }
@@ -409,7 +403,7 @@ static enum bide_err check_relations(const struct relation *r, size_t count, str
 {
     for (const struct relation *end = r + count; r < end; r++)
         if (r->broken)
-            return report_problem(problem, r->field, r->value, r->want);
+            return core_problem_set(problem, r->field, r->value, r->want);
     return BIDE_OK;
 }
 
@@ -455,8 +449,8 @@ static enum bide_err check_policy_relations(const struct bide_policy *p, struct 
 enum bide_err bide_policy_check(const struct bide_policy *policy, struct bide_problem *problem)
 {
     if (policy->struct_size != sizeof *policy)
-        return report_problem(problem, "struct_size", policy->struct_size,
-                              "the value that bide_policy_init or bide_policy_copy sets");
+        return core_problem_set(problem, "struct_size", policy->struct_size,
+                                "the value that bide_policy_init or bide_policy_copy sets");
     enum bide_err err = check_ranges(policy, policy_ranges, COUNT(policy_ranges), problem);
     return err != BIDE_OK ? err : check_policy_relations(policy, problem);
 }
@@ -495,8 +489,8 @@ static enum bide_err check_config_relations(const struct bide_target_config *c, 
 enum bide_err bide_target_config_check(const struct bide_target_config *config, struct bide_problem *problem)
 {
     if (config->struct_size != sizeof *config)
-        return report_problem(problem, "struct_size", config->struct_size,
-                              "the value that bide_target_config_init sets");
+        return core_problem_set(problem, "struct_size", config->struct_size,
+                                "the value that bide_target_config_init sets");
     enum bide_err err = check_ranges(config, config_ranges, COUNT(config_ranges), problem);
     return err != BIDE_OK ? err : check_config_relations(config, problem);
 }
@@ -542,11 +536,11 @@ enum bide_err bide_policy_copy(struct bide_policy *into, const struct bide_polic
     size_t known = from->struct_size < sizeof *into ? from->struct_size : sizeof *into;
     if (from->struct_size < offsetof(struct bide_policy, backoff) || from->struct_size > SIZE_SANE ||
         from->struct_size % 8 != 0) /* no version ends inside a word */
-        return report_problem(problem, "struct_size", from->struct_size, "the value that bide_policy_init sets");
+        return core_problem_set(problem, "struct_size", from->struct_size, "the value that bide_policy_init sets");
     for (size_t i = known; i < from->struct_size; i++)
         if (source[i] != 0)
-            return report_problem(problem, "struct_size", from->struct_size,
-                                  "that of a policy whose fields unknown to this version are 0");
+            return core_problem_set(problem, "struct_size", from->struct_size,
+                                    "that of a policy whose fields unknown to this version are 0");
     struct bide_policy copy;
     preset_fill_policy(&copy, BIDE_PRESET_SERVICE);
     for (size_t i = 0; i < known; i++)

@@ -10,6 +10,7 @@
 #include <bide/target.h>
 
 #include "gates.h"
+#include "problem.h"
 #include "saturate.h"
 #include "window.h"
 
@@ -125,14 +126,11 @@ void core_target_release(struct bide_target *t)
 /* A shared target cannot count attempts in flight: a process that is killed never releases its permits. */
 static enum bide_err config_check_shared(const struct bide_target_config *c, struct bide_problem *problem)
 {
-    struct bide_problem found = {"in_flight_max", "0 in a shared target", c->in_flight_max};
-    if (c->in_flight_max == 0 && c->budget.kind != BIDE_BUDGET_CONCURRENCY)
-        return BIDE_OK;
-    if (c->in_flight_max == 0)
-        found = (struct bide_problem){"budget.kind", "tokens, window or none in a shared target", c->budget.kind};
-    if (problem)
-        *problem = found;
-    return BIDE_ERR_INVALID;
+    if (c->in_flight_max != 0)
+        return core_problem_set(problem, "in_flight_max", c->in_flight_max, "0 in a shared target");
+    if (c->budget.kind == BIDE_BUDGET_CONCURRENCY)
+        return core_problem_set(problem, "budget.kind", c->budget.kind, "tokens, window or none in a shared target");
+    return BIDE_OK;
 }
 
 static enum bide_err config_check_and_claim(struct bide_target *t, const struct bide_target_config *config,
@@ -141,7 +139,7 @@ static enum bide_err config_check_and_claim(struct bide_target *t, const struct 
     enum bide_err err = bide_target_config_check(config, problem);
     if (err == BIDE_OK && core_load(&t->identity) & CORE_SHARED)
         err = config_check_shared(config, problem);
-    return err != BIDE_OK || core_target_claim(t, now_ns) ? err : BIDE_ERR_BUSY;
+    return err != BIDE_OK || core_target_claim(t, now_ns) ? err : core_problem_set_busy(problem);
 }
 
 /* Passes the permits from one owner to the next, if none is in use: each CAS expects "old owner, none in use". A call
@@ -175,7 +173,7 @@ enum bide_err bide_target_reuse(struct bide_target *target, const struct bide_ta
         target_reset_state(target, &config->budget, now_ns);
     }
     core_target_release(target);
-    return free_to_take ? BIDE_OK : BIDE_ERR_BUSY;
+    return free_to_take ? BIDE_OK : core_problem_set_text(problem, BIDE_ERR_BUSY, "the target is in use");
 }
 
 static bool breaker_evidence_fits(const struct bide_breaker_config *a, const struct bide_breaker_config *b)

@@ -677,16 +677,13 @@ size_t bide_multi_drain(struct bide_multi *multi, int64_t until_ns)
 static enum bide_err job_check(const struct bide_multi *multi, const struct bide_multi_job *job,
                                struct bide_problem *problem)
 {
-    struct bide_problem found = {0};
+    if (multi->draining)
+        return http_problem_set_text(problem, BIDE_ERR_BUSY, "the multi is draining: it accepts no new call");
     if (http_handle_set_find(&multi->slots, job->easy))
-        found = (struct bide_problem){.field = "easy", .want = "a handle without a running call", .value = 1};
-    else if (job->options && job->options->cancel)
-        found = (struct bide_problem){.field = "cancel", .want = "NULL in a multi (use bide_multi_cancel)", .value = 1};
-    if (!found.field)
-        return BIDE_OK;
-    if (problem)
-        *problem = found;
-    return BIDE_ERR_INVALID;
+        return http_problem_set(problem, "easy", 1, "a handle without a running call");
+    if (job->options && job->options->cancel)
+        return http_problem_set(problem, "cancel", 1, "NULL in a multi (use bide_multi_cancel)");
+    return BIDE_OK;
 }
 
 static enum bide_err multi_call_begin(struct bide_multi_call *call, const struct bide_multi_job *job,
@@ -697,8 +694,9 @@ static enum bide_err multi_call_begin(struct bide_multi_call *call, const struct
     enum bide_err err = http_handle_set_reserve(&call->multi->slots) ? BIDE_OK : BIDE_ERR_NOMEM;
     if (err == BIDE_OK)
         err = bide_timers_set(&call->multi->timers, &call->timer, DUE_PARKED);
-    if (err == BIDE_OK)
-        err = http_call_begin(&call->http, job->easy, job->target, job->options, job->result, problem);
+    if (err != BIDE_OK)
+        return http_problem_set_text(problem, err, "out of memory");
+    err = http_call_begin(&call->http, job->easy, job->target, job->options, job->result, problem);
     if (err != BIDE_OK)
         bide_timers_set(&call->multi->timers, &call->timer, BIDE_NEVER);
     return err;
@@ -747,14 +745,12 @@ enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi
 {
     if (call_out)
         *call_out = NULL;
-    if (multi->draining)
-        return BIDE_ERR_BUSY;
     enum bide_err err = job_check(multi, job, problem);
     if (err != BIDE_OK)
         return err;
     struct bide_multi_call *call = calloc(1, sizeof *call);
     if (!call)
-        return BIDE_ERR_NOMEM;
+        return http_problem_set_text(problem, BIDE_ERR_NOMEM, "out of memory");
     call->multi = multi;
     call->done = job->done;
     call->context = job->context;

@@ -24,6 +24,7 @@
 #include <bide/inbound.h>
 
 #include "core/atomic.h"
+#include "core/problem.h"
 
 #include <assert.h>
 #include <string.h>
@@ -56,24 +57,21 @@ static enum bide_err config_check(const struct bide_inbound_ratio_config *c, str
 {
     const struct {
         bool is_valid;
-        struct bide_problem problem;
+        const char *field;
+        int64_t value;
+        const char *want;
     } rows[] = {
-        {c->struct_size == sizeof *c,
-         {"struct_size", "the value set by bide_inbound_ratio_config_init", c->struct_size}},
-        {c->share_permille >= 1 && c->share_permille <= 1000,
-         {"share_permille", "1 to 1000 (1000: never overload)", c->share_permille}},
-        {c->min_volume >= 1, {"min_volume", "1 or more", c->min_volume}},
-        {c->reserved_ == 0, {"reserved_", "0, as set by bide_inbound_ratio_config_init", c->reserved_}},
-        {c->window_ns >= WINDOW_MIN && c->window_ns <= WINDOW_MAX,
-         {"window_ns", "10000000 (10 ms) to 3600000000000 (1 h)", c->window_ns}},
+        {c->struct_size == sizeof *c, "struct_size", c->struct_size, "the value set by bide_inbound_ratio_config_init"},
+        {c->share_permille >= 1 && c->share_permille <= 1000, "share_permille", c->share_permille,
+         "1 to 1000 (1000: never overload)"},
+        {c->min_volume >= 1, "min_volume", c->min_volume, "1 or more"},
+        {c->reserved_ == 0, "reserved_", c->reserved_, "0, as set by bide_inbound_ratio_config_init"},
+        {c->window_ns >= WINDOW_MIN && c->window_ns <= WINDOW_MAX, "window_ns", c->window_ns,
+         "10000000 (10 ms) to 3600000000000 (1 h)"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (rows[i].is_valid)
-            continue;
-        if (problem != NULL)
-            *problem = rows[i].problem;
-        return BIDE_ERR_INVALID;
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!rows[i].is_valid)
+            return core_problem_set(problem, rows[i].field, rows[i].value, rows[i].want);
     return BIDE_OK;
 }
 

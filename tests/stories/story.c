@@ -22,13 +22,6 @@ static bool read_preset(struct story *s, struct story_cursor *c, enum bide_prese
     return true;
 }
 
-static bool report_problem(struct story *s, const struct bide_problem *problem)
-{
-    char text[STORY_TEXT_MAX];
-    bide_problem_format(text, sizeof text, problem);
-    return story_fail(s, "%s", text);
-}
-
 static bool policy_line(struct story *s, struct story_cursor *c)
 {
     struct bide_problem problem;
@@ -43,7 +36,7 @@ static bool policy_line(struct story *s, struct story_cursor *c)
     s->policies++;
     if (policy->struct_size != sizeof *policy) /* a story about a policy of another version */
         return true;
-    return bide_policy_check(policy, &problem) == BIDE_OK || report_problem(s, &problem);
+    return bide_policy_check(policy, &problem) == BIDE_OK || story_fail(s, "%s", problem.text);
 }
 
 static bool target_line(struct story *s, struct story_cursor *c)
@@ -58,7 +51,7 @@ static bool target_line(struct story *s, struct story_cursor *c)
     if (!story_assign_all(s, &story_target_fields, &config, c))
         return false;
     if (bide_target_init(&s->target, &config, s->now_ns, &problem) != BIDE_OK)
-        return report_problem(s, &problem);
+        return story_fail(s, "%s", problem.text);
     s->has_target = true;
     return true;
 }

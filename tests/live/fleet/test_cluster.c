@@ -156,7 +156,7 @@ static void fleet_follows_its_slot_to_another_node(void **state)
     struct cluster c;
     struct member m;
     struct bide_fleet_bucket bucket;
-    struct bide_fleet_problem problem;
+    struct bide_problem problem;
     cluster_start(&c);
     member_join(&m, &c.node[!cluster_owner(&c)]); /* so the first reply is -MOVED */
     wait_for_exchanges(&m);

@@ -512,7 +512,7 @@ static void moved_without_a_host_means_the_replying_host(void **state)
     char to_second[32], to_third[16], want[64];
     struct live_fake_redis gone = {0}, second = {.respond = reply_moved_to_text, .context = to_third};
     struct live_fake_redis first = {.respond = reply_moved_to_text, .context = to_second};
-    struct bide_fleet_problem problem = {0};
+    struct bide_problem problem = {0};
     struct bide_fleet_bucket bucket;
     struct member m;
     live_fake_start(&gone);
@@ -731,7 +731,7 @@ static void no_report_contains_the_password(void **state)
     assert_false(live_reports_contain(&m.reports, "hush-hush"));
     bide_fleet_close(m.fleet);
 
-    struct bide_fleet_problem problem = {0};
+    struct bide_problem problem = {0};
     struct bide_fleet_bucket bucket;
     assert_int_equal(bide_fleet_read(url, "payments", &bucket, &problem), BIDE_ERR_SYSTEM);
     assert_non_null(strstr(problem.text, "AUTH"));

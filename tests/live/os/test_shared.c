@@ -134,7 +134,7 @@ static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidenc
 
 static struct bide_shared open_or_abort(const char *name, const struct bide_target_config *config)
 {
-    struct bide_shared_problem problem;
+    struct bide_problem problem;
     struct bide_shared shared;
     if (bide_shared_open(&shared, name, config, &here, bide_now(), &problem) != BIDE_OK) {
         fprintf(stderr, "%s\n", problem.text);
@@ -835,7 +835,7 @@ _Noreturn static void survive_truncation(off_t size)
     if (bide_budget_left_milli(unhurt.target, bide_now()) != 0)
         _exit(15);
     bide_shared_close(&unhurt);
-    struct bide_shared_problem problem;
+    struct bide_problem problem;
     here.private_instead = true;
     bool refused = bide_shared_open(&shared, "cut", &config, &here, bide_now(), &problem) == BIDE_OK && !shared.shared;
     _exit(refused && problem.reason == BIDE_SHARED_REASON_WRONG_SIZE ? 0 : 16);

@@ -50,7 +50,7 @@ static void set_up(struct world *w, enum bide_preset preset)
 /* Opens the target after the values of a row were filled in. */
 static void open_target(struct world *w)
 {
-    struct bide_problem problem = {"", "", 0};
+    struct bide_problem problem = {.field = ""};
     if (bide_policy_check(&w->policy, &problem) != BIDE_OK ||
         bide_target_init(&w->target, &w->config, w->now_ns, &problem) != BIDE_OK)
         fail_msg("%s is %lld; want %s", problem.field, (long long)problem.value, problem.want);

@@ -207,7 +207,7 @@ static void relate_settings(struct bide_target_config *c)
 static void every_setting_is_read_in_its_range_from(uint64_t first)
 {
     struct bide_target_config config;
-    struct bide_problem problem = {"", "", 0};
+    struct bide_problem problem = {.field = ""};
     for (seed = first; seed < first + ROUNDS; seed++) {
         draws = 0;
         fill_memory();

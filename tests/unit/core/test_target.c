@@ -338,9 +338,12 @@ static void a_bad_reload_changes_nothing_and_the_next_one_works(void **state)
 static void a_reload_during_another_reload_is_busy_and_changes_nothing(void **state)
 {
     struct bide_target_config config = service(), other = fragile(), got;
+    struct bide_problem problem;
     init_target(&config);
     target.claim = NOW | 1; /* another process, since now */
-    assert_int_equal(bide_target_configure(&target, &other, NOW + 1 * S, NULL), BIDE_ERR_BUSY);
+    assert_int_equal(bide_target_configure(&target, &other, NOW + 1 * S, &problem), BIDE_ERR_BUSY);
+    assert_string_equal(problem.text, "another thread or process is configuring the target; try again");
+    assert_null(problem.field);
     assert_int_equal(bide_target_configure(&target, &other, NOW + 10 * S, NULL), BIDE_ERR_BUSY);
     bide_target_config_get(&target, &got);
     assert_memory_equal(&got, &config, sizeof got);

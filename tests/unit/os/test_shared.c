@@ -9,6 +9,7 @@
 #include "core/event.h"
 #include "os/memory.h"
 #include "seed.h"
+#include "text/utf8.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -105,7 +106,7 @@ struct dirent *readdir(DIR *stream)
 
 static char directory[64];
 static struct bide_shared_options here = {.directory = directory};
-static struct bide_shared_problem problem;
+static struct bide_problem problem;
 
 static int make_directory(void **state)
 {
@@ -193,7 +194,7 @@ static void assert_refused(const char *name, enum bide_shared_reason reason)
     struct bide_shared shared;
     enum bide_err err = open_named(&shared, name);
     assert_true(err == BIDE_ERR_INVALID || err == BIDE_ERR_SYSTEM);
-    if (problem.reason != reason)
+    if (problem.reason != (int)reason)
         fail_msg("%s instead of %s: %s", bide_shared_reason_label(problem.reason), bide_shared_reason_label(reason),
                  problem.text);
     assert_non_null(strstr(problem.text, bide_shared_reason_text(reason)));
@@ -378,11 +379,14 @@ static void in_flight_limits_are_refused(void **state)
     c.in_flight_max = 10;
     assert_int_equal(bide_shared_open(&shared, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_IN_FLIGHT);
+    assert_string_equal(problem.field, "in_flight_max");
+    assert_int_equal(problem.value, 10);
     c = config();
     c.budget.kind = BIDE_BUDGET_CONCURRENCY;
     c.budget.reserve = 3;
     assert_int_equal(bide_shared_open(&shared, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_IN_FLIGHT);
+    assert_string_equal(problem.field, "budget.kind");
     assert_int_equal(list_files().count, 0);
     assert_counts_nothing_in_flight();
     here.private_instead = true; /* a private target may count */
@@ -400,7 +404,26 @@ static void bad_configuration_is_an_error_with_its_field_even_with_private_inste
     assert_int_equal(bide_shared_open(&shared, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_BAD_CONFIG);
     assert_non_null(strstr(problem.text, "breaker.probes is 99"));
+    assert_string_equal(problem.field, "breaker.probes");
+    assert_string_equal(problem.want, "1 to 8");
+    assert_int_equal(problem.value, 99);
     assert_null(shared.target);
+}
+
+static void long_path_in_a_problem_is_cut_between_characters(void **state)
+{
+    char path[801] = "/";
+    struct bide_shared shared;
+    here.directory = path;
+    for (size_t length = 790; length < 794; length++) {
+        for (size_t at = 1 + length % 2; at + 1 < length; at += 2)
+            memcpy(path + at, "\xc3\xa9", 3);
+        if (length % 2 == 1)
+            path[1] = 'x';
+        assert_int_not_equal(bide_shared_open(&shared, "payments", NULL, &here, NOW, &problem), BIDE_OK);
+        assert_true(text_utf8_is_valid(problem.text, strlen(problem.text)));
+        assert_non_null(strstr(problem.text, bide_shared_reason_text(problem.reason)));
+    }
 }
 
 static bool refuse(void)
@@ -416,6 +439,7 @@ static void private_target_fails_without_memory(void **state)
     enum bide_err err = open_named(&shared, "");
     os_memory_refuses = NULL;
     assert_int_equal(err, BIDE_ERR_NOMEM);
+    assert_string_equal(problem.text, "out of memory");
     assert_null(shared.target);
 }
 
@@ -905,7 +929,7 @@ struct seen {
 };
 
 /* "[name]" or "[name: reason]" */
-static bool list_add(void *context, const char *name, const struct bide_shared_problem *wrong)
+static bool list_add(void *context, const char *name, const struct bide_problem *wrong)
 {
     struct seen *seen = context;
     size_t used = strlen(seen->all);
@@ -1354,6 +1378,7 @@ int main(void)
         IN_DIRECTORY(the_directory_comes_from_the_environment),
         IN_DIRECTORY(relative_directory_of_the_environment_is_refused_with_its_variable),
         IN_DIRECTORY(path_of_the_caller_may_be_relative_but_not_empty_or_too_long),
+        IN_DIRECTORY(long_path_in_a_problem_is_cut_between_characters),
         IN_DIRECTORY(missing_directory_is_created_with_mode_700),
         IN_DIRECTORY(links_and_files_are_refused_as_directory),
         IN_DIRECTORY(directory_writable_by_others_is_refused),
