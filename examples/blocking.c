@@ -49,6 +49,11 @@ int main(void)
         fprintf(stderr, "policy: %s\n", problem.text);
         return 1;
     }
-    struct bide_job job = {.policy = &policy, .attempt = try_connect, .event = log_verdict, .context = &address};
+    struct bide_job job = {.name = "server",
+                           .policy = &policy,
+                           .request.safety = BIDE_SAFE,
+                           .attempt = try_connect,
+                           .event = log_verdict,
+                           .context = &address};
     return bide_run(&job).reason == BIDE_REASON_ATTEMPTS_SPENT ? 0 : 1;
 }

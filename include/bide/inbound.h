@@ -41,14 +41,14 @@ struct bide_inbound_ratio_view {
 #define bide_inbound_ratio_config_init(config) bide_inbound_ratio_config_init_sized((config), sizeof *(config))
 BIDE_API void bide_inbound_ratio_config_init_sized(struct bide_inbound_ratio_config *config, size_t size);
 
-/* Checks and copies the configuration; all counts begin at 0. */
+/* Checks and copies the configuration (NULL: the defaults); all counts begin at 0. */
 BIDE_API enum bide_err bide_inbound_ratio_init(struct bide_inbound_ratio *ratio,
                                                const struct bide_inbound_ratio_config *config,
                                                struct bide_problem *problem);
 
 /* Counts a request by its attempt header (absent: a first attempt), and returns true if a failure response to it should
- * ask the client not to retry: because the ratio is too high, or because the attempt header has no-retry. inbound may
- * be NULL: absent. */
+ * ask the client not to retry: because the ratio is too high, or because the attempt header has no-retry. NULL inbound:
+ * absent. */
 BIDE_API bool bide_inbound_ratio_count(struct bide_inbound_ratio *ratio, const struct bide_layer *inbound,
                                        int64_t now_ns);
 

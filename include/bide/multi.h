@@ -42,7 +42,7 @@ struct bide_multi_end {
 
 struct bide_multi_job {
     CURL *easy;
-    struct bide_target *target;              /* NULL: by origin */
+    struct bide_target *target;              /* as for bide_curl_perform: NULL: by origin; BIDE_NO_TARGET: no gates */
     const struct bide_curl_options *options; /* NULL: as for bide_curl_perform. Must not change until done */
     struct bide_curl_result *result;         /* NULL: not wanted. Complete when done is called */
     void (*done)(void *context, const struct bide_multi_end *end); /* called exactly once for each successful start */
@@ -69,11 +69,11 @@ BIDE_API void bide_multi_on_message(struct bide_multi *multi, void (*message)(vo
  * Its timer function is bide's once bide_multi_on_timer was called. */
 BIDE_API CURLM *bide_multi_handle(struct bide_multi *multi);
 
-/* Begins a call. *call (may be NULL) receives it. A call that is refused at once (an open breaker, a deadline that has
- * passed) is done before this returns, with *call set to NULL; if this is called from a callback, soon after the
- * callback has returned. BIDE_ERR_INVALID: invalid options, see the problem (may be NULL); BIDE_ERR_BUSY: draining;
- * BIDE_ERR_NOMEM: no memory; BIDE_ERR_SYSTEM: no idempotency key could be generated. After an error done is not called.
- * The handle must not be in use elsewhere; a handle whose call here is not done is BIDE_ERR_INVALID. */
+/* Begins a call. *call (NULL: not wanted) receives it. A call that is refused at once (an open breaker, a deadline that
+ * has passed) is done before this returns, with *call set to NULL; if this is called from a callback, soon after the
+ * callback has returned. BIDE_ERR_INVALID: invalid options; BIDE_ERR_BUSY: draining; BIDE_ERR_NOMEM: no memory;
+ * BIDE_ERR_SYSTEM: no idempotency key could be generated. After an error done is not called. The handle must not be in
+ * use elsewhere; a handle whose call here is not done is BIDE_ERR_INVALID. */
 BIDE_API enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi_job *job,
                                         struct bide_multi_call **call, struct bide_problem *problem);
 

@@ -150,7 +150,7 @@ struct bide_policy {
 #define bide_policy_init(policy, preset) bide_policy_init_sized((policy), sizeof *(policy), (preset))
 BIDE_API enum bide_err bide_policy_init_sized(struct bide_policy *policy, size_t size, enum bide_preset preset);
 
-/* Reports the first invalid field, its value and the valid values. problem may be NULL. */
+/* Reports the first invalid field, its value and the valid values. */
 BIDE_API enum bide_err bide_policy_check(const struct bide_policy *policy, struct bide_problem *problem);
 
 /* Copies a policy made by a caller of another version into a policy of this library's size. Fields that the source

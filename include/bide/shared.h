@@ -80,13 +80,13 @@ struct bide_shared {
 BIDE_API const char *bide_shared_directory(char path[BIDE_SHARED_PATH_MAX]);
 
 /* Opens the target of that name, or creates it with `config`. An existing target keeps its state and receives `config`
- * if its own differs (NULL: it keeps its own, and a missing target is not created). BIDE_OK, or BIDE_ERR_INVALID,
- * BIDE_ERR_NOMEM, BIDE_ERR_SYSTEM. NULL options: all 0.
+ * if its own differs. NULL config: an existing target keeps its own, a new one gets the gates of the preset service.
+ * NULL options: all 0.
  *
- * The problem is set in any case, and problem->text is "" if there is nothing to report. There is something to report
- * with BIDE_OK in two cases. With private_instead and a `config`, only BIDE_ERR_NOMEM and an invalid `config` are
- * errors; the problem has the reason why shared->shared is false. And a target that cannot accept `config` now (leased,
- * or claimed by another process that configures it) keeps its own; then only problem->text is set. */
+ * The problem is set in any case; problem->text is "" if there is nothing to report. With BIDE_OK there is something to
+ * report in two cases. With private_instead, only an invalid `config` and BIDE_ERR_NOMEM are errors; the problem has
+ * the reason why shared->shared is false. And a target that cannot accept `config` now (leased, or claimed by another
+ * process that configures it) keeps its own; then only problem->text is set. */
 BIDE_API enum bide_err bide_shared_open(struct bide_shared *shared, const char *name,
                                         const struct bide_target_config *config,
                                         const struct bide_shared_options *options, int64_t now_ns,

@@ -101,6 +101,10 @@ struct bide_target {
     struct bide_lane_words_ lane[BIDE_LANES];
 } __attribute__((aligned(64)));
 
+/* "No target", for functions that make calls: none of the gates of a target apply to the call, only its policy. (NULL
+ * would be the default target.) Not for the functions below. */
+#define BIDE_NO_TARGET ((struct bide_target *)-1)
+
 /* Sets every field from the gates of a preset. */
 #define bide_target_config_init(config, preset) bide_target_config_init_sized((config), sizeof *(config), (preset))
 BIDE_API enum bide_err bide_target_config_init_sized(struct bide_target_config *config, size_t size,
@@ -108,7 +112,8 @@ BIDE_API enum bide_err bide_target_config_init_sized(struct bide_target_config *
 
 BIDE_API enum bide_err bide_target_config_check(const struct bide_target_config *config, struct bide_problem *problem);
 
-/* Initialises a target that no other thread uses: full budget, closed breaker. An invalid config changes nothing. */
+/* Initialises a target that no other thread uses: full budget, closed breaker. NULL config: the gates of the preset
+ * service. An invalid config changes nothing. */
 BIDE_API enum bide_err bide_target_init(struct bide_target *target, const struct bide_target_config *config,
                                         int64_t now_ns, struct bide_problem *problem);
 

@@ -28,7 +28,14 @@ struct bide_targets_view {
     uint64_t overflowed; /* look-ups that returned the overflow target */
 };
 
-/* Creates a table for up to `most` targets (1 to 1000000). New targets get `config`, which is checked and copied. */
+/* Returns the table of this process, which a NULL stands for: bide_run finds its target there by name, and calls over
+ * libcurl by the origin of their URL. It is created on first use, for up to 1024 targets with the gates of the preset
+ * service (bide_targets_configure changes them), and lives as long as the library: do not free it. NULL: no memory; the
+ * next call tries again. */
+BIDE_API struct bide_targets *bide_targets_default(void);
+
+/* Creates a table for up to `most` targets (1 to 1000000). New targets get `config`, which is checked and copied; NULL:
+ * the gates of the preset service. */
 BIDE_API enum bide_err bide_targets_new(struct bide_targets **table, size_t most,
                                         const struct bide_target_config *config, struct bide_problem *problem);
 BIDE_API void bide_targets_free(struct bide_targets *table); /* accepts NULL */

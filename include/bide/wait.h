@@ -26,8 +26,9 @@ BIDE_API bool bide_cancelled(const struct bide_cancel *cancel); /* NULL: false *
 /* Returns a descriptor that becomes readable when cancelled, for your own poll set; -1: none. */
 BIDE_API int bide_cancel_fd(const struct bide_cancel *cancel);
 
-/* Returns true when the instant has come, false when cancelled first. cancel may be NULL. until_ns BIDE_NEVER waits for
- * the cancellation alone; if cancel is NULL, for ever. Never returns early, not even by a nanosecond. */
+/* Returns true when the instant has come, false when cancelled first. NULL cancel: cannot be cancelled. until_ns
+ * BIDE_NEVER waits for the cancellation alone, without a cancel for ever. Never returns early, not even by a
+ * nanosecond. */
 BIDE_API bool bide_wait_until(int64_t until_ns, const struct bide_cancel *cancel);
 
 BIDE_END_DECLS

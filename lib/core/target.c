@@ -97,6 +97,11 @@ static void target_reset_state(struct bide_target *t, const struct bide_budget_c
 enum bide_err bide_target_init(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
                                struct bide_problem *problem)
 {
+    struct bide_target_config service;
+    if (config == NULL) {
+        bide_target_config_init(&service, BIDE_PRESET_SERVICE);
+        config = &service;
+    }
     enum bide_err err = bide_target_config_check(config, problem);
     if (err != BIDE_OK)
         return err;

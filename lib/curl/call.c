@@ -161,6 +161,8 @@ static enum bide_err call_begin(struct http_call *call, CURL *easy, struct bide_
     call->safety_known = call->safety_given;
     struct bide_request request = options_request(o, now_ns);
     struct bide_target *used_target = target ? target : http_target_for_url(o->targets, easy, call->record, now_ns);
+    if (used_target == BIDE_NO_TARGET)
+        used_target = NULL;
     call_set_verdict_unless_cancelled(
         call, bide_call_begin(&call->engine, options_policy(o), used_target, &request, now_ns), now_ns);
     return BIDE_OK;

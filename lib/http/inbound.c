@@ -78,6 +78,11 @@ static enum bide_err config_check(const struct bide_inbound_ratio_config *c, str
 enum bide_err bide_inbound_ratio_init(struct bide_inbound_ratio *ratio, const struct bide_inbound_ratio_config *config,
                                       struct bide_problem *problem)
 {
+    struct bide_inbound_ratio_config defaults;
+    if (config == NULL) {
+        bide_inbound_ratio_config_init(&defaults);
+        config = &defaults;
+    }
     enum bide_err err = config_check(config, problem);
     if (err == BIDE_OK)
         *ratio = (struct bide_inbound_ratio){.config = *config};

@@ -85,7 +85,8 @@ struct shared_op {
     struct bide_shared_options options;
     struct bide_problem *problem;
     const char *name;
-    const struct bide_target_config *config; /* NULL: keep the configuration in the file */
+    const struct bide_target_config *config; /* of a new target */
+    bool keep_config;                        /* an existing target keeps its own */
     int64_t now_ns;
     int directory_fd; /* kept open, so that the checked directory is the one used; -1: not open yet */
     char boot[BOOT_MAX];
@@ -576,7 +577,7 @@ static enum bide_err file_report_open_error(const struct shared_op *o)
 
 static bool op_may_create(const struct shared_op *o)
 {
-    return o->config != NULL && !o->options.must_exist;
+    return !o->options.must_exist;
 }
 
 /* O_NONBLOCK: the name may belong to a pipe. */
@@ -676,7 +677,7 @@ static void report_config_not_applied(const struct shared_op *o, enum bide_err e
  * then the target keeps its configuration, and the problem's text reports that. */
 static void target_apply_config(const struct shared_op *o, struct bide_target *target)
 {
-    if (o->config == NULL || target_has_config(target, o->config))
+    if (o->keep_config || target_has_config(target, o->config))
         return;
     struct bide_problem wrong;
     enum bide_err err = bide_target_configure(target, o->config, o->now_ns, &wrong);
@@ -767,17 +768,18 @@ static struct shared_op op_begin(const char *name, const struct bide_shared_opti
     return (struct shared_op){.options = options != NULL ? *options : (struct bide_shared_options){0},
                               .problem = problem,
                               .name = name,
+                              .keep_config = true,
                               .directory_fd = -1};
 }
 
 static enum bide_err op_open_shared(struct shared_op *o, struct bide_shared *shared)
 {
     enum bide_err err;
-    if (o->config != NULL && o->config->in_flight_max > 0) {
+    if (o->config->in_flight_max > 0) {
         problem_set(o->problem, BIDE_SHARED_REASON_IN_FLIGHT, "in_flight_max", "; must be 0");
         return problem_set_field(o->problem, "in_flight_max", o->config->in_flight_max, "0");
     }
-    if (o->config != NULL && !config_is_shareable(o->config)) {
+    if (!config_is_shareable(o->config)) {
         problem_set(o->problem, BIDE_SHARED_REASON_IN_FLIGHT, "budget.kind", "; must be tokens, window or none");
         return problem_set_field(o->problem, "budget.kind", o->config->budget.kind, "tokens, window or none");
     }
@@ -808,7 +810,7 @@ static enum bide_err op_check_config(const struct shared_op *o)
 {
     struct bide_problem wrong;
     char advice[sizeof wrong.text + 2];
-    if (o->config == NULL || bide_target_config_check(o->config, &wrong) == BIDE_OK)
+    if (bide_target_config_check(o->config, &wrong) == BIDE_OK)
         return BIDE_OK;
     snprintf(advice, sizeof advice, "; %s", wrong.text);
     problem_set(o->problem, BIDE_SHARED_REASON_BAD_CONFIG, "configuration", advice);
@@ -820,7 +822,10 @@ enum bide_err bide_shared_open(struct bide_shared *shared, const char *name, con
 {
     struct bide_problem unused_problem;
     struct shared_op o = op_begin(name, options, problem != NULL ? problem : &unused_problem);
-    o.config = config;
+    struct bide_target_config service;
+    bide_target_config_init(&service, BIDE_PRESET_SERVICE);
+    o.config = config != NULL ? config : &service;
+    o.keep_config = config == NULL;
     o.now_ns = now_ns;
     *shared = (struct bide_shared){0};
     enum bide_err err = op_check_config(&o);
@@ -828,7 +833,7 @@ enum bide_err bide_shared_open(struct bide_shared *shared, const char *name, con
         return err;
     err = op_open_shared(&o, shared);
     op_end(&o);
-    return err != BIDE_OK && o.options.private_instead && config != NULL ? op_open_private(&o, shared) : err;
+    return err != BIDE_OK && o.options.private_instead ? op_open_private(&o, shared) : err;
 }
 
 void bide_shared_close(struct bide_shared *shared)

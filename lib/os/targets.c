@@ -339,9 +339,14 @@ static enum bide_err table_allocate(struct bide_targets **table, uint32_t capaci
 enum bide_err bide_targets_new(struct bide_targets **table, size_t capacity, const struct bide_target_config *config,
                                struct bide_problem *problem)
 {
-    *table = NULL;
     struct bide_targets *made = NULL;
+    struct bide_target_config service;
     enum bide_err err;
+    *table = NULL;
+    if (config == NULL) {
+        bide_target_config_init(&service, BIDE_PRESET_SERVICE);
+        config = &service;
+    }
     if ((err = table_check_capacity(capacity, problem)) != BIDE_OK ||
         (err = bide_target_config_check(config, problem)) != BIDE_OK)
         goto out;

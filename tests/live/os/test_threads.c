@@ -313,9 +313,25 @@ static void threads_draw_different_seeds(void **state)
         assert_true(((uint64_t *)seeds)[i] != ((uint64_t *)seeds)[i - 1]);
 }
 
+static void *find_default(void *part)
+{
+    struct bide_target **found = part;
+    *found = bide_targets_get(bide_targets_default(), "payments", bide_now());
+    return NULL;
+}
+
+static void threads_find_one_table_of_the_process(void **state)
+{
+    struct bide_target *found[THREADS];
+    in_threads(find_default, found, sizeof *found);
+    for (size_t i = 1; i < THREADS; i++)
+        assert_ptr_equal(found[i], found[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_find_one_table_of_the_process),
         cmocka_unit_test(threads_never_spend_more_than_initial_plus_earned_tokens),
         cmocka_unit_test(threads_without_successes_spend_exactly_the_capacity),
         cmocka_unit_test(calls_survive_reuse_of_their_target_at_any_instant),

@@ -324,7 +324,7 @@ static void run_waits_the_full_backoff_under_signals(void **state)
     policy.jitter = BIDE_JITTER_NONE;
     policy.base_ns = policy.cap_ns = 20 * BIDE_MS;
     struct work w = {.shortest_ns = BIDE_NEVER};
-    struct bide_job job = {.policy = &policy, .attempt = fail_fast, .context = &w};
+    struct bide_job job = {.policy = &policy, .target = BIDE_NO_TARGET, .attempt = fail_fast, .context = &w};
     signal_every(1000);
     struct bide_verdict end = bide_run(&job);
     signal_every(0);
@@ -350,7 +350,8 @@ static void run_ends_when_another_thread_cancels_its_wait(void **state)
     policy.base_ns = policy.cap_ns = 60 * BIDE_MINUTE;
     policy.call_timeout_ns = BIDE_NEVER;
     struct work w = {.shortest_ns = BIDE_NEVER};
-    struct bide_job job = {.policy = &policy, .attempt = fail_fast, .context = &w, .cancel = &w.cancel};
+    struct bide_job job = {
+        .policy = &policy, .target = BIDE_NO_TARGET, .attempt = fail_fast, .context = &w, .cancel = &w.cancel};
     pthread_t thread;
     assert_int_equal(bide_cancel_init(&w.cancel), BIDE_OK);
     assert_int_equal(pthread_create(&thread, NULL, cancel_in_thread, &w.cancel), 0);

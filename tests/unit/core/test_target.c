@@ -335,6 +335,14 @@ static void a_bad_reload_changes_nothing_and_the_next_one_works(void **state)
     assert_int_equal(got.breaker.probes, 2);
 }
 
+static void a_target_without_a_configuration_has_the_gates_of_the_preset_service(void **state)
+{
+    struct bide_target_config config = service(), got;
+    assert_int_equal(bide_target_init(&target, NULL, NOW, NULL), BIDE_OK);
+    bide_target_config_get(&target, &got);
+    assert_memory_equal(&got, &config, sizeof got);
+}
+
 static void a_reload_during_another_reload_is_busy_and_changes_nothing(void **state)
 {
     struct bide_target_config config = service(), other = fragile(), got;
@@ -1064,6 +1072,7 @@ int main(void)
         cmocka_unit_test(evidence_is_cleared_when_a_reload_changes_how_it_is_counted),
         cmocka_unit_test(a_shorter_window_slides_from_the_reload_on),
         cmocka_unit_test(a_bad_reload_changes_nothing_and_the_next_one_works),
+        cmocka_unit_test(a_target_without_a_configuration_has_the_gates_of_the_preset_service),
         cmocka_unit_test(a_reload_during_another_reload_is_busy_and_changes_nothing),
         cmocka_unit_test(the_claim_of_a_killed_process_is_taken_over),
         cmocka_unit_test(a_lost_race_for_the_claim_is_busy_and_the_next_try_works),

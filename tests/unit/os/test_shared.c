@@ -296,17 +296,32 @@ static void target_being_configured_by_another_process_keeps_its_configuration(v
     bide_shared_close(&shared);
 }
 
-static void no_file_is_created_with_must_exist_or_without_configuration(void **state)
+static void new_target_without_configuration_has_the_gates_of_the_preset_service(void **state)
+{
+    struct bide_target_config service, found;
+    struct bide_shared shared;
+    bide_target_config_init(&service, BIDE_PRESET_SERVICE);
+    assert_int_equal(bide_shared_open(&shared, "payments", NULL, &here, NOW, &problem), BIDE_OK);
+    assert_true(shared.shared);
+    bide_target_config_get(shared.target, &found);
+    assert_memory_equal(&found, &service, sizeof found);
+    bide_shared_close(&shared);
+    here.private_instead = true;
+    assert_int_equal(bide_shared_open(&shared, "", NULL, &here, NOW, &problem), BIDE_OK);
+    assert_false(shared.shared);
+    bide_target_config_get(shared.target, &found);
+    assert_memory_equal(&found, &service, sizeof found);
+    bide_shared_close(&shared);
+}
+
+static void no_file_is_created_with_must_exist(void **state)
 {
     struct bide_target_config c = config();
     struct bide_shared shared;
+    here.must_exist = true;
     assert_int_equal(bide_shared_open(&shared, "payments", NULL, &here, NOW, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOT_THERE);
-    here.private_instead = true; /* a private target needs a configuration too */
-    assert_int_equal(bide_shared_open(&shared, "payments", NULL, &here, NOW, &problem), BIDE_ERR_INVALID);
     assert_null(shared.target);
-    here.private_instead = false;
-    here.must_exist = true;
     assert_int_equal(bide_shared_open(&shared, "payments", &c, &here, NOW, NULL), BIDE_ERR_INVALID);
     here.directory = "/nowhere/at/all";
     assert_int_equal(bide_shared_open(&shared, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
@@ -1365,7 +1380,8 @@ int main(void)
         IN_DIRECTORY(target_keeps_its_state_while_it_is_not_open),
         IN_DIRECTORY(opening_with_another_configuration_applies_it_and_keeps_the_state),
         IN_DIRECTORY(target_being_configured_by_another_process_keeps_its_configuration),
-        IN_DIRECTORY(no_file_is_created_with_must_exist_or_without_configuration),
+        IN_DIRECTORY(new_target_without_configuration_has_the_gates_of_the_preset_service),
+        IN_DIRECTORY(no_file_is_created_with_must_exist),
         IN_DIRECTORY(leased_target_stays_leased_when_opened_again),
         IN_DIRECTORY(configuration_that_cannot_be_leased_is_not_applied_and_reported),
         IN_DIRECTORY(in_flight_limits_are_refused),

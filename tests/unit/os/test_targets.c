@@ -403,6 +403,22 @@ static void table_creation_fails_without_memory(void **state)
         }
 }
 
+static void table_of_the_process_is_created_once_there_is_memory(void **state)
+{
+    struct bide_target_config service = service_config(), found;
+    fail_allocations(1, UINT32_MAX);
+    assert_null(bide_targets_default());
+    os_memory_refuses = NULL;
+    struct bide_targets *table = bide_targets_default();
+    assert_non_null(table);
+    assert_ptr_equal(bide_targets_default(), table);
+    bide_target_config_get(bide_targets_get(table, "payments", NOW), &found);
+    assert_memory_equal(&found, &service, sizeof found);
+    for (unsigned i = 0; i < 2000; i++)
+        get_target(table, 'p', i);
+    assert_int_equal(bide_targets_stats(table).held, 1024);
+}
+
 static void name_without_memory_overflows_and_is_created_later(void **state)
 {
     struct bide_targets *table = new_table(100);
@@ -550,6 +566,7 @@ int main(void)
         cmocka_unit_test(a_million_names_use_bounded_memory_and_evict_no_state),
         cmocka_unit_test(random_insertions_and_evictions_keep_the_table_consistent),
         cmocka_unit_test(table_creation_fails_without_memory),
+        cmocka_unit_test(table_of_the_process_is_created_once_there_is_memory),
         cmocka_unit_test(name_without_memory_overflows_and_is_created_later),
         cmocka_unit_test(table_without_memory_evicts_instead_of_growing),
         cmocka_unit_test(reload_reaches_all_targets_and_keeps_their_state),
