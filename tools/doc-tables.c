@@ -910,7 +910,7 @@ static enum bide_gate gate_that_refused(const struct bide_target *target)
 {
     unsigned print_gates = 0;
     for (unsigned i = 0; i < BIDE_GATE_COUNT; i++)
-        if (bide_target_refused(target, (enum bide_gate)(1u << i)) > 0)
+        if (bide_target_get(target, 0).refused[i] > 0)
             print_gates |= 1u << i;
     return (enum bide_gate)print_gates;
 }

@@ -4,6 +4,8 @@
  * prints something itself, so that no line is cut in two. Only the first and the latest unpolled message are kept. */
 #include "common/fleet.h"
 
+#include <bide/clock.h>
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +55,7 @@ bool cli_fleet_open(const struct cli_fleet_context *context, struct bide_target 
     if (session == NULL)
         goto failed;
     session->target = target;
-    session->refused_before = bide_target_refused(target, BIDE_GATE_BUDGET);
+    session->refused_before = bide_target_get(target, bide_now()).refused[BIDE_GATE_INDEX(BIDE_GATE_BUDGET)];
     pthread_mutex_init(&session->lock, NULL);
     struct bide_fleet_options options = {.report = session_store_message, .context = session};
     if (bide_fleet_open(&session->fleet, fleet->url, &options, &problem) != BIDE_OK)
@@ -71,7 +73,8 @@ static void session_explain_refusal(struct cli_fleet_session *session)
 {
     struct bide_fleet_view view;
     char text[CLI_FLEET_MESSAGE_SIZE];
-    if (bide_target_refused(session->target, BIDE_GATE_BUDGET) == session->refused_before ||
+    if (bide_target_get(session->target, bide_now()).refused[BIDE_GATE_INDEX(BIDE_GATE_BUDGET)] ==
+            session->refused_before ||
         !bide_fleet_get(session->fleet, session->target, &view) || view.failures > 0)
         return;
     if (view.exchanges == 0)

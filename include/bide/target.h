@@ -125,6 +125,22 @@ BIDE_API enum bide_err bide_target_configure(struct bide_target *target, const s
 /* Copies the configuration in force. */
 BIDE_API void bide_target_config_get(const struct bide_target *target, struct bide_target_config *config);
 
+/* The state of a target at an instant. */
+struct bide_target_view {
+    /* The budget that is left, in thousandths of a retry: tokens in the bucket; window: the allowance minus the retries
+     * spent (whole retries), 0 during a cooldown; concurrency likewise. Never negative. INT64_MAX if there is no limit:
+     * BIDE_BUDGET_NONE, and a window below its min_volume. */
+    int64_t budget_left_milli;
+    int64_t hold_off_until_ns; /* 0: no hold-off */
+    struct bide_breaker_view breaker;
+    /* Calls and hedges that each gate has refused so far (in observe mode: would have refused); those of the budget are
+     * refused[BIDE_GATE_INDEX(BIDE_GATE_BUDGET)]. */
+    uint64_t refused[BIDE_GATE_COUNT];
+    uint64_t reserved_[4]; /* 0 */
+};
+
+BIDE_API struct bide_target_view bide_target_get(const struct bide_target *target, int64_t now_ns);
+
 /* Returns true if forgetting this target would lose nothing that matters: budget at its initial level or above,
  * throttle idle, breaker closed and not opened recently (a time window: without failures in it), no hold-off, no key
  * remembered, nothing in flight, not leased. Tables evict only such targets. */
@@ -136,19 +152,13 @@ BIDE_API bool bide_target_is_evictable(const struct bide_target *target, int64_t
 BIDE_API enum bide_err bide_target_reuse(struct bide_target *target, const struct bide_target_config *config,
                                          int64_t now_ns, struct bide_problem *problem);
 
-/* Returns when the hold-off ends; 0: none. */
-BIDE_API int64_t bide_target_hold_off_until(const struct bide_target *target, int64_t now_ns);
-
 /* Extends the hold-off, never shortens it: for hints from another source (a fleet). The success of an attempt that did
  * not start before now_ns ends it. */
 BIDE_API void bide_target_hold_off(struct bide_target *target, int64_t until_ns, int64_t now_ns);
 
 /* Returns an upper bound (164 us at least, else at most 25 % too high) of that quantile of the latency of recent
  * attempts; 0: too few samples (under 20); BIDE_NEVER: 3.7 s or longer, the range of the histogram. */
-BIDE_API int64_t bide_target_latency_ns(const struct bide_target *target, uint32_t permille);
-
-/* Returns how often a gate has refused calls and hedges so far (in observe mode: would have refused). */
-BIDE_API uint64_t bide_target_refused(const struct bide_target *target, enum bide_gate gate);
+BIDE_API int64_t bide_target_latency_get(const struct bide_target *target, uint32_t permille);
 
 BIDE_END_DECLS
 #endif

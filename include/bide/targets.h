@@ -55,7 +55,7 @@ BIDE_API struct bide_target *bide_targets_find(struct bide_targets *table, const
 BIDE_API enum bide_err bide_targets_configure(struct bide_targets *table, const struct bide_target_config *config,
                                               int64_t now_ns, struct bide_problem *problem);
 
-BIDE_API struct bide_targets_view bide_targets_stats(struct bide_targets *table);
+BIDE_API struct bide_targets_view bide_targets_view_get(struct bide_targets *table);
 
 BIDE_END_DECLS
 #endif

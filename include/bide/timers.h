@@ -32,7 +32,7 @@ BIDE_API void bide_timers_free(struct bide_timers *queue); /* frees the queue, n
 BIDE_API enum bide_err bide_timers_set(struct bide_timers *queue, struct bide_timer *timer, int64_t due_ns);
 
 /* Returns when the first timer is due; BIDE_NEVER: none is set. */
-BIDE_API int64_t bide_timers_next(const struct bide_timers *queue);
+BIDE_API int64_t bide_timers_due_get(const struct bide_timers *queue);
 
 /* Removes and returns the first timer that is due at now_ns; NULL: none is. */
 BIDE_API struct bide_timer *bide_timers_pop(struct bide_timers *queue, int64_t now_ns);

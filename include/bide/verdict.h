@@ -77,9 +77,10 @@ enum bide_gate {
     BIDE_GATE_KEY_LIMIT = 1u << 7, /* target: retries per retry key */
     BIDE_GATE_BUDGET = 1u << 8,    /* target: retry budget */
 };
-#define BIDE_GATE_COUNT   9
-#define BIDE_POLICY_GATES 0x00fu
-#define BIDE_TARGET_GATES 0x1f0u
+#define BIDE_GATE_COUNT       9
+#define BIDE_GATE_INDEX(gate) ((unsigned)__builtin_ctz(gate)) /* number of the bit of one gate, 0 to 8 */
+#define BIDE_POLICY_GATES     0x00fu
+#define BIDE_TARGET_GATES     0x1f0u
 
 struct bide_verdict {
     enum bide_action action;

@@ -24,7 +24,7 @@ BIDE_API void bide_cancel_now(struct bide_cancel *cancel);
 BIDE_API bool bide_cancelled(const struct bide_cancel *cancel); /* NULL: false */
 
 /* Returns a descriptor that becomes readable when cancelled, for your own poll set; -1: none. */
-BIDE_API int bide_cancel_fd(const struct bide_cancel *cancel);
+BIDE_API int bide_cancel_fd_get(const struct bide_cancel *cancel);
 
 /* Returns true when the instant has come, false when cancelled first. NULL cancel: cannot be cancelled. until_ns
  * BIDE_NEVER waits for the cancellation alone, without a cancel for ever. Never returns early, not even by a

@@ -232,7 +232,7 @@ static int64_t hold_off_max_ns(const struct bide_target *t)
     return core_clamp_ns(most, 0);
 }
 
-int64_t bide_target_hold_off_until(const struct bide_target *target, int64_t now_ns)
+int64_t core_hold_off_until(const struct bide_target *target, int64_t now_ns)
 {
     int64_t until_ns = (int64_t)core_load(&target->hold_off_ns);
     return until_ns > now_ns ? until_ns : 0;
@@ -255,16 +255,18 @@ void bide_target_hold_off(struct bide_target *target, int64_t until_ns, int64_t 
 
 bool bide_target_is_evictable(const struct bide_target *target, int64_t now_ns)
 {
-    return core_permits_held(&target->in_flight) == 0 && bide_target_hold_off_until(target, now_ns) == 0 &&
+    return core_permits_held(&target->in_flight) == 0 && core_hold_off_until(target, now_ns) == 0 &&
            core_budget_is_evictable(target, now_ns) && core_breaker_is_evictable(target, now_ns) &&
            core_key_is_evictable(target, now_ns) &&
            (!(core_hot(target) & CORE_HOT_THROTTLE) || core_throttle_is_evictable(target, now_ns));
 }
 
-uint64_t bide_target_refused(const struct bide_target *target, enum bide_gate gate)
+struct bide_target_view bide_target_get(const struct bide_target *target, int64_t now_ns)
 {
+    struct bide_target_view view = {.budget_left_milli = core_budget_left_milli(target, now_ns),
+                                    .hold_off_until_ns = core_hold_off_until(target, now_ns),
+                                    .breaker = core_breaker_get(target)};
     for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++)
-        if ((unsigned)gate == 1u << i)
-            return core_load(&target->refused[i]);
-    return 0;
+        view.refused[i] = core_load(&target->refused[i]);
+    return view;
 }

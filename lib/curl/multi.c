@@ -547,9 +547,9 @@ static int64_t multi_curl_due_ns(const struct bide_multi *multi)
     return ms < 0 ? BIDE_NEVER : bide_now() + ms * BIDE_MS;
 }
 
-int64_t bide_multi_due(const struct bide_multi *multi)
+int64_t bide_multi_due_get(const struct bide_multi *multi)
 {
-    int64_t own_due_ns = bide_timers_next(&multi->timers), curl_due_ns = multi_curl_due_ns(multi);
+    int64_t own_due_ns = bide_timers_due_get(&multi->timers), curl_due_ns = multi_curl_due_ns(multi);
     if (own_due_ns >= DUE_PARKED)
         own_due_ns = BIDE_NEVER;
     return own_due_ns < curl_due_ns ? own_due_ns : curl_due_ns;
@@ -559,7 +559,7 @@ static void multi_update_timer(struct bide_multi *multi)
 {
     if (!multi->on_timer || multi->in_libcurl)
         return;
-    int64_t due_ns = bide_multi_due(multi);
+    int64_t due_ns = bide_multi_due_get(multi);
     if (due_ns == multi->timer_set_ns)
         return;
     multi->timer_set_ns = due_ns;
@@ -621,7 +621,7 @@ size_t bide_multi_action(struct bide_multi *multi, curl_socket_t fd, int events)
 /* Returns the milliseconds to wait, rounded up: waking early would only cost another round. */
 static int multi_poll_timeout_ms(const struct bide_multi *multi, int64_t until_ns)
 {
-    int64_t due_ns = bide_timers_next(&multi->timers), now_ns = bide_now();
+    int64_t due_ns = bide_timers_due_get(&multi->timers), now_ns = bide_now();
     due_ns = due_ns < until_ns ? due_ns : until_ns;
     if (due_ns <= now_ns)
         return 0;
@@ -794,12 +794,12 @@ void bide_multi_cancel_all(struct bide_multi *multi)
     multi_update_timer(multi);
 }
 
-size_t bide_multi_running(const struct bide_multi *multi)
+size_t bide_multi_running_get(const struct bide_multi *multi)
 {
     return multi->running;
 }
 
-CURLM *bide_multi_handle(struct bide_multi *multi)
+CURLM *bide_multi_handle_get(struct bide_multi *multi)
 {
     return multi->curl;
 }

@@ -368,7 +368,7 @@ bool bide_fleet_get(struct bide_fleet *fleet, const struct bide_target *target, 
         view->connected = lease_member_leased_until_ns(&member->lease) > now_ns && !fleet_member_is_failing(member);
         view->exchanger = member->lease.exchanger && !fleet->orphaned;
         view->fleet_left_milli = member->lease.reply.level_milli;
-        view->leased_milli = bide_budget_left_milli(target, now_ns);
+        view->leased_milli = bide_target_get(target, now_ns).budget_left_milli;
         view->share_milli = member->lease.reply.share_milli;
         view->members = (uint64_t)member->lease.reply.members;
         snprintf(view->problem, sizeof view->problem, "%s", fleet->report.problem);

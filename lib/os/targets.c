@@ -446,7 +446,7 @@ enum bide_err bide_targets_configure(struct bide_targets *table, const struct bi
     return err;
 }
 
-struct bide_targets_view bide_targets_stats(struct bide_targets *table)
+struct bide_targets_view bide_targets_view_get(struct bide_targets *table)
 {
     return (struct bide_targets_view){
         .held = __atomic_load_n(&table->held, __ATOMIC_RELAXED),

@@ -30,7 +30,7 @@ int main(void)
         return fail(problem.text);
     if (!bide_fleet_get(fleet, &target, &view) || view.connected)
         return fail("the target has not joined, or a server answers on port 1");
-    if (bide_budget_left_milli(&target, bide_now()) != (int64_t)config.budget.cost_milli)
+    if (bide_target_get(&target, bide_now()).budget_left_milli != (int64_t)config.budget.cost_milli)
         return fail("a target that has joined without Redis has another budget than the first retry of its floor");
     bide_fleet_close(fleet);
     return 0;

@@ -6,6 +6,7 @@
 #include "live_tcp.h"
 
 #include <bide/budget.h>
+#include <bide/clock.h>
 
 #include <poll.h>
 #include <semaphore.h>
@@ -174,7 +175,7 @@ static void idle_closes_by_a_healthy_server_cost_nothing(void **state)
         }
         live_server_stop(&c.server);
         assert_int_equal(live_server_requests(&c.server, "/pay"), CALLS);
-        assert_int_equal(bide_target_refused(&c.target, BIDE_GATE_BREAKER), 0);
+        assert_int_equal(bide_target_get(&c.target, bide_now()).refused[BIDE_GATE_INDEX(BIDE_GATE_BREAKER)], 0);
         live_call_close(&c);
     }
 }

@@ -31,7 +31,7 @@ static void votes_open(struct live_call *c, const char *script)
 
 static enum bide_breaker_state breaker_state(const struct live_call *c)
 {
-    return bide_breaker_get(&c->target).state;
+    return bide_target_get(&c->target, bide_now()).breaker.state;
 }
 
 /* Performs a call that the deadline cuts. */
@@ -156,7 +156,7 @@ static void a_call_without_a_target_meets_no_breaker(void **state)
         curl_easy_setopt(c.easy, CURLOPT_URL, "http://127.0.0.1:1/");
         assert_int_equal(bide_curl_perform(c.easy, BIDE_NO_TARGET, &c.options, &c.result), CURLE_COULDNT_CONNECT);
     }
-    assert_int_equal(bide_targets_stats(c.options.targets).held, 0);
+    assert_int_equal(bide_targets_view_get(c.options.targets).held, 0);
     bide_targets_free(c.options.targets);
     live_call_close(&c);
 }

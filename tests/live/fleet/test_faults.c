@@ -38,7 +38,7 @@ static struct bide_fleet_view view_of(struct member *m)
 
 static int64_t left_milli(struct member *m)
 {
-    return bide_budget_left_milli(&m->target, bide_now());
+    return bide_target_get(&m->target, bide_now()).budget_left_milli;
 }
 
 /* ---- errors and garbage ---- */
@@ -269,7 +269,7 @@ static void shared_member_returns_tokens_granted_after_it_left(void **state)
     assert_int_equal(final->leaving, 1);
     assert_int_equal(final->returned_milli, 3000);
     assert_int_equal(final->seen_serial, 0);
-    assert_int_equal(bide_budget_left_milli(&target, bide_now()), 0);
+    assert_int_equal(bide_target_get(&target, bide_now()).budget_left_milli, 0);
     bide_fleet_close(fleet);
     live_fake_free(&fake);
 }

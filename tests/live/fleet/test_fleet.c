@@ -32,7 +32,7 @@
 
 static int64_t left_milli(const struct bide_target *target)
 {
-    return bide_budget_left_milli(target, bide_now());
+    return bide_target_get(target, bide_now()).budget_left_milli;
 }
 
 /* Returns the stored bucket: numbers with a space after each. All zeros if the key does not exist. */

@@ -102,12 +102,12 @@ static void threads_never_spend_more_than_initial_plus_earned_tokens(void **stat
         sum.refused += callers[i].refused;
         sum.unexpected += callers[i].unexpected;
     }
-    uint64_t left = (uint64_t)bide_budget_left_milli(&target, bide_now());
+    uint64_t left = (uint64_t)bide_target_get(&target, bide_now()).budget_left_milli;
     assert_int_equal(sum.unexpected, 0);
     assert_true(sum.refused > 0); /* otherwise nothing was tested */
     assert_true(sum.retries * 1000 + left <= CAPACITY + sum.successes * EARN);
     assert_true(sum.retries * 1000 + left > CAPACITY); /* tokens were earned and spent */
-    assert_int_equal(bide_target_refused(&target, BIDE_GATE_BUDGET), sum.refused);
+    assert_int_equal(bide_target_get(&target, bide_now()).refused[BIDE_GATE_INDEX(BIDE_GATE_BUDGET)], sum.refused);
 }
 
 static void threads_without_successes_spend_exactly_the_capacity(void **state)
@@ -124,7 +124,7 @@ static void threads_without_successes_spend_exactly_the_capacity(void **state)
     for (size_t i = 0; i < THREADS; i++)
         retries += callers[i].retries;
     assert_int_equal(retries, 50);
-    assert_int_equal(bide_budget_left_milli(&target, bide_now()), 0);
+    assert_int_equal(bide_target_get(&target, bide_now()).budget_left_milli, 0);
 }
 
 /* -- A target that is reused --------------------------------------------------------------------------------------- */
@@ -213,7 +213,7 @@ static void visit_sticky(struct visitor *v)
     write_name(name, sizeof name, 's', i);
     v->errors += bide_targets_get(v->table, name, bide_now()) != v->sticky[i];
     v->errors += bide_targets_find(v->table, name) != v->sticky[i];
-    v->errors += bide_budget_left_milli(v->sticky[i], bide_now()) != 0;
+    v->errors += bide_target_get(v->sticky[i], bide_now()).budget_left_milli != 0;
 }
 
 static struct bide_outcome fail_sometimes(void *context, const struct bide_verdict *start)
@@ -256,7 +256,7 @@ static void *visit(void *part)
             visit_passing(v);
         if (v->first && step % 500 == 0)
             reload(v, step % 1000 == 0 ? 20000 : 10000);
-        v->errors += bide_targets_stats(v->table).held > MOST;
+        v->errors += bide_targets_view_get(v->table).held > MOST;
     }
     return NULL;
 }
@@ -283,7 +283,7 @@ static void threads_find_evict_and_reload_without_losing_a_drained_target(void *
     for (size_t i = 0; i < THREADS; i++)
         errors += visitors[i].errors;
     assert_int_equal(errors, 0);
-    assert_true(bide_targets_stats(table).evicted > 0);
+    assert_true(bide_targets_view_get(table).evicted > 0);
     bide_targets_free(table);
 }
 

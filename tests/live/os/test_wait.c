@@ -149,7 +149,7 @@ static void cancel_is_closed_by_exec(void **state)
 {
     struct bide_cancel cancel;
     assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
-    assert_true(fcntl(bide_cancel_fd(&cancel), F_GETFD) & FD_CLOEXEC);
+    assert_true(fcntl(bide_cancel_fd_get(&cancel), F_GETFD) & FD_CLOEXEC);
     bide_cancel_free(&cancel);
 }
 
@@ -209,7 +209,7 @@ static void wait_with_a_closed_cancel_does_not_spin(void **state)
 {
     struct bide_cancel cancel;
     assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
-    close(bide_cancel_fd(&cancel));
+    close(bide_cancel_fd_get(&cancel));
     int64_t used_ns = cpu_ns();
     no_timerfd = true; /* otherwise the timerfd would get the same number */
     assert_waits(200 * BIDE_MS, &cancel);
@@ -243,9 +243,9 @@ static void with_all_descriptors_in_use(void)
     struct bide_cancel cancel, second;
     if (bide_cancel_init(&cancel) != BIDE_OK)
         _exit(3);
-    limit_descriptors((rlim_t)bide_cancel_fd(&cancel) + 1);
+    limit_descriptors((rlim_t)bide_cancel_fd_get(&cancel) + 1);
     errno = 0;
-    if (bide_cancel_init(&second) != BIDE_ERR_SYSTEM || errno != EMFILE || bide_cancel_fd(&second) >= 0)
+    if (bide_cancel_init(&second) != BIDE_ERR_SYSTEM || errno != EMFILE || bide_cancel_fd_get(&second) >= 0)
         _exit(4);
     int64_t until_ns = bide_now() + 20 * BIDE_MS;
     if (!bide_wait_until(until_ns, &cancel) || bide_now() < until_ns)

@@ -132,7 +132,7 @@ static inline struct bide_outcome with_stop(struct bide_outcome outcome)
 /* The level of the budget, in thousandths of a token. */
 static inline int64_t tokens_left(void)
 {
-    return bide_budget_left_milli(&target, T0);
+    return core_budget_left_milli(&target, T0);
 }
 
 /* The number of latencies that the target recorded. */

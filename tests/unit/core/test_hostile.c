@@ -132,13 +132,13 @@ static void read_everything(int64_t now_ns)
     struct bide_target_config config;
     bide_target_config_get(t, &config);
     (void)bide_target_is_evictable(t, now_ns);
-    (void)bide_target_hold_off_until(t, now_ns);
-    (void)bide_target_latency_ns(t, (uint32_t)draw(1000));
-    (void)bide_target_refused(t, BIDE_GATE_BUDGET);
+    (void)core_hold_off_until(t, now_ns);
+    (void)bide_target_latency_get(t, (uint32_t)draw(1000));
+    (void)bide_target_get(t, now_ns);
     (void)bide_lease_until(t);
     (void)bide_lease_memo_get(t);
-    assert_true(bide_budget_left_milli(t, now_ns) >= 0);
-    assert_non_null(bide_breaker_state_label(bide_breaker_get(t).state));
+    assert_true(core_budget_left_milli(t, now_ns) >= 0);
+    assert_non_null(bide_breaker_state_label(core_breaker_get(t).state));
 }
 
 static void random_control(int64_t now_ns)

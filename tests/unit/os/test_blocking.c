@@ -332,10 +332,10 @@ static void cancelled_retry_refunds_its_token(void **state)
     struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MINUTE);
     struct bide_job job = {
         .policy = &policy, .target = &target, .attempt = make_attempt, .context = &s, .cancel = &s.cancel};
-    int64_t before = bide_budget_left_milli(&target, virtual_ns);
+    int64_t before = bide_target_get(&target, virtual_ns).budget_left_milli;
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
     assert_int_equal(bide_run(&job).reason, BIDE_REASON_CANCELLED);
-    assert_int_equal(bide_budget_left_milli(&target, virtual_ns), before);
+    assert_int_equal(bide_target_get(&target, virtual_ns).budget_left_milli, before);
     bide_cancel_free(&s.cancel);
 }
 
@@ -354,7 +354,7 @@ static void name_safety_and_function_are_enough(void **state)
     struct bide_target *target = target_named("inventory");
     assert_non_null(target);
     assert_null(target_named("default"));
-    assert_true(bide_budget_left_milli(target, virtual_ns) < 10000); /* the retry was charged */
+    assert_true(bide_target_get(target, virtual_ns).budget_left_milli < 10000); /* the retry was charged */
 }
 
 static void calls_of_one_name_share_a_budget(void **state)

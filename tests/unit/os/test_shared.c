@@ -205,7 +205,7 @@ static void assert_refused(const char *name, enum bide_shared_reason reason)
     here.private_instead = false;
     assert_int_equal(problem.reason, reason);
     assert_false(shared.shared);
-    assert_true(bide_budget_left_milli(shared.target, NOW) > 0);
+    assert_true(bide_target_get(shared.target, NOW).budget_left_milli > 0);
     bide_shared_close(&shared);
 }
 
@@ -239,10 +239,10 @@ static void every_process_that_opens_a_name_shares_one_target(void **state)
     struct bide_target_config c = config();
     assert_ptr_not_equal(a.target, b.target);
     bide_budget_add_milli(a.target, -3000, NOW);
-    assert_int_equal(bide_budget_left_milli(b.target, NOW), c.budget.capacity_milli - 3000);
-    assert_int_equal(bide_budget_left_milli(other.target, NOW), c.budget.capacity_milli);
+    assert_int_equal(bide_target_get(b.target, NOW).budget_left_milli, c.budget.capacity_milli - 3000);
+    assert_int_equal(bide_target_get(other.target, NOW).budget_left_milli, c.budget.capacity_milli);
     bide_breaker_hold(b.target, BIDE_HOLD_OPEN);
-    assert_int_equal(bide_breaker_get(a.target).state, BIDE_BREAKER_HELD_OPEN);
+    assert_int_equal(bide_target_get(a.target, NOW).breaker.state, BIDE_BREAKER_HELD_OPEN);
     bide_shared_close(&a);
     bide_shared_close(&b);
     bide_shared_close(&other);
@@ -254,7 +254,7 @@ static void target_keeps_its_state_while_it_is_not_open(void **state)
     bide_budget_add_milli(shared.target, -BIDE_S, NOW);
     bide_shared_close(&shared);
     shared = open_or_fail("payments");
-    assert_int_equal(bide_budget_left_milli(shared.target, NOW), 0);
+    assert_int_equal(bide_target_get(shared.target, NOW).budget_left_milli, 0);
     bide_shared_close(&shared);
 }
 
@@ -267,7 +267,7 @@ static void opening_with_another_configuration_applies_it_and_keeps_the_state(vo
     assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
     bide_target_config_get(shared.target, &found);
     assert_int_equal(found.budget.cost_milli, 7000);
-    assert_int_equal(bide_budget_left_milli(shared.target, NOW), 0);
+    assert_int_equal(bide_target_get(shared.target, NOW).budget_left_milli, 0);
     bide_shared_close(&again);
     assert_int_equal(bide_shared_open(&again, "payments", NULL, &here, NOW, &problem), BIDE_OK);
     bide_target_config_get(again.target, &found);
@@ -344,7 +344,7 @@ static void leased_target_stays_leased_when_opened_again(void **state)
     assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
     assert_false(shared.target->active == generation);
     assert_true(bide_lease_is_on(shared.target));
-    assert_int_equal(bide_budget_left_milli(again.target, NOW), 0);
+    assert_int_equal(bide_target_get(again.target, NOW).budget_left_milli, 0);
     bide_shared_close(&again);
     bide_shared_close(&shared);
 }
@@ -487,7 +487,7 @@ static void long_names_with_equal_beginnings_have_different_files(void **state)
     struct bide_shared first = open_or_fail(a), second = open_or_fail(b);
     assert_int_equal(list_files().count, 2);
     bide_budget_add_milli(first.target, -BIDE_S, NOW);
-    assert_true(bide_budget_left_milli(second.target, NOW) > 0);
+    assert_true(bide_target_get(second.target, NOW).budget_left_milli > 0);
     bide_shared_close(&first);
     bide_shared_close(&second);
 }
@@ -914,7 +914,8 @@ static void mappings_beyond_the_guard_s_capacity_work_without_a_guard(void **sta
     for (unsigned i = 0; i < MANY; i++)
         many[i] = open_or_fail("payments");
     bide_budget_add_milli(many[0].target, -3000, NOW);
-    assert_int_equal(bide_budget_left_milli(many[MANY - 1].target, NOW), config().budget.capacity_milli - 3000);
+    assert_int_equal(bide_target_get(many[MANY - 1].target, NOW).budget_left_milli,
+                     config().budget.capacity_milli - 3000);
     assert_int_equal(mapped_files(), MANY);
     for (unsigned i = 0; i < MANY; i++)
         bide_shared_close(&many[i]);
@@ -1095,8 +1096,8 @@ static void removed_target_stays_usable_and_new_opens_get_a_new_one(void **state
     assert_int_equal(bide_shared_remove("payments", &here, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOT_THERE);
     struct bide_shared fresh = open_or_fail("payments");
-    assert_int_equal(bide_budget_left_milli(old.target, NOW), 0);
-    assert_true(bide_budget_left_milli(fresh.target, NOW) > 0);
+    assert_int_equal(bide_target_get(old.target, NOW).budget_left_milli, 0);
+    assert_true(bide_target_get(fresh.target, NOW).budget_left_milli > 0);
     bide_shared_close(&old);
     bide_shared_close(&fresh);
     assert_int_equal(bide_shared_remove("", &here, NULL), BIDE_ERR_INVALID);
@@ -1153,9 +1154,9 @@ static void another_time_namespace_has_its_own_file(void **state)
     struct bide_shared theirs = open_or_fail("payments");
     pretend.other_clock = false;
     assert_int_equal(list_files().count, 2);
-    assert_true(bide_budget_left_milli(theirs.target, NOW) > 0);
+    assert_true(bide_target_get(theirs.target, NOW).budget_left_milli > 0);
     struct bide_shared again = open_or_fail("payments");
-    assert_int_equal(bide_budget_left_milli(again.target, NOW), 0);
+    assert_int_equal(bide_target_get(again.target, NOW).budget_left_milli, 0);
     bide_shared_close(&ours);
     bide_shared_close(&theirs);
     bide_shared_close(&again);
@@ -1243,10 +1244,9 @@ static void use_after_damage(struct bide_call *call, const struct bide_policy *p
         bide_call_outcome(&next, 1, i % 2 == 0 ? &first : &ok, NOW + i * BIDE_S + BIDE_MS);
         bide_call_cancel(&next, NOW + i * BIDE_S + BIDE_MS);
     }
-    bide_target_latency_ns(target, 990);
-    bide_budget_left_milli(target, NOW);
+    bide_target_latency_get(target, 990);
+    bide_target_get(target, NOW);
     bide_budget_add_milli(target, 5, NOW);
-    bide_breaker_get(target);
     bide_target_is_evictable(target, NOW);
     bide_lease_collect(target);
 }

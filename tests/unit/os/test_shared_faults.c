@@ -161,7 +161,7 @@ static bool open_and_close(void)
         return false;
     }
     assert_true(shared.shared);
-    assert_int_equal(bide_budget_left_milli(shared.target, NOW), config.budget.capacity_milli);
+    assert_int_equal(bide_target_get(shared.target, NOW).budget_left_milli, config.budget.capacity_milli);
     bide_shared_close(&shared);
     return true;
 }
@@ -285,8 +285,8 @@ static void the_guard_replaces_a_truncated_file(void **state)
     assert_int_equal(bide_shared_open(&second, "b", &config, &options, NOW, &problem), BIDE_OK);
     snprintf(command, sizeof command, "for f in %s/*; do : > $f; done", directory);
     assert_int_equal(system(command), 0);
-    assert_true(bide_budget_left_milli(second.target, NOW) >= 0);
-    assert_true(bide_budget_left_milli(first.target, NOW) >= 0);
+    assert_true(bide_target_get(second.target, NOW).budget_left_milli >= 0);
+    assert_true(bide_target_get(first.target, NOW).budget_left_milli >= 0);
     bide_shared_close(&first);
     bide_shared_close(&second);
     remove_tree();
