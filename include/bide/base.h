@@ -3,7 +3,9 @@
  * Time is an int64_t of nanoseconds on the clock of a target (CLOCK_BOOTTIME in production, the virtual clock in the
  * simulator). It is always an argument, now_ns, the last one except for a problem: the engine never reads a clock.
  * BIDE_NEVER is later than any instant and longer than any duration; sums with it stay BIDE_NEVER. Instants and
- * durations are never negative, and instants stay below 2^61 (73 years). */
+ * durations are never negative, and instants stay below 2^61 (73 years).
+ *
+ * Threads: all functions may be called from any thread. */
 #ifndef BIDE_BASE_H
 #define BIDE_BASE_H
 

@@ -22,7 +22,9 @@
  * kind OFF too.
  *
  * State, generation, openings in a row and the time of the next or last change are one 64-bit word, changed by
- * compare-and-swap. Threads: all functions may be called from any thread. */
+ * compare-and-swap.
+ *
+ * Threads: all functions may be called from any thread and process that shares the target. */
 #ifndef BIDE_BREAKER_H
 #define BIDE_BREAKER_H
 

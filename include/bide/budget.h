@@ -16,7 +16,7 @@
  * A retry is charged atomically when it is decided, before its wait, and refunded if it is never sent. Hedges are
  * charged too. Tokens are counted in thousandths.
  *
- * Threads: all functions may be called from any thread. */
+ * Threads: all functions may be called from any thread and process that shares the target. */
 #ifndef BIDE_BUDGET_H
 #define BIDE_BUDGET_H
 

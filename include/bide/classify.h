@@ -5,7 +5,9 @@
  *
  * Rules of the user come first: the first rule with the number in its range decides. With `only`, a number that no rule
  * names is permanent (or a success, if the table says so): an empty list then allows no retry. NULL rules: only the
- * table. */
+ * table.
+ *
+ * Threads: all functions may be called from any thread; rules are only read. */
 #ifndef BIDE_CLASSIFY_H
 #define BIDE_CLASSIFY_H
 

@@ -6,7 +6,9 @@
  * carry "do not retry" (retry_after.h writes it).
  *
  * Plain 64-bit words used through atomic builtins: shared by all threads, and by processes if it lies in shared memory.
- * A request costs a compare-and-swap. Threads: all functions but init may be called from any thread. */
+ * A request costs a compare-and-swap.
+ *
+ * Threads: all functions but the two init may be called from any thread and process that shares the ratio. */
 #ifndef BIDE_INBOUND_H
 #define BIDE_INBOUND_H
 

@@ -2,7 +2,9 @@
  *
  * A server that stores keys runs a repeated request only once. The draft of the header wants a structured-field string,
  * in quotes; many deployed servers expect the raw token and would read the quotes as part of the key. So the form is a
- * choice. */
+ * choice.
+ *
+ * Threads: all functions may be called from any thread. */
 #ifndef BIDE_KEY_H
 #define BIDE_KEY_H
 

@@ -9,7 +9,10 @@
  *     p.attempts_max = 3;
  *     if (bide_policy_check(&p, &problem) != BIDE_OK) ...
  *
- * Optional durations are BIDE_NEVER when absent; 0 is then an error, never a surprise. */
+ * Optional durations are BIDE_NEVER when absent; 0 is then an error, never a surprise.
+ *
+ * Threads: all functions may be called from any thread; a policy may be shared by all threads once none writes to
+ * it. */
 #ifndef BIDE_POLICY_H
 #define BIDE_POLICY_H
 

@@ -11,7 +11,10 @@
  *
  * A few lines on top of the engine; it decides nothing. It fills the request's seed (if 0) and lane. A single thread
  * makes one attempt at a time, so hedges are not started. The attempt function must return by
- * start->attempt_deadline_ns; if it fails after that, it should set BIDE_FLAG_TIMED_OUT. */
+ * start->attempt_deadline_ns; if it fails after that, it should set BIDE_FLAG_TIMED_OUT.
+ *
+ * Threads: bide_run may be called from any thread, several at once; attempt and event are called in the thread of
+ * their call. */
 #ifndef BIDE_RUN_H
 #define BIDE_RUN_H
 

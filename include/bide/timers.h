@@ -3,7 +3,9 @@
  * A timer is a small struct inside the caller's own; the queue holds pointers to the timers that are set, ordered by
  * due time, then by the order in which they were set. To execute a verdict, call bide_timers_set(q, t, v.wake_ns);
  * BIDE_NEVER removes the timer. Setting a timer to its present instant keeps its turn. A timer must be removed before
- * its memory is released. Threads: a queue is not thread-safe; use a queue per event loop. */
+ * its memory is released.
+ *
+ * Threads: a queue is used by one thread at a time; use a queue per event loop. */
 #ifndef BIDE_TIMERS_H
 #define BIDE_TIMERS_H
 

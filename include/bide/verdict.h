@@ -6,7 +6,9 @@
  * wake_ns is part of every verdict: set a timer for it and call bide_call_wake when it fires; BIDE_NEVER clears the
  * timer. It is set on START too when a hedge is due while the attempt runs.
  *
- * `reason` comes from the list below: metric label, log text, and the vocabulary of `bide explain` and of stories. */
+ * `reason` comes from the list below: metric label, log text, and the vocabulary of `bide explain` and of stories.
+ *
+ * Threads: all functions may be called from any thread. */
 #ifndef BIDE_VERDICT_H
 #define BIDE_VERDICT_H
 

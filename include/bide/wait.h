@@ -2,8 +2,10 @@
  *
  * The wait is absolute, on the clock of clock.h: signals do not shorten it and suspend does not stretch it. A struct
  * bide_cancel can end it from another thread or from a signal handler; a cancellation is permanent, and takes
- * precedence even when the instant has come. All descriptors are close-on-exec. A cancel must not be freed while
- * another thread waits on it. */
+ * precedence even when the instant has come. All descriptors are close-on-exec.
+ *
+ * Threads: all functions may be called from any thread, bide_cancel_now from a signal handler too; but
+ * bide_cancel_init and bide_cancel_free only while no other thread uses the struct. */
 #ifndef BIDE_WAIT_H
 #define BIDE_WAIT_H
 
