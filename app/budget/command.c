@@ -226,7 +226,7 @@ static void table_put_row(FILE *out, const struct cli_term *term, const struct b
     table_put_name(out, entry->name, columns);
     if (!entry->is_open) {
         fputs("  ", out);
-        cli_print_sanitized(out, bide_shared_reason_text(entry->problem.reason));
+        cli_print_sanitized(out, bide_shared_reason_text((enum bide_shared_reason)entry->problem.reason));
         return;
     }
     if (bars) {

@@ -120,7 +120,7 @@ const char *budget_entry_text(char text[BUDGET_TEXT_SIZE], const struct budget_e
 {
     if (entry->is_open)
         return budget_summary_text(text, &entry->snapshot);
-    snprintf(text, BUDGET_TEXT_SIZE, "%s", bide_shared_reason_text(entry->problem.reason));
+    snprintf(text, BUDGET_TEXT_SIZE, "%s", bide_shared_reason_text((enum bide_shared_reason)entry->problem.reason));
     return text;
 }
 

@@ -195,8 +195,8 @@ static void assert_refused(const char *name, enum bide_shared_reason reason)
     enum bide_err err = open_named(&shared, name);
     assert_true(err == BIDE_ERR_INVALID || err == BIDE_ERR_SYSTEM);
     if (problem.reason != (int)reason)
-        fail_msg("%s instead of %s: %s", bide_shared_reason_label(problem.reason), bide_shared_reason_label(reason),
-                 problem.text);
+        fail_msg("%s instead of %s: %s", bide_shared_reason_label((enum bide_shared_reason)problem.reason),
+                 bide_shared_reason_label(reason), problem.text);
     assert_non_null(strstr(problem.text, bide_shared_reason_text(reason)));
     assert_null(shared.target);
     bide_shared_close(&shared);
@@ -437,7 +437,7 @@ static void long_path_in_a_problem_is_cut_between_characters(void **state)
             path[1] = 'x';
         assert_int_not_equal(bide_shared_open(&shared, "payments", NULL, &here, NOW, &problem), BIDE_OK);
         assert_true(text_utf8_is_valid(problem.text, strlen(problem.text)));
-        assert_non_null(strstr(problem.text, bide_shared_reason_text(problem.reason)));
+        assert_non_null(strstr(problem.text, bide_shared_reason_text((enum bide_shared_reason)problem.reason)));
     }
 }
 
@@ -950,7 +950,7 @@ static bool list_add(void *context, const char *name, const struct bide_problem 
     struct seen *seen = context;
     size_t used = strlen(seen->all);
     snprintf(seen->all + used, sizeof seen->all - used, "[%s%s%s]", name, wrong != NULL ? ": " : "",
-             wrong != NULL ? bide_shared_reason_label(wrong->reason) : "");
+             wrong != NULL ? bide_shared_reason_label((enum bide_shared_reason)wrong->reason) : "");
     return ++seen->count < seen->most;
 }
 
