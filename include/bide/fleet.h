@@ -104,7 +104,8 @@ BIDE_API bool bide_fleet_get(struct bide_fleet *fleet, const struct bide_target 
  * that is running. Accepts NULL. */
 BIDE_API void bide_fleet_close(struct bide_fleet *fleet);
 
-/* Reads the bucket of that name from Redis and waits for it, for the timeout at most. Changes nothing there. */
+/* Reads the bucket of that name from Redis and waits for it, for the timeout at most. Changes nothing there.
+ * BIDE_ERR_INVALID: the URL or the name is invalid; BIDE_ERR_SYSTEM: no usable reply in time. */
 BIDE_API enum bide_err bide_fleet_read(const char *url, const char *name, struct bide_fleet_bucket *bucket,
                                        struct bide_problem *problem);
 

@@ -54,6 +54,7 @@ BIDE_API enum bide_err bide_inbound_ratio_init(struct bide_inbound_ratio *ratio,
 BIDE_API bool bide_inbound_ratio_count(struct bide_inbound_ratio *ratio, const struct bide_layer *inbound,
                                        int64_t now_ns);
 
+/* Returns the counts of the window at now_ns. */
 BIDE_API struct bide_inbound_ratio_view bide_inbound_ratio_get(const struct bide_inbound_ratio *ratio, int64_t now_ns);
 
 BIDE_END_DECLS

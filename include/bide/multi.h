@@ -49,7 +49,7 @@ struct bide_multi_job {
     void *context;
 };
 
-/* Creates a multi. BIDE_ERR_NOMEM: no memory. */
+/* Creates a multi with a CURLM of its own. BIDE_ERR_NOMEM: no memory. */
 BIDE_API enum bide_err bide_multi_new(struct bide_multi **multi);
 
 /* Cancels all running calls (done is called for each) and frees the multi. Accepts NULL. */
@@ -80,7 +80,7 @@ BIDE_API enum bide_err bide_multi_start(struct bide_multi *multi, const struct b
 /* Ends a call, with BIDE_REASON_CANCELLED (unless its last response is already on its way to the sink): done is called
  * before this returns or, from a callback, soon after the callback has returned. The sink receives no more data. */
 BIDE_API void bide_multi_cancel(struct bide_multi *multi, struct bide_multi_call *call);
-BIDE_API void bide_multi_cancel_all(struct bide_multi *multi);
+BIDE_API void bide_multi_cancel_all(struct bide_multi *multi); /* ends all calls in the same way */
 
 /* Returns the number of calls that are not yet done, including waiting calls. */
 BIDE_API size_t bide_multi_running_get(const struct bide_multi *multi);

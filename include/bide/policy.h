@@ -7,7 +7,7 @@
  *     struct bide_problem problem;
  *     bide_policy_init(&p, BIDE_PRESET_SERVICE);
  *     p.attempts_max = 3;
- *     if (bide_policy_check(&p, &problem) != BIDE_OK) ...
+ *     if (bide_policy_check(&p, &problem) != BIDE_OK) ... report problem.text
  *
  * Optional durations are BIDE_NEVER when absent; 0 is then an error, never a surprise.
  *
@@ -163,6 +163,8 @@ BIDE_API enum bide_err bide_policy_copy(struct bide_policy *into, const struct b
 
 /* Returns the preset with this label ("service"), or BIDE_PRESET_COUNT for an unknown name. */
 BIDE_API enum bide_preset bide_preset_by_name(const char *name, size_t length);
+
+/* Return the label ("service") and the purpose ("service to service; the default"). Never NULL. */
 BIDE_API const char *bide_preset_label(enum bide_preset preset);
 BIDE_API const char *bide_preset_purpose(enum bide_preset preset);
 

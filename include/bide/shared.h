@@ -3,9 +3,9 @@
  *
  *     struct bide_shared shared;
  *     struct bide_problem problem;
- *     if (bide_shared_open(&shared, "payments", &config, NULL, bide_now(), &problem) != BIDE_OK)
+ *     if (bide_shared_open(&shared, "payments", NULL, NULL, bide_now(), &problem) != BIDE_OK)
  *         ... report problem.text
- *     bide_call_begin(&call, &policy, shared.target, &request, bide_now());
+ *     ... calls on shared.target, as on any target ...
  *     bide_shared_close(&shared);
  *
  * The target lies in a file that each process maps. There is no daemon, and calls take no lock: gates are words that
@@ -62,7 +62,7 @@ enum bide_shared_reason {
 };
 
 struct bide_shared_options {
-    const char *directory; /* NULL: see bide_shared_directory */
+    const char *directory; /* NULL: that of bide_shared_directory */
     bool private_instead;  /* on a problem, supply a private target of this process; the problem is still reported */
     bool must_exist;       /* do not create the target */
     bool group;            /* members of the file's group may share it: mode 660 instead of 600, any owner */
@@ -70,13 +70,13 @@ struct bide_shared_options {
 
 struct bide_shared {
     struct bide_target *target; /* NULL: not open */
-    bool shared;                /* false: a private target, instead */
+    bool shared;                /* false: a private target instead, see private_instead */
     void *map_;
     size_t map_size_;
 };
 
-/* Writes and returns the directory: $BIDE_SHARED_DIR, else $XDG_RUNTIME_DIR/bide, else /dev/shm/bide-UID. "" if that
- * variable is relative or too long, which the functions below report as BIDE_SHARED_REASON_BAD_DIRECTORY. */
+/* Writes and returns the default directory: $BIDE_SHARED_DIR, else $XDG_RUNTIME_DIR/bide, else /dev/shm/bide-UID. "" if
+ * that variable is relative or too long, which the functions below report as BIDE_SHARED_REASON_BAD_DIRECTORY. */
 BIDE_API const char *bide_shared_directory(char path[BIDE_SHARED_PATH_MAX]);
 
 /* Opens the target of that name, or creates it with `config`. An existing target keeps its state and receives `config`

@@ -110,6 +110,7 @@ struct bide_target {
 BIDE_API enum bide_err bide_target_config_init_sized(struct bide_target_config *config, size_t size,
                                                      enum bide_preset preset);
 
+/* Reports the first invalid field, its value and the valid values. */
 BIDE_API enum bide_err bide_target_config_check(const struct bide_target_config *config, struct bide_problem *problem);
 
 /* Initialises a target that no other thread uses: full budget, closed breaker. NULL config: the gates of the preset
@@ -125,7 +126,7 @@ BIDE_API enum bide_err bide_target_configure(struct bide_target *target, const s
 /* Copies the configuration in force. */
 BIDE_API void bide_target_config_get(const struct bide_target *target, struct bide_target_config *config);
 
-/* The state of a target at an instant. */
+/* The state of a target at an instant, for metrics and people: other calls may change it at once. */
 struct bide_target_view {
     /* The budget that is left, in thousandths of a retry: tokens in the bucket; window: the allowance minus the retries
      * spent (whole retries), 0 during a cooldown; concurrency likewise. Never negative. INT64_MAX if there is no limit:

@@ -1,4 +1,4 @@
-/* targets.h - a table of the targets of a process, by name: created on first use, bounded.
+/* targets.h - a table of targets by name, for a process: targets are created on first use, their number is bounded.
  *
  * Looking up a known name takes no lock; creating a target does. When the table is full, a target with nothing to
  * remember (full budget, closed breaker, no hold-off: see bide_target_is_evictable) is evicted, approximately the least
@@ -55,6 +55,7 @@ BIDE_API struct bide_target *bide_targets_find(struct bide_targets *table, const
 BIDE_API enum bide_err bide_targets_configure(struct bide_targets *table, const struct bide_target_config *config,
                                               int64_t now_ns, struct bide_problem *problem);
 
+/* Returns the counts of the table, for metrics. */
 BIDE_API struct bide_targets_view bide_targets_view_get(struct bide_targets *table);
 
 BIDE_END_DECLS

@@ -16,7 +16,7 @@ BIDE_BEGIN_DECLS
 struct bide_timer {
     int64_t due_ns;
     uint64_t order; /* private: breaks ties */
-    size_t place;   /* private: index in the heap, from 1; 0: not set */
+    size_t place;   /* private: index in the heap, from 1; 0: the timer is not set */
 };
 
 /* Private, except for its zero value. */

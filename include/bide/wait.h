@@ -17,7 +17,7 @@ struct bide_cancel {
     int fd_plus_one; /* private; 0: none, so a zeroed struct cannot be cancelled */
 };
 
-/* BIDE_ERR_SYSTEM: no descriptor; the struct is then zeroed, which every function accepts. */
+/* Initialises a cancel. BIDE_ERR_SYSTEM: no descriptor; the struct is then zeroed, which every function accepts. */
 BIDE_API enum bide_err bide_cancel_init(struct bide_cancel *cancel);
 BIDE_API void bide_cancel_free(struct bide_cancel *cancel); /* accepts NULL and a freed struct */
 
