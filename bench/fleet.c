@@ -122,7 +122,7 @@ static void run_member(struct figures *all, uint32_t i)
 {
     static struct world w;
     struct bide_fleet *fleet;
-    struct bide_fleet_problem problem;
+    struct bide_problem problem;
     struct bide_fleet_view view = {0};
     char url[128];
     redis_url(url);
@@ -208,7 +208,7 @@ int main(void)
 {
     static struct world leased, own;
     struct bide_fleet *fleet;
-    struct bide_fleet_problem problem;
+    struct bide_problem problem;
     char url[128];
     start_redis();
     measure_many();

@@ -419,14 +419,14 @@ static void measure_waiting(const char *url)
         curl_easy_setopt(w->handle[i], CURLOPT_URL, url);
         curl_easy_setopt(w->handle[i], CURLOPT_WRITEFUNCTION, sink);
         curl_easy_setopt(w->handle[i], CURLOPT_WRITEDATA, &w->bytes);
-        curl_multi_add_handle(bide_multi_handle(w->multi), w->handle[i]);
+        curl_multi_add_handle(bide_multi_handle_get(w->multi), w->handle[i]);
         int running = 1, left;
         while (running > 0) {
-            curl_multi_poll(bide_multi_handle(w->multi), NULL, 0, 1000, NULL);
-            curl_multi_perform(bide_multi_handle(w->multi), &running);
+            curl_multi_poll(bide_multi_handle_get(w->multi), NULL, 0, 1000, NULL);
+            curl_multi_perform(bide_multi_handle_get(w->multi), &running);
         }
-        curl_multi_info_read(bide_multi_handle(w->multi), &left);
-        curl_multi_remove_handle(bide_multi_handle(w->multi), w->handle[i]);
+        curl_multi_info_read(bide_multi_handle_get(w->multi), &left);
+        curl_multi_remove_handle(bide_multi_handle_get(w->multi), w->handle[i]);
     }
     size_t before = heap_bytes();
     fail_all(w, WAITING);

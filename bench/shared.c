@@ -69,7 +69,7 @@ int main(void)
 {
     static struct bide_target target;
     struct bide_target_config config = bench_config();
-    struct bide_shared_problem problem;
+    struct bide_problem problem;
     struct bide_shared shared_target;
     char directory[] = "/dev/shm/bide-bench-XXXXXX";
     struct bide_shared_options options = {.directory = mkdtemp(directory)};

@@ -42,15 +42,18 @@ int main(void)
 {
     struct bide_policy policy;
     struct bide_problem problem;
-    char sentence[200];
     struct sockaddr_in address = closed_port();
     bide_policy_init(&policy, BIDE_PRESET_SERVERLESS);
     policy.base_ns = 20 * BIDE_MS;
     if (bide_policy_check(&policy, &problem) != BIDE_OK) {
-        bide_problem_format(sentence, sizeof sentence, &problem);
-        fprintf(stderr, "policy: %s\n", sentence);
+        fprintf(stderr, "policy: %s\n", problem.text);
         return 1;
     }
-    struct bide_job job = {.policy = &policy, .attempt = try_connect, .event = log_verdict, .context = &address};
+    struct bide_job job = {.name = "server",
+                           .policy = &policy,
+                           .request.safety = BIDE_SAFE,
+                           .attempt = try_connect,
+                           .event = log_verdict,
+                           .context = &address};
     return bide_run(&job).reason == BIDE_REASON_ATTEMPTS_SPENT ? 0 : 1;
 }

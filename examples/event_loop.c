@@ -52,7 +52,7 @@ int main(void)
         struct job *job = &jobs[running];
         execute_verdict(job, bide_call_begin(&job->call, &policy, &target, &request, bide_now()), bide_now());
     }
-    for (struct bide_timer *timer; running > 0 && bide_wait_until(bide_timers_next(&timers), NULL);)
+    for (struct bide_timer *timer; running > 0 && bide_wait_until(bide_timers_due_get(&timers), NULL);)
         while ((timer = bide_timers_pop(&timers, bide_now())) != NULL)
             handle_timer(timer, bide_now());
     bide_timers_free(&timers);

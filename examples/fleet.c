@@ -29,7 +29,7 @@ int main(void)
     struct bide_target_config config;
     struct bide_policy policy;
     struct bide_fleet *fleet;
-    struct bide_fleet_problem problem;
+    struct bide_problem problem;
     struct bide_fleet_view view = {0};
     const char *url = getenv("BIDE_FLEET");
     bide_policy_init(&policy, BIDE_PRESET_INTERACTIVE);

@@ -22,7 +22,7 @@ static int watch(CURL *easy, curl_socket_t fd, int what, void *context, void *kn
     if (!known)
         uv_poll_init_socket(uv_default_loop(), poll, fd);
     poll->data = (void *)(intptr_t)fd;
-    curl_multi_assign(bide_multi_handle(multi), fd, poll);
+    curl_multi_assign(bide_multi_handle_get(multi), fd, poll);
     return uv_poll_start(poll, what, on_socket); /* CURL_POLL_IN is UV_READABLE, CURL_POLL_OUT UV_WRITABLE */
 }
 
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
         return 2;
     curl_easy_setopt(easy, CURLOPT_URL, argv[1]);
     uv_timer_init(uv_default_loop(), &timer);
-    curl_multi_setopt(bide_multi_handle(multi), CURLMOPT_SOCKETFUNCTION, watch);
+    curl_multi_setopt(bide_multi_handle_get(multi), CURLMOPT_SOCKETFUNCTION, watch);
     bide_multi_on_timer(multi, set_timer, NULL);
     struct bide_multi_job job = {.easy = easy, .options = BIDE_CURL_PLAIN_HANDLE, .result = &result};
     bide_multi_start(multi, &job, NULL, NULL);

@@ -82,15 +82,14 @@ static void check_verdict(struct engine *g, struct follower *f, const struct bid
 
 static void check_target(struct engine *g)
 {
-    CHECK(bide_budget_left_milli(&g->target, g->now_ns) >= 0);
-    CHECK((unsigned)bide_breaker_get(&g->target).state <= BIDE_BREAKER_HELD_OPEN);
+    struct bide_target_view view = bide_target_get(&g->target, g->now_ns);
+    CHECK(view.budget_left_milli >= 0);
+    CHECK((unsigned)view.breaker.state <= BIDE_BREAKER_HELD_OPEN);
     for (int i = 0; i < BIDE_GATE_COUNT; i++) {
-        uint64_t refused = bide_target_refused(&g->target, 1u << i);
-        CHECK(refused >= g->refused[i]);
-        g->refused[i] = refused;
+        CHECK(view.refused[i] >= g->refused[i]);
+        g->refused[i] = view.refused[i];
     }
-    int64_t hold_off_ns = bide_target_hold_off_until(&g->target, g->now_ns);
-    CHECK(hold_off_ns == 0 || hold_off_ns > g->now_ns);
+    CHECK(view.hold_off_until_ns == 0 || view.hold_off_until_ns > g->now_ns);
 }
 
 static int64_t later(int64_t a, int64_t b)

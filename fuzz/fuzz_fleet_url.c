@@ -37,7 +37,7 @@ static void check_key(const struct fleet_url *url, const char *name)
 static void check_url(const char *text, bool secret)
 {
     struct fleet_url url;
-    struct bide_fleet_problem problem = {""};
+    struct bide_problem problem = {.text = ""};
     enum bide_err err = fleet_url_parse(&url, text, &problem);
     CHECK(err == BIDE_OK || err == BIDE_ERR_INVALID);
     CHECK((err == BIDE_OK) == (problem.text[0] == '\0'));

@@ -88,21 +88,17 @@ static void target_event(uint8_t what)
     case 8: (void)core_lease_collect(target); break;
     case 9: (void)core_lease_claim(target, what, now_ns + BIDE_S, now_ns); break;
     case 10: core_lease_memo_set(target, core_lease_memo_get(target)); break;
-    default: (void)bide_target_latency_ns(target, what);
+    default: (void)bide_target_latency_get(target, what);
     }
 }
 
 static void read_all(void)
 {
-    (void)bide_budget_left_milli(target, now_ns);
-    (void)bide_breaker_state_label(bide_breaker_get(target).state);
+    (void)bide_breaker_state_label(bide_target_get(target, now_ns).breaker.state);
     (void)core_target_is_evictable(target, now_ns);
-    (void)bide_target_hold_off_until(target, now_ns);
-    (void)bide_target_latency_ns(target, 990);
+    (void)bide_target_latency_get(target, 990);
     (void)core_lease_is_on(target);
     (void)core_lease_until(target);
-    for (int i = 0; i < BIDE_GATE_COUNT; i++)
-        (void)bide_target_refused(target, 1u << i);
 }
 
 static void play(const uint8_t *events, const uint8_t *bytes, size_t size)

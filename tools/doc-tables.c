@@ -685,7 +685,7 @@ static void contradiction(const struct contradiction *b, bool policy)
 {
     struct check c = check_begin(policy);
     struct bide_problem problem;
-    struct text changed = text("%s", ""), message;
+    struct text changed = text("%s", "");
     for (size_t i = 0; i < CONTRADICTION_MOST && b->set[i].field != NULL; i++) {
         const struct field *f = field_named(b->set[i].field);
         set_value(&c.subject, f, b->set[i].value);
@@ -694,9 +694,8 @@ static void contradiction(const struct contradiction *b, bool policy)
     }
     if (run_check(&c, &problem) == BIDE_OK)
         fail("a contradiction is not rejected", changed.text);
-    bide_problem_format(message.text, sizeof message.text, &problem);
     print_line("- `%s:", changed.text);
-    print_line("  *%s*", message.text);
+    print_line("  *%s*", problem.text);
 }
 
 static void policy_contradictions(void)
@@ -911,7 +910,7 @@ static enum bide_gate gate_that_refused(const struct bide_target *target)
 {
     unsigned print_gates = 0;
     for (unsigned i = 0; i < BIDE_GATE_COUNT; i++)
-        if (bide_target_refused(target, (enum bide_gate)(1u << i)) > 0)
+        if (bide_target_get(target, 0).refused[i] > 0)
             print_gates |= 1u << i;
     return (enum bide_gate)print_gates;
 }

@@ -4,6 +4,8 @@
  * prints something itself, so that no line is cut in two. Only the first and the latest unpolled message are kept. */
 #include "common/fleet.h"
 
+#include <bide/clock.h>
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,14 +48,14 @@ bool cli_fleet_ensure_linked(const struct cli_fleet_context *context)
 bool cli_fleet_open(const struct cli_fleet_context *context, struct bide_target *target)
 {
     struct cli_fleet *fleet = context->fleet;
-    struct bide_fleet_problem problem = {.text = "out of memory"};
+    struct bide_problem problem = {.text = "out of memory"};
     if (fleet->url == NULL)
         return true;
     struct cli_fleet_session *session = fleet->session = calloc(1, sizeof *session);
     if (session == NULL)
         goto failed;
     session->target = target;
-    session->refused_before = bide_target_refused(target, BIDE_GATE_BUDGET);
+    session->refused_before = bide_target_get(target, bide_now()).refused[BIDE_GATE_INDEX(BIDE_GATE_BUDGET)];
     pthread_mutex_init(&session->lock, NULL);
     struct bide_fleet_options options = {.report = session_store_message, .context = session};
     if (bide_fleet_open(&session->fleet, fleet->url, &options, &problem) != BIDE_OK)
@@ -71,7 +73,8 @@ static void session_explain_refusal(struct cli_fleet_session *session)
 {
     struct bide_fleet_view view;
     char text[CLI_FLEET_MESSAGE_SIZE];
-    if (bide_target_refused(session->target, BIDE_GATE_BUDGET) == session->refused_before ||
+    if (bide_target_get(session->target, bide_now()).refused[BIDE_GATE_INDEX(BIDE_GATE_BUDGET)] ==
+            session->refused_before ||
         !bide_fleet_get(session->fleet, session->target, &view) || view.failures > 0)
         return;
     if (view.exchanges == 0)
@@ -103,7 +106,7 @@ void cli_fleet_free(struct cli_fleet *fleet)
 }
 
 enum bide_err cli_fleet_read_bucket(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bucket,
-                                    struct bide_fleet_problem *problem)
+                                    struct bide_problem *problem)
 {
     return bide_fleet_read(fleet->url, name, bucket, problem);
 }

@@ -26,7 +26,7 @@ void cli_fleet_free(struct cli_fleet *fleet)
 }
 
 enum bide_err cli_fleet_read_bucket(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bucket,
-                                    struct bide_fleet_problem *problem)
+                                    struct bide_problem *problem)
 {
     (void)fleet, (void)name, (void)bucket, (void)problem;
     return BIDE_ERR_INVALID;

@@ -162,7 +162,7 @@ bool budget_change_check(const struct budget_change *change, char error[BUDGET_E
 
 void budget_change_apply(const struct budget_change *change, struct bide_target *target, int64_t now_ns)
 {
-    int64_t left_milli = bide_budget_left_milli(target, now_ns);
+    int64_t left_milli = bide_target_get(target, now_ns).budget_left_milli;
     if (change->level == BUDGET_LEVEL_FULL)
         bide_budget_add_milli(target, BIDE_CAPACITY_MAX_MILLI, now_ns);
     else if (change->level == BUDGET_LEVEL_EXACT && left_milli != INT64_MAX)

@@ -91,7 +91,7 @@ static int list_failure(const struct budget_list *list)
 /* Returns the exit status, after printing an error. */
 static int list_read(const struct settings *s, char **names, struct budget_list *list)
 {
-    struct bide_shared_problem problem;
+    struct bide_problem problem;
     if (budget_list_read(list, names, s->directory, &problem))
         return EXIT_SUCCESS;
     cli_fail(&cli_budget, "%s", problem.text);
@@ -105,10 +105,10 @@ static const char *directory_of(const struct settings *s, char path[BIDE_SHARED_
 
 /* Reports an unusable target. If it does not exist: suggests the nearest name, or how to create it. Returns the exit
  * status. */
-static int report_unusable(const struct settings *s, const char *name, const struct bide_shared_problem *problem)
+static int report_unusable(const struct settings *s, const char *name, const struct bide_problem *problem)
 {
     char path[BIDE_SHARED_PATH_MAX];
-    struct bide_shared_problem other;
+    struct bide_problem other;
     struct budget_list list = {0};
     struct conf_suggestion near = {name, strlen(name), NULL, 0};
     bool absent = problem->reason == BIDE_SHARED_REASON_NOT_THERE;
@@ -226,7 +226,7 @@ static void table_put_row(FILE *out, const struct cli_term *term, const struct b
     table_put_name(out, entry->name, columns);
     if (!entry->is_open) {
         fputs("  ", out);
-        cli_print_sanitized(out, bide_shared_reason_text(entry->problem.reason));
+        cli_print_sanitized(out, bide_shared_reason_text((enum bide_shared_reason)entry->problem.reason));
         return;
     }
     if (bars) {
@@ -296,7 +296,7 @@ static void page_print(const struct budget_entry *entry)
 static int verb_show_fleet(const struct settings *s, const char *name)
 {
     struct bide_fleet_bucket bucket;
-    struct bide_fleet_problem problem = {.text = "out of memory"};
+    struct bide_problem problem;
     enum bide_err err = cli_fleet_read_bucket(&s->fleet, name, &bucket, &problem);
     if (err != BIDE_OK) {
         cli_fail(&cli_budget, "%s: %s", cli_fleet_source(&s->fleet), problem.text);
@@ -354,7 +354,7 @@ static void print_change(const char *name, const struct budget_snapshot *before,
 static int verb_reset(const struct settings *s, char **operands)
 {
     struct bide_shared shared_target;
-    struct bide_shared_problem problem;
+    struct bide_problem problem;
     struct budget_snapshot before, after;
     const char *name = operands[0];
     if (!budget_open(&shared_target, name, s->directory, &problem))
@@ -392,7 +392,7 @@ static bool config_is_shareable(const struct bide_target_config *c)
 static bool config_apply(const struct settings *s, const char *name, const struct budget_change *change)
 {
     struct bide_shared_options o = {.directory = s->directory, .must_exist = true};
-    struct bide_shared_problem problem = {.text = "out of memory"};
+    struct bide_problem problem;
     struct bide_shared shared_target;
     if (!change->has_config)
         return true;
@@ -411,7 +411,7 @@ static bool config_apply(const struct settings *s, const char *name, const struc
 static int verb_set(const struct settings *s, char **operands)
 {
     struct bide_shared shared_target;
-    struct bide_shared_problem problem;
+    struct bide_problem problem;
     struct budget_snapshot before, after;
     struct budget_change change;
     const char *name = operands[0];
@@ -528,8 +528,8 @@ struct watch {
     char **names;
     bool live;
     struct budget_history history;
-    struct bide_shared_problem problem; /* that ended the loop; printed after the screen is restored */
-    int failure;                        /* its exit status; EXIT_SUCCESS: none */
+    struct bide_problem problem; /* that ended the loop; printed after the screen is restored */
+    int failure;                 /* its exit status; EXIT_SUCCESS: none */
     int64_t reads;
 };
 

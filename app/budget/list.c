@@ -17,7 +17,7 @@ void budget_list_free(struct budget_list *list)
     *list = (struct budget_list){0};
 }
 
-static bool list_add(void *context, const char *name, const struct bide_shared_problem *wrong)
+static bool list_add(void *context, const char *name, const struct bide_problem *wrong)
 {
     struct budget_list *list = context;
     if (list->count == list->room) {
@@ -43,13 +43,13 @@ static int compare_names(const void *entry, const void *other)
 }
 
 bool budget_open(struct bide_shared *shared_target, const char *name, const char *directory,
-                 struct bide_shared_problem *problem)
+                 struct bide_problem *problem)
 {
     struct bide_shared_options options = {.directory = directory, .must_exist = true};
     return bide_shared_open(shared_target, name, NULL, &options, bide_now(), problem) == BIDE_OK;
 }
 
-bool budget_list_names(struct budget_list *list, const char *directory, struct bide_shared_problem *problem)
+bool budget_list_names(struct budget_list *list, const char *directory, struct bide_problem *problem)
 {
     struct bide_shared_options options = {.directory = directory, .must_exist = true};
     enum bide_err err = bide_shared_list(&options, list_add, list, problem);
@@ -57,7 +57,7 @@ bool budget_list_names(struct budget_list *list, const char *directory, struct b
     if (err != BIDE_OK)
         return false;
     if (list->no_memory)
-        return *problem = (struct bide_shared_problem){.text = "out of memory"}, false;
+        return *problem = (struct bide_problem){.text = "out of memory"}, false;
     if (list->count > 0)
         qsort(list->entry, list->count, sizeof *list->entry, compare_names);
     return true;
@@ -92,11 +92,10 @@ static void list_read_entries(struct budget_list *list, const char *directory, b
     list->count = kept;
 }
 
-bool budget_list_read(struct budget_list *list, char **names, const char *directory,
-                      struct bide_shared_problem *problem)
+bool budget_list_read(struct budget_list *list, char **names, const char *directory, struct bide_problem *problem)
 {
     bool ok = true, listed = names[0] == NULL;
-    *problem = (struct bide_shared_problem){.text = "out of memory"};
+    *problem = (struct bide_problem){.text = "out of memory"};
     if (listed)
         ok = budget_list_names(list, directory, problem);
     for (; *names != NULL && ok; names++)
@@ -104,7 +103,7 @@ bool budget_list_read(struct budget_list *list, char **names, const char *direct
     if (ok)
         list_read_entries(list, directory, listed);
     if (list->no_memory)
-        *problem = (struct bide_shared_problem){.text = "out of memory"};
+        *problem = (struct bide_problem){.text = "out of memory"};
     return ok && !list->no_memory;
 }
 
@@ -121,7 +120,7 @@ const char *budget_entry_text(char text[BUDGET_TEXT_SIZE], const struct budget_e
 {
     if (entry->is_open)
         return budget_summary_text(text, &entry->snapshot);
-    snprintf(text, BUDGET_TEXT_SIZE, "%s", bide_shared_reason_text(entry->problem.reason));
+    snprintf(text, BUDGET_TEXT_SIZE, "%s", bide_shared_reason_text((enum bide_shared_reason)entry->problem.reason));
     return text;
 }
 

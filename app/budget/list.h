@@ -10,8 +10,8 @@
 
 struct budget_entry {
     char name[BIDE_TARGET_NAME_MAX + 1];
-    bool is_open;                       /* `snapshot` is valid; otherwise `problem` is */
-    struct bide_shared_problem problem; /* why the file cannot be used */
+    bool is_open;                /* `snapshot` is valid; otherwise `problem` is */
+    struct bide_problem problem; /* why the file cannot be used */
     struct budget_snapshot snapshot;
     char file[BIDE_SHARED_PATH_MAX];
 };
@@ -25,15 +25,14 @@ struct budget_list {
 
 /* Opens an existing target without changing its configuration. Returns false after setting *problem. */
 bool budget_open(struct bide_shared *shared_target, const char *name, const char *directory,
-                 struct bide_shared_problem *problem);
+                 struct bide_problem *problem);
 
 /* Lists the names of all targets, and the problems of unusable files. A missing directory is an empty list. Returns
  * false after setting *problem. */
-bool budget_list_names(struct budget_list *list, const char *directory, struct bide_shared_problem *problem);
+bool budget_list_names(struct budget_list *list, const char *directory, struct bide_problem *problem);
 
 /* Reads the named targets (NULL-terminated; none: all). Returns false after setting *problem. */
-bool budget_list_read(struct budget_list *list, char **names, const char *directory,
-                      struct bide_shared_problem *problem);
+bool budget_list_read(struct budget_list *list, char **names, const char *directory, struct bide_problem *problem);
 
 void budget_list_free(struct budget_list *list); /* accepts an empty list */
 

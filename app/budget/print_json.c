@@ -117,6 +117,6 @@ void budget_entry_json(struct text_json *json, const struct budget_entry *entry)
         return;
     }
     text_json_string(json, "target", entry->name);
-    text_json_string(json, "problem", bide_shared_reason_label(entry->problem.reason));
+    text_json_string(json, "problem", bide_shared_reason_label((enum bide_shared_reason)entry->problem.reason));
     text_json_string(json, "text", entry->problem.text);
 }

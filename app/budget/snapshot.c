@@ -56,11 +56,11 @@ void budget_snapshot_take(struct budget_snapshot *snapshot, const struct bide_ta
                           int64_t now_ns)
 {
     static const uint32_t permille[BUDGET_QUANTILES] = {500, 950, 990};
-    *snapshot =
-        (struct budget_snapshot){.name = name,
-                                 .left_milli = bide_budget_left_milli(target, now_ns),
-                                 .breaker = bide_breaker_get(target),
-                                 .hold_off_for_ns = time_left(bide_target_hold_off_until(target, now_ns), now_ns)};
+    struct bide_target_view view = bide_target_get(target, now_ns);
+    *snapshot = (struct budget_snapshot){.name = name,
+                                         .left_milli = view.budget_left_milli,
+                                         .breaker = view.breaker,
+                                         .hold_off_for_ns = time_left(view.hold_off_until_ns, now_ns)};
     bide_target_config_get(target, &snapshot->config);
     if ((snapshot->leased = core_lease_is_on(target))) {
         snapshot->funded_for_ns = time_left(core_lease_until(target), now_ns);
@@ -69,9 +69,9 @@ void budget_snapshot_take(struct budget_snapshot *snapshot, const struct bide_ta
     snapshot->preset = preset_nearest(&snapshot->config);
     snapshot->open_for_ns = time_left(snapshot->breaker.until_ns, now_ns);
     for (size_t i = 0; i < BUDGET_QUANTILES && snapshot->config.latency; i++)
-        snapshot->latency_ns[i] = bide_target_latency_ns(target, permille[i]);
+        snapshot->latency_ns[i] = bide_target_latency_get(target, permille[i]);
     for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++) {
-        snapshot->refused[i] = bide_target_refused(target, (enum bide_gate)(1u << i));
+        snapshot->refused[i] = view.refused[i];
         snapshot->refused_all += snapshot->refused[i];
     }
 }

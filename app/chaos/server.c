@@ -136,7 +136,7 @@ static enum bide_err server_open(struct chaos *server)
         return BIDE_ERR_SYSTEM;
     if ((server->epoll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0 || bide_cancel_init(&server->cancel) != BIDE_OK)
         return BIDE_ERR_SYSTEM;
-    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, bide_cancel_fd(&server->cancel), &watch) != 0)
+    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, bide_cancel_fd_get(&server->cancel), &watch) != 0)
         return BIDE_ERR_SYSTEM;
     return bide_timers_set(&server->timers, &server->listen_timer, 0);
 }
@@ -220,7 +220,7 @@ const struct chaos_seen *chaos_seen(const struct chaos *server, size_t *count)
 /* Returns the milliseconds until the first timer, rounded up so that no timer fires early. */
 static int server_poll_timeout_ms(const struct chaos *server)
 {
-    int64_t due_ns = bide_timers_next(&server->timers);
+    int64_t due_ns = bide_timers_due_get(&server->timers);
     if (due_ns == BIDE_NEVER)
         return POLL_MAX_MS;
     int64_t left_ns = due_ns - bide_now();

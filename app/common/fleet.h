@@ -65,7 +65,7 @@ bool cli_fleet_open(const struct cli_fleet_context *context, struct bide_target 
 
 /* Copies the next message of the fleet, a line without line end ("redis://cache:6379: connection refused; ..."), and
  * removes it. Returns false if there is none. */
-#define CLI_FLEET_MESSAGE_SIZE sizeof(struct bide_fleet_problem)
+#define CLI_FLEET_MESSAGE_SIZE sizeof((struct bide_problem *)0)->text
 bool cli_fleet_poll_message(struct cli_fleet *fleet, char text[CLI_FLEET_MESSAGE_SIZE]);
 
 /* Leaves the fleet and returns unspent tokens. Messages of the close can be polled until cli_fleet_free. */
@@ -74,7 +74,7 @@ void cli_fleet_free(struct cli_fleet *fleet);
 
 /* Reads the fleet budget of that name from Redis. Returns BIDE_ERR_INVALID for a bad URL. */
 enum bide_err cli_fleet_read_bucket(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bucket,
-                                    struct bide_fleet_problem *problem);
+                                    struct bide_problem *problem);
 
 /* ---- the same in all programs ---- */
 

@@ -39,7 +39,7 @@ static bool join_existing(const struct cli_shared_context *context, struct conf_
                           struct bide_shared *handle)
 {
     struct bide_shared_options options = {.directory = context->shared->directory, .must_exist = true};
-    struct bide_shared_problem problem;
+    struct bide_problem problem;
     if (bide_shared_open(handle, context->options->target, NULL, &options, bide_now(), &problem) != BIDE_OK)
         return false;
     bide_target_config_get(handle->target, &policy->pair.target);
@@ -51,7 +51,7 @@ static bool open_or_create(const struct cli_shared_context *context, const struc
 {
     const struct cli_shared *shared = context->shared;
     struct bide_shared_options options = {.directory = shared->directory, .private_instead = !shared->must};
-    struct bide_shared_problem problem = {.text = "out of memory"};
+    struct bide_problem problem;
     if (bide_shared_open(handle, context->options->target, &policy->pair.target, &options, bide_now(), &problem) !=
         BIDE_OK) {
         cli_fail(context->command, "--target %s cannot be shared: %s", context->options->target, problem.text);

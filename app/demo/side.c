@@ -163,7 +163,7 @@ static void side_wait(struct demo_side *side, int64_t until_ns)
 {
     int64_t look_ns = bide_now() + STOP_POLL_NS;
     until_ns = until_ns < look_ns ? until_ns : look_ns;
-    if (bide_multi_running(side->multi) > 0)
+    if (bide_multi_running_get(side->multi) > 0)
         bide_multi_poll(side->multi, until_ns);
     else
         bide_wait_until(until_ns, NULL);
@@ -177,7 +177,7 @@ static void *callers_thread(void *context)
     while (!side_is_stopped(side)) {
         int64_t due_ns = side_start_due_calls(side, &next);
         bool all_begun = due_ns == BIDE_NEVER;
-        if (all_begun && (bide_multi_running(side->multi) == 0 || bide_now() >= cut_ns || side->no_memory))
+        if (all_begun && (bide_multi_running_get(side->multi) == 0 || bide_now() >= cut_ns || side->no_memory))
             break;
         side_wait(side, all_begun ? cut_ns : due_ns);
     }
@@ -239,13 +239,13 @@ struct demo_side *demo_side_new(const struct demo_scenario *scenario, const stru
     side->scenario = scenario;
     side->client = client;
     if (bide_target_init(&side->target, &client->target, bide_now(), &problem) != BIDE_OK) {
-        bide_problem_format(error, DEMO_ERROR_SIZE, &problem);
+        snprintf(error, DEMO_ERROR_SIZE, "%s", problem.text);
         goto failed;
     }
     side->call = calloc(demo_call_count(scenario), sizeof *side->call);
     if (side->call == NULL || bide_multi_new(&side->multi) != BIDE_OK)
         goto failed;
-    curl_multi_setopt(bide_multi_handle(side->multi), CURLMOPT_MAXCONNECTS, IDLE_CONNECTIONS);
+    curl_multi_setopt(bide_multi_handle_get(side->multi), CURLMOPT_MAXCONNECTS, IDLE_CONNECTIONS);
     if (side_open_server(side, error))
         return side;
 failed:

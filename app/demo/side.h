@@ -7,7 +7,7 @@
 
 #include "counters.h"
 
-#define DEMO_ERROR_SIZE 200u
+#define DEMO_ERROR_SIZE 512u
 
 struct demo_side;
 

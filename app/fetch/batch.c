@@ -220,8 +220,10 @@ int fetch_batch_run(struct fetch_batch *batch, struct bide_problem *problem)
 {
     struct batch_run run = {.batch = batch};
     int status = -1;
-    *problem = (struct bide_problem){0};
-    if (batch_check_options(batch->request, problem) != BIDE_OK || batch_open(&run, problem) != BIDE_OK)
+    enum bide_err err = batch_check_options(batch->request, problem);
+    if (err == BIDE_OK)
+        err = batch_open(&run, problem);
+    if (err != BIDE_OK)
         goto out;
     batch_multi = run.params.multi;
     bool completed = batch_loop(&run);
@@ -231,9 +233,12 @@ int fetch_batch_run(struct fetch_batch *batch, struct bide_problem *problem)
     batch_multi = NULL;
     batch_cancel_rest(&run);
     status = completed ? 0 : -1;
+    err = completed ? BIDE_OK : BIDE_ERR_NOMEM;
     for (size_t i = 0; completed && i < batch->count && status == 0; i++)
         status = batch->jobs[i].exit_status;
 out:
+    if (err == BIDE_ERR_NOMEM)
+        *problem = (struct bide_problem){.text = "out of memory"};
     if (run.calls)
         for (size_t i = 0; i < batch->count; i++)
             fetch_call_free(run.calls[i]);

@@ -692,14 +692,11 @@ static bool fleet_open(struct settings *s)
 {
     struct cli_fleet_context fleeting = {&cli_fetch, &s->fleet, &s->policy};
     struct bide_problem problem;
-    char text[256];
     if (s->fleet.url == NULL)
         return true;
     if (s->shared_target.target == NULL) {
-        if (bide_target_init(&fleet_target, &s->resolved.pair.target, bide_now(), &problem) != BIDE_OK) {
-            bide_problem_format(text, sizeof text, &problem);
-            return cli_fail(&cli_fetch, "%s", text), false;
-        }
+        if (bide_target_init(&fleet_target, &s->resolved.pair.target, bide_now(), &problem) != BIDE_OK)
+            return cli_fail(&cli_fetch, "%s", problem.text), false;
         s->request.shared = &fleet_target;
     }
     return cli_fleet_open(&fleeting, s->request.shared);
@@ -723,7 +720,6 @@ static struct fetch_listener listener_make(struct settings *s)
 static int batch_run(struct settings *s)
 {
     struct bide_problem problem;
-    char text[256];
     struct fetch_batch batch = {.request = &s->request,
                                 .jobs = inputs.plan.jobs,
                                 .count = inputs.plan.count,
@@ -735,12 +731,8 @@ static int batch_run(struct settings *s)
     progress_clear(&s->progress);
     cli_fleet_close(&s->fleet);
     fleet_report_messages(s);
-    if (status < 0 && problem.field == NULL)
-        return cli_fail(&cli_fetch, "out of memory");
-    if (status < 0) {
-        bide_problem_format(text, sizeof text, &problem);
-        return cli_fail(&cli_fetch, "%s", text);
-    }
+    if (status < 0)
+        return cli_fail(&cli_fetch, "%s", problem.text);
     if (s->summary)
         fetch_log_summary(&s->log, inputs.plan.jobs, inputs.plan.count);
     if (fetch_signal != 0 && !s->quiet && !s->log.json)

@@ -139,7 +139,7 @@ extern volatile sig_atomic_t fetch_signal;
 void fetch_install_signals(void);
 
 /* Runs all jobs. Returns 0, or the exit status of the first failed job in their order; -1 after setting *problem if the
- * batch could not start, or if memory ran out: problem->field is NULL then. */
+ * batch could not start, or if memory ran out. */
 int fetch_batch_run(struct fetch_batch *batch, struct bide_problem *problem);
 
 /* Returns the exit status of a finished job: see docs/command-fetch.md. */

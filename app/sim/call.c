@@ -185,7 +185,8 @@ static void call_count_start(struct sim_state *state, const struct sim_call *cal
     if (!call_is_of_client(call))
         return;
     sim_stats_count_attempt(state, verdict);
-    if (caller->has_breaker && bide_breaker_get(call->call.target).state == BIDE_BREAKER_HALF_OPEN)
+    if (caller->has_breaker &&
+        bide_target_get(call->call.target, state->now_ns).breaker.state == BIDE_BREAKER_HALF_OPEN)
         sim_stats_count_probe(state);
 }
 
@@ -193,9 +194,10 @@ static struct bide_verdict call_outcome(struct sim_state *state, struct sim_call
                                         const struct bide_outcome *outcome)
 {
     bool has_breaker = call_is_of_client(call) && call_caller(state, call)->has_breaker;
-    bool half_open = has_breaker && bide_breaker_get(call->call.target).state == BIDE_BREAKER_HALF_OPEN;
+    bool half_open =
+        has_breaker && bide_target_get(call->call.target, state->now_ns).breaker.state == BIDE_BREAKER_HALF_OPEN;
     struct bide_verdict verdict = bide_call_outcome(&call->call, attempt, outcome, state->now_ns);
-    if (half_open && bide_breaker_get(call->call.target).state == BIDE_BREAKER_OPEN)
+    if (half_open && bide_target_get(call->call.target, state->now_ns).breaker.state == BIDE_BREAKER_OPEN)
         state->result->reopenings++;
     return verdict;
 }

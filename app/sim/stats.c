@@ -82,11 +82,11 @@ static void point_sample_state(struct sim_state *state, struct sim_point *point,
         uint32_t step = (caller->targets + TARGET_SAMPLES_MAX - 1) / TARGET_SAMPLES_MAX;
         uint64_t sampled = 0, open = 0;
         for (uint32_t i = 0; i < caller->targets; i += step) {
-            int64_t milli = bide_budget_left_milli(&caller->target[i], at_ns);
-            enum bide_breaker_state breaker = bide_breaker_get(&caller->target[i]).state;
+            struct bide_target_view view = bide_target_get(&caller->target[i], at_ns);
+            int64_t milli = view.budget_left_milli;
             left_milli += milli == INT64_MAX ? 0 : milli;
             limited += milli != INT64_MAX;
-            open += breaker == BIDE_BREAKER_OPEN || breaker == BIDE_BREAKER_HALF_OPEN;
+            open += view.breaker.state == BIDE_BREAKER_OPEN || view.breaker.state == BIDE_BREAKER_HALF_OPEN;
             sampled++;
         }
         point->open += sampled > 0 ? (uint32_t)(open * caller->targets / sampled) : 0;
@@ -346,10 +346,10 @@ static void count_gates(struct sim_state *state)
 {
     for (uint32_t g = 0; g < state->world->groups; g++)
         for (uint32_t i = 0; i < state->caller[g].targets; i++) {
-            const struct bide_target *target = &state->caller[g].target[i];
-            state->result->openings += bide_breaker_get(target).openings_total;
+            struct bide_target_view view = bide_target_get(&state->caller[g].target[i], state->now_ns);
+            state->result->openings += view.breaker.openings_total;
             for (unsigned gate = 0; gate < BIDE_GATE_COUNT; gate++)
-                state->result->refused_by[gate] += bide_target_refused(target, (enum bide_gate)(1u << gate));
+                state->result->refused_by[gate] += view.refused[gate];
         }
 }
 

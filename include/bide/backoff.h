@@ -3,7 +3,9 @@
  *
  * First the envelope: the base, grown by the kind of backoff, cut at the cap. Then the window inside it that the kind
  * of jitter allows. Then a uniform draw from the window, both ends included. Because the envelope is cut before the
- * draw, the waits of many clients stay spread even at the cap. Step counts the waits before this one, from 0. */
+ * draw, the waits of many clients stay spread even at the cap. Step counts the waits before this one, from 0.
+ *
+ * Threads: all functions may be called from any thread. */
 #ifndef BIDE_BACKOFF_H
 #define BIDE_BACKOFF_H
 

@@ -1,4 +1,6 @@
-/* bide.h - all of libbide: the engine, the OS layer, and HTTP without a client. */
+/* bide.h - all of libbide: the engine, the OS layer, and HTTP without a client.
+ *
+ * Threads: see each header. */
 #ifndef BIDE_BIDE_H
 #define BIDE_BIDE_H
 

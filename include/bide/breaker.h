@@ -22,7 +22,9 @@
  * kind OFF too.
  *
  * State, generation, openings in a row and the time of the next or last change are one 64-bit word, changed by
- * compare-and-swap. Threads: all functions may be called from any thread. */
+ * compare-and-swap.
+ *
+ * Threads: all functions may be called from any thread and process that shares the target. */
 #ifndef BIDE_BREAKER_H
 #define BIDE_BREAKER_H
 
@@ -66,6 +68,7 @@ struct bide_breaker_config {
     int64_t ramp_ns;               /* 0: all traffic at once */
 };
 
+/* The state of a breaker: see bide_target_get. */
 struct bide_breaker_view {
     enum bide_breaker_state state;
     uint32_t generation; /* changes with every change of state */
@@ -76,8 +79,6 @@ struct bide_breaker_view {
 };
 
 struct bide_target;
-
-BIDE_API struct bide_breaker_view bide_breaker_get(const struct bide_target *target);
 
 enum bide_hold {
     BIDE_HOLD_RELEASE = 0, /* back to automatic: a held breaker becomes closed, any other is unchanged */

@@ -16,7 +16,7 @@
  * A retry is charged atomically when it is decided, before its wait, and refunded if it is never sent. Hedges are
  * charged too. Tokens are counted in thousandths.
  *
- * Threads: all functions may be called from any thread. */
+ * Threads: all functions may be called from any thread and process that shares the target. */
 #ifndef BIDE_BUDGET_H
 #define BIDE_BUDGET_H
 
@@ -66,11 +66,6 @@ struct bide_budget_config {
 };
 
 struct bide_target;
-
-/* Returns the budget that is left, in thousandths of a retry: tokens in the bucket; window: the allowance minus the
- * retries spent (whole retries), 0 during a cooldown; concurrency likewise. Never negative. INT64_MAX if there is no
- * limit: BIDE_BUDGET_NONE, and a window below its min_volume. */
-BIDE_API int64_t bide_budget_left_milli(const struct bide_target *target, int64_t now_ns);
 
 /* Adds tokens up to the capacity, or removes tokens down to 0 (a negative amount): for a lease from the budget of a
  * fleet, and for `bide budget set`. Returns the amount added (negative: removed); 0 for kinds other than tokens. */

@@ -52,9 +52,9 @@ struct bide_call {
 };
 
 /* Begins a call. Returns START, GIVE_UP, or WAIT (a hold-off delays first attempts, or the policy waits for gates). The
- * policy must have been checked; policy and target must outlive the call. With BIDE_NO_TARGET none of the gates of a
- * target apply. The engine keeps no table of targets, so NULL is a mistake, which must not mean "no limits": GIVE_UP
- * with BIDE_REASON_NO_TARGET. */
+ * policy must have been checked, and policy and target must outlive the call. NULL policy: BIDE_PRESET_SERVICE.
+ * BIDE_NO_TARGET: none of the gates of a target apply. The engine keeps no table from which a NULL target could be
+ * found; it must not mean "no limits" by mistake, so the call gives up, with BIDE_REASON_NO_TARGET. */
 BIDE_API struct bide_verdict bide_call_begin(struct bide_call *call, const struct bide_policy *policy,
                                              struct bide_target *target, const struct bide_request *request,
                                              int64_t now_ns);

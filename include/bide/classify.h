@@ -4,7 +4,10 @@
  * permanent. A caller with better evidence should overwrite it.
  *
  * Rules of the user come first: the first rule with the number in its range decides. With `only`, a number that no rule
- * names is permanent (or a success, if the table says so): an empty list then allows no retry. */
+ * names is permanent (or a success, if the table says so): an empty list then allows no retry. NULL rules: only the
+ * table.
+ *
+ * Threads: all functions may be called from any thread; rules are only read. */
 #ifndef BIDE_CLASSIFY_H
 #define BIDE_CLASSIFY_H
 
@@ -31,8 +34,7 @@ struct bide_rules {
 };
 
 /* Classifies an HTTP status. 1xx-3xx are success; 408 421 425 429 500 502 503 504 520-524 and 529 are retryable; 409
- * is permanent unless the request carries an idempotency key; all others are permanent, including 501 and 505. rules
- * may be NULL. */
+ * is permanent unless the request carries an idempotency key; all others are permanent, including 501 and 505. */
 BIDE_API struct bide_outcome bide_classify_http(int status, const struct bide_rules *rules);
 
 /* Classifies a gRPC status code, 0 to 16. UNAVAILABLE and RESOURCE_EXHAUSTED are retryable, ABORTED is a conflict. */

@@ -142,7 +142,7 @@ struct bide_curl_options {
     /* Valid (bide_policy_check), and outlives the call. NULL: BIDE_PRESET_TRANSFER with a stall timeout of
      * BIDE_CURL_STALL_NS: an attempt may take any time as long as it makes progress. */
     const struct bide_policy *policy;
-    struct bide_targets *targets; /* finds a NULL target by its origin; NULL: the table of this process */
+    struct bide_targets *targets; /* finds a NULL target by its origin; NULL: bide_targets_default */
     int64_t deadline_ns;          /* of the call, an instant of bide_now; 0: none but the policy's */
     int64_t call_timeout_ns;      /* of the call, a duration; 0: none. The earliest limit applies */
     int64_t connect_timeout_ns;   /* of an attempt; 0: the policy's; BIDE_NEVER: none of its own */
@@ -247,8 +247,9 @@ BIDE_API enum bide_err bide_curl_options_check(const struct bide_curl_options *o
 #define BIDE_CURL_PLAIN_HANDLE bide_curl_plain_options()
 BIDE_API const struct bide_curl_options *bide_curl_plain_options(void);
 
-/* Performs the call to its end. A NULL target is the target of the URL's origin (scheme, host, port). NULL options: the
- * handle's options as recorded, otherwise the defaults; refused for a handle that was not recorded. result may be NULL.
+/* Performs the call to its end. NULL target: that of the URL's origin (scheme, host, port), in options->targets;
+ * BIDE_NO_TARGET: no gates of a target. NULL options: the handle's options as recorded, otherwise the defaults; refused
+ * for a handle that was not recorded. NULL result: not wanted.
  *
  * CURLE_OK: there is a final response, delivered where libcurl would have delivered it; as with libcurl it may be a
  * failure, see CURLINFO_RESPONSE_CODE or the result. CURLE_HTTP_RETURNED_ERROR: the last response was a failure whose
@@ -265,8 +266,8 @@ BIDE_API CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, cons
 /* As curl_easy_strerror; knows the two codes above, too. */
 BIDE_API const char *bide_curl_strerror(CURLcode code);
 
-/* Classifies a CURLcode: every code has a row. rules may be NULL. The evidence is that of a request whose sending had
- * begun; a caller with better evidence overwrites it. */
+/* Classifies a CURLcode: every code has a row. NULL rules: only the table. The evidence is that of a request whose
+ * sending had begun; a caller with better evidence overwrites it. */
 BIDE_API struct bide_outcome bide_classify_curl(CURLcode code, const struct bide_rules *rules);
 
 /* Writes the origin of a URL, "https://example.net:443": lower case, with its port, without user, path and query; and a

@@ -11,7 +11,9 @@
  * counts. A member of the wrong type or out of range is ignored; unknown members are skipped; the status in the body is
  * only informative, the real status counts. Waits saturate. A body that is not a JSON object, is longer than
  * BIDE_DETAILS_MAX or deeper than BIDE_DETAILS_DEPTH, or repeats a member of these, counts as no details. Parsing
- * allocates no memory. */
+ * allocates no memory.
+ *
+ * Threads: all functions may be called from any thread. */
 #ifndef BIDE_DETAILS_H
 #define BIDE_DETAILS_H
 

@@ -2,8 +2,10 @@
  *
  * Each thread has its own generator, seeded by getrandom. After fork (or clone without shared memory) the child notices
  * that it is a new process (the kernel wipes a page in it) and seeds its generator anew, so that no two processes draw
- * the same jitter; a vfork child shares its parent's generator and advances it. Not for secrets; not for signal
- * handlers. A virtual machine that is resumed twice from one snapshot draws the same seeds twice. */
+ * the same jitter; a vfork child shares its parent's generator and advances it. Not for secrets. A virtual machine that
+ * is resumed twice from one snapshot draws the same seeds twice.
+ *
+ * Threads: all functions may be called from any thread, but not from a signal handler. */
 #ifndef BIDE_ENTROPY_H
 #define BIDE_ENTROPY_H
 

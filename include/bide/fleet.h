@@ -1,7 +1,7 @@
 /* fleet.h - one retry budget for all processes of all hosts, in Redis or Valkey (libbide-fleet).
  *
  *     struct bide_fleet *fleet;
- *     struct bide_fleet_problem problem;
+ *     struct bide_problem problem;
  *     if (bide_fleet_open(&fleet, getenv("BIDE_FLEET"), NULL, &problem) != BIDE_OK) ... report problem.text
  *     bide_fleet_join(fleet, "payments", &target, &problem);
  *     ... calls on that target, as usual ...
@@ -46,11 +46,6 @@ BIDE_BEGIN_DECLS
 
 struct bide_fleet;
 
-/* Final: its size will not change. */
-struct bide_fleet_problem {
-    char text[512]; /* "redis://cache:6379/0: option capacity is \"many\"; must be tokens, 1 to 268435" */
-};
-
 struct bide_fleet_options {
     /* Called from the library's thread, at most once a minute: "redis://cache:6379: connection refused; retries go on
      * at 1 a minute for payments". And once when the connection is back. NULL: no reports. It must return quickly:
@@ -87,17 +82,17 @@ struct bide_fleet_bucket {
 };
 
 /* Parses the URL and starts the thread. BIDE_ERR_INVALID: the URL is invalid; BIDE_ERR_NOMEM: no memory;
- * BIDE_ERR_SYSTEM: no thread. options and problem may be NULL. After fork the thread does not run in the child, and the
+ * BIDE_ERR_SYSTEM: no thread. NULL options: no reports. After fork the thread does not run in the child, and the
  * child's private targets are emptied: it must open the fleet anew. */
 BIDE_API enum bide_err bide_fleet_open(struct bide_fleet **fleet, const char *url,
-                                       const struct bide_fleet_options *options, struct bide_fleet_problem *problem);
+                                       const struct bide_fleet_options *options, struct bide_problem *problem);
 
 /* Leases for that target from now on. Its budget must be of kind tokens; the tokens in it are removed (not if it is
  * leased already), except one retry if the budget has a floor. A target of bide/shared.h may be joined by each process
  * that uses it; one process at a time leases for all of them. The name is the same in the whole fleet, 1 to 127
  * bytes. The target must live until it leaves. */
 BIDE_API enum bide_err bide_fleet_join(struct bide_fleet *fleet, const char *name, struct bide_target *target,
-                                       struct bide_fleet_problem *problem);
+                                       struct bide_problem *problem);
 
 /* A private target returns its unspent tokens, without waiting for a reply, and earns for itself again. (Without a
  * connection, because Redis is gone or the fleet is large and idle, these tokens are lost.) A shared target keeps its
@@ -112,9 +107,10 @@ BIDE_API bool bide_fleet_get(struct bide_fleet *fleet, const struct bide_target 
  * that is running. Accepts NULL. */
 BIDE_API void bide_fleet_close(struct bide_fleet *fleet);
 
-/* Reads the bucket of that name from Redis and waits for it, for the timeout at most. Changes nothing there. */
+/* Reads the bucket of that name from Redis and waits for it, for the timeout at most. Changes nothing there.
+ * BIDE_ERR_INVALID: the URL or the name is invalid; BIDE_ERR_SYSTEM: no usable reply in time. */
 BIDE_API enum bide_err bide_fleet_read(const char *url, const char *name, struct bide_fleet_bucket *bucket,
-                                       struct bide_fleet_problem *problem);
+                                       struct bide_problem *problem);
 
 BIDE_END_DECLS
 #endif

@@ -6,7 +6,9 @@
  * this field, so that a difference between the clocks cancels out; otherwise wall_s, our own time in seconds since
  * 1970, is used.
  *
- * If several fields carry a hint, bide_hint_merge selects one of them. */
+ * If several fields carry a hint, bide_hint_merge selects one of them.
+ *
+ * Threads: all functions may be called from any thread. */
 #ifndef BIDE_HINT_H
 #define BIDE_HINT_H
 

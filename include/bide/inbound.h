@@ -6,7 +6,9 @@
  * carry "do not retry" (retry_after.h writes it).
  *
  * Plain 64-bit words used through atomic builtins: shared by all threads, and by processes if it lies in shared memory.
- * A request costs a compare-and-swap. Threads: all functions but init may be called from any thread. */
+ * A request costs a compare-and-swap.
+ *
+ * Threads: all functions but the two init may be called from any thread and process that shares the ratio. */
 #ifndef BIDE_INBOUND_H
 #define BIDE_INBOUND_H
 
@@ -41,17 +43,18 @@ struct bide_inbound_ratio_view {
 /* Sets every field to its default. */
 BIDE_API void bide_inbound_ratio_config_init(struct bide_inbound_ratio_config *config);
 
-/* Checks and copies the configuration; all counts begin at 0. */
+/* Checks and copies the configuration (NULL: the defaults); all counts begin at 0. */
 BIDE_API enum bide_err bide_inbound_ratio_init(struct bide_inbound_ratio *ratio,
                                                const struct bide_inbound_ratio_config *config,
                                                struct bide_problem *problem);
 
 /* Counts a request by its attempt header (absent: a first attempt), and returns true if a failure response to it should
- * ask the client not to retry: because the ratio is too high, or because the attempt header has no-retry. inbound may
- * be NULL: absent. */
+ * ask the client not to retry: because the ratio is too high, or because the attempt header has no-retry. NULL inbound:
+ * absent. */
 BIDE_API bool bide_inbound_ratio_count(struct bide_inbound_ratio *ratio, const struct bide_layer *inbound,
                                        int64_t now_ns);
 
+/* Returns the counts of the window at now_ns. */
 BIDE_API struct bide_inbound_ratio_view bide_inbound_ratio_get(const struct bide_inbound_ratio *ratio, int64_t now_ns);
 
 BIDE_END_DECLS

@@ -2,7 +2,9 @@
  *
  * A server that stores keys runs a repeated request only once. The draft of the header wants a structured-field string,
  * in quotes; many deployed servers expect the raw token and would read the quotes as part of the key. So the form is a
- * choice. */
+ * choice.
+ *
+ * Threads: all functions may be called from any thread. */
 #ifndef BIDE_KEY_H
 #define BIDE_KEY_H
 
@@ -26,7 +28,7 @@ enum bide_key_form {
 BIDE_API enum bide_err bide_key_make(char text[BIDE_KEY_TEXT_SIZE]);
 
 /* Checks a key: 1 to 255 bytes of printable ASCII; in the raw form no space at either end, no comma, semicolon or
- * quote. The value of the problem is the offending byte, or the length. NULL counts as empty. */
+ * quote. The value of the problem is the offending byte, or the length. A NULL key is empty, and invalid. */
 BIDE_API enum bide_err bide_key_check(const char *key, enum bide_key_form form, struct bide_problem *problem);
 
 /* Writes the field value, quoted and escaped as the form requires, and its NUL. Returns its length; 0 and an empty text

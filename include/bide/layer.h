@@ -7,7 +7,9 @@
  * The number is the attempt, the larger of the inbound number and our own; max, the largest number of attempts; left,
  * the milliseconds until the caller gives up; no-retry, that no layer further in should retry. A service that receives
  * it fills request.inbound and its deadline from it. Unknown parameters are skipped; a malformed field counts as
- * absent. */
+ * absent.
+ *
+ * Threads: all functions may be called from any thread. */
 #ifndef BIDE_LAYER_H
 #define BIDE_LAYER_H
 

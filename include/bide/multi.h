@@ -16,8 +16,8 @@
  * (CURLMOPT_MAX_HOST_CONNECTIONS) is no attempt time. Before that moment the policy's connect timeout and the call's
  * deadline apply.
  *
- * With your own event loop: set CURLMOPT_SOCKETFUNCTION on bide_multi_handle, let bide_multi_on_timer set your timer,
- * and pass both kinds of event to bide_multi_action.
+ * With your own event loop: set CURLMOPT_SOCKETFUNCTION on bide_multi_handle_get, let bide_multi_on_timer set your
+ * timer, and pass both kinds of event to bide_multi_action.
  *
  * Threads: one thread uses a multi; only bide_multi_wakeup may be called from others. All callbacks run in that thread,
  * inside poll, action, start, cancel, drain or free. They may start and cancel calls, and nothing else. */
@@ -43,7 +43,7 @@ struct bide_multi_end {
 
 struct bide_multi_job {
     CURL *easy;
-    struct bide_target *target;              /* NULL: by origin */
+    struct bide_target *target;              /* as for bide_curl_perform: NULL: by origin; BIDE_NO_TARGET: no gates */
     const struct bide_curl_options *options; /* NULL: as for bide_curl_perform. Must not change until done */
     struct bide_curl_result *result;         /* NULL: not wanted. Complete when done is called */
     void (*done)(void *context, const struct bide_multi_end *end); /* called exactly once for each successful start */
@@ -51,7 +51,7 @@ struct bide_multi_job {
     uint64_t reserved_[4]; /* zero: room to grow */
 };
 
-/* Creates a multi. BIDE_ERR_NOMEM: no memory. */
+/* Creates a multi with a CURLM of its own. BIDE_ERR_NOMEM: no memory. */
 BIDE_API enum bide_err bide_multi_new(struct bide_multi **multi);
 
 /* Cancels all running calls (done is called for each) and frees the multi. Accepts NULL. */
@@ -69,31 +69,31 @@ BIDE_API void bide_multi_on_message(struct bide_multi *multi, void (*message)(vo
 
 /* Returns libcurl's handle, for its options (connection limits, socket function) and for transfers of the caller's own.
  * Its timer function is bide's once bide_multi_on_timer was called. */
-BIDE_API CURLM *bide_multi_handle(struct bide_multi *multi);
+BIDE_API CURLM *bide_multi_handle_get(struct bide_multi *multi);
 
-/* Begins a call. *call (may be NULL) receives it. A call that is refused at once (an open breaker, a deadline that has
- * passed) is done before this returns, with *call set to NULL; if this is called from a callback, soon after the
- * callback has returned. BIDE_ERR_INVALID: invalid options, see the problem (may be NULL); BIDE_ERR_BUSY: draining;
- * BIDE_ERR_NOMEM: no memory; BIDE_ERR_SYSTEM: no idempotency key could be generated. After an error done is not called.
- * The handle must not be in use elsewhere; a handle whose call here is not done is BIDE_ERR_INVALID. */
+/* Begins a call. *call (NULL: not wanted) receives it. A call that is refused at once (an open breaker, a deadline that
+ * has passed) is done before this returns, with *call set to NULL; if this is called from a callback, soon after the
+ * callback has returned. BIDE_ERR_INVALID: invalid options; BIDE_ERR_BUSY: draining; BIDE_ERR_NOMEM: no memory;
+ * BIDE_ERR_SYSTEM: no idempotency key could be generated. After an error done is not called. The handle must not be in
+ * use elsewhere; a handle whose call here is not done is BIDE_ERR_INVALID. */
 BIDE_API enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi_job *job,
                                         struct bide_multi_call **call, struct bide_problem *problem);
 
 /* Ends a call, with BIDE_REASON_CANCELLED (unless its last response is already on its way to the sink): done is called
  * before this returns or, from a callback, soon after the callback has returned. The sink receives no more data. */
 BIDE_API void bide_multi_cancel(struct bide_multi *multi, struct bide_multi_call *call);
-BIDE_API void bide_multi_cancel_all(struct bide_multi *multi);
+BIDE_API void bide_multi_cancel_all(struct bide_multi *multi); /* ends all calls in the same way */
 
 /* Returns the number of calls that are not yet done, including waiting calls. */
-BIDE_API size_t bide_multi_running(const struct bide_multi *multi);
+BIDE_API size_t bide_multi_running_get(const struct bide_multi *multi);
 
 /* Waits for an event, at most until until_ns, and handles it. Returns the number of calls that are not yet done. With
  * neither a call nor a transfer of the caller's own it does not wait. */
 BIDE_API size_t bide_multi_poll(struct bide_multi *multi, int64_t until_ns);
 
 /* Returns the instant at which bide_multi_poll has something to do even if no socket is ready; BIDE_NEVER: none. For a
- * loop with select: curl_multi_fdset on bide_multi_handle, select until this instant, bide_multi_poll(multi, 0). */
-BIDE_API int64_t bide_multi_due(const struct bide_multi *multi);
+ * loop with select: curl_multi_fdset on bide_multi_handle_get, select until this instant, bide_multi_poll(multi, 0). */
+BIDE_API int64_t bide_multi_due_get(const struct bide_multi *multi);
 BIDE_API void bide_multi_wakeup(struct bide_multi *multi); /* ends a poll, from any thread */
 
 /* Refuses new calls, lets the running calls continue until until_ns, then cancels the rest. Returns how many were

@@ -2,7 +2,9 @@
  *
  * Three things matter. The kind: would a retry help? The evidence: how far did the request get, so may it be repeated
  * at all (the idempotency gate)? The hint: did the server ask for time? Their zero values are the careful choice: a
- * permanent failure of a request that may have run, without a hint. */
+ * permanent failure of a request that may have run, without a hint.
+ *
+ * Threads: all functions may be called from any thread. */
 #ifndef BIDE_OUTCOME_H
 #define BIDE_OUTCOME_H
 

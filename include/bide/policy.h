@@ -7,9 +7,12 @@
  *     struct bide_problem problem;
  *     bide_policy_init(&p, BIDE_PRESET_SERVICE);
  *     p.attempts_max = 3;
- *     if (bide_policy_check(&p, &problem) != BIDE_OK) ...
+ *     if (bide_policy_check(&p, &problem) != BIDE_OK) ... report problem.text
  *
- * Optional durations are BIDE_NEVER when absent; 0 is then an error, never a surprise. */
+ * Optional durations are BIDE_NEVER when absent; 0 is then an error, never a surprise.
+ *
+ * Threads: all functions may be called from any thread; a policy may be shared by all threads once none writes to
+ * it. */
 #ifndef BIDE_POLICY_H
 #define BIDE_POLICY_H
 
@@ -157,11 +160,13 @@ struct bide_policy {
 /* Sets every field from a preset. BIDE_ERR_INVALID for a preset outside the list. */
 BIDE_API enum bide_err bide_policy_init(struct bide_policy *policy, enum bide_preset preset);
 
-/* Reports the first invalid field, its value and the valid values. problem may be NULL. */
+/* Reports the first invalid field, its value and the valid values. */
 BIDE_API enum bide_err bide_policy_check(const struct bide_policy *policy, struct bide_problem *problem);
 
 /* Returns the preset with this label ("service"), or BIDE_PRESET_COUNT for an unknown name. */
 BIDE_API enum bide_preset bide_preset_by_name(const char *name, size_t length);
+
+/* Return the label ("service") and the purpose ("service to service; the default"). Never NULL. */
 BIDE_API const char *bide_preset_label(enum bide_preset preset);
 BIDE_API const char *bide_preset_purpose(enum bide_preset preset);
 

@@ -1,7 +1,9 @@
 /* request.h - the request of a caller: safety, deadline, seed, retry key, inbound context.
  *
  * A plain value, zero-initialised by the caller: the zero request is unsafe to repeat, has no deadline of its own (that
- * of the policy applies), no inbound request behind it, and no retry key. */
+ * of the policy applies), no inbound request behind it, and no retry key.
+ *
+ * Threads: all functions may be called from any thread. */
 #ifndef BIDE_REQUEST_H
 #define BIDE_REQUEST_H
 

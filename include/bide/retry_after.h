@@ -2,7 +2,9 @@
  *
  * Retry-After has whole seconds: clients that were refused in the same second with the same number return in the same
  * second. So the number is drawn: at least the time needed, at most that plus a spread. Send these header fields with a
- * failure and, for clients that read it, a body by bide_details_format. */
+ * failure and, for clients that read it, a body by bide_details_format.
+ *
+ * Threads: all functions may be called from any thread. */
 #ifndef BIDE_RETRY_AFTER_H
 #define BIDE_RETRY_AFTER_H
 

@@ -2,10 +2,10 @@
  * --shared` spend from one budget, obey one circuit breaker and observe one hold-off.
  *
  *     struct bide_shared shared;
- *     struct bide_shared_problem problem;
- *     if (bide_shared_open(&shared, "payments", &config, NULL, bide_now(), &problem) != BIDE_OK)
+ *     struct bide_problem problem;
+ *     if (bide_shared_open(&shared, "payments", NULL, NULL, bide_now(), &problem) != BIDE_OK)
  *         ... report problem.text
- *     bide_call_begin(&call, &policy, shared.target, &request, bide_now());
+ *     ... calls on shared.target, as on any target ...
  *     bide_shared_close(&shared);
  *
  * The target lies in a file that each process maps. There is no daemon, and calls take no lock: gates are words that
@@ -61,15 +61,8 @@ enum bide_shared_reason {
         BIDE_SHARED_REASON_COUNT
 };
 
-/* Final: its size will not change. */
-struct bide_shared_problem {
-    enum bide_shared_reason reason;
-    int system_errno; /* 0: none */
-    char text[512];   /* "/dev/shm/bide-1000/payments@1f2e: other users may write to it ...; must have mode 600" */
-};
-
 struct bide_shared_options {
-    const char *directory; /* NULL: see bide_shared_directory */
+    const char *directory; /* NULL: that of bide_shared_directory */
     bool private_instead;  /* on a problem, supply a private target of this process; the problem is still reported */
     bool must_exist;       /* do not create the target */
     bool group;            /* members of the file's group may share it: mode 660 instead of 600, any owner */
@@ -78,41 +71,42 @@ struct bide_shared_options {
 
 struct bide_shared {
     struct bide_target *target; /* NULL: not open */
-    bool shared;                /* false: a private target, instead */
+    bool shared;                /* false: a private target instead, see private_instead */
     void *map_;
     size_t map_size_;
     uint64_t reserved_[2]; /* zero: room to grow */
 };
 
-/* Writes and returns the directory: $BIDE_SHARED_DIR, else $XDG_RUNTIME_DIR/bide, else /dev/shm/bide-UID. "" if that
- * variable is relative or too long, which the functions below report as BIDE_SHARED_REASON_BAD_DIRECTORY. */
+/* Writes and returns the default directory: $BIDE_SHARED_DIR, else $XDG_RUNTIME_DIR/bide, else /dev/shm/bide-UID. "" if
+ * that variable is relative or too long, which the functions below report as BIDE_SHARED_REASON_BAD_DIRECTORY. */
 BIDE_API const char *bide_shared_directory(char path[BIDE_SHARED_PATH_MAX]);
 
 /* Opens the target of that name, or creates it with `config`. An existing target keeps its state and receives `config`
- * if its own differs (NULL: it keeps its own, and a missing target is not created). BIDE_OK, or BIDE_ERR_INVALID,
- * BIDE_ERR_NOMEM, BIDE_ERR_SYSTEM with the problem set. With private_instead and a `config`, only BIDE_ERR_NOMEM and an
- * invalid `config` are errors. A target that cannot accept `config` now (leased, or claimed by another process that
- * configures it) keeps its own: the result is BIDE_OK, and only problem->text is set. options and problem may be
- * NULL. */
+ * if its own differs. NULL config: an existing target keeps its own, a new one gets the gates of the preset service.
+ * NULL options: all 0.
+ *
+ * The problem is set in any case; problem->text is "" if there is nothing to report. With BIDE_OK there is something to
+ * report in two cases. With private_instead, only an invalid `config` and BIDE_ERR_NOMEM are errors; the problem has
+ * the reason why shared->shared is false. And a target that cannot accept `config` now (leased, or claimed by another
+ * process that configures it) keeps its own; then only problem->text is set. */
 BIDE_API enum bide_err bide_shared_open(struct bide_shared *shared, const char *name,
                                         const struct bide_target_config *config,
                                         const struct bide_shared_options *options, int64_t now_ns,
-                                        struct bide_shared_problem *problem);
+                                        struct bide_problem *problem);
 
 /* Unmaps the target, which stays in its file. Its calls must have ended. Accepts a struct that is not open. */
 BIDE_API void bide_shared_close(struct bide_shared *shared);
 
-/* Calls `each` with the name of every target in the directory, until it returns false. `wrong` is NULL, or the reason
- * why open would refuse the file; `name` is then decoded from the file name, or is the raw file name if it cannot be
+/* Calls `each` with the name of every target in the directory, until it returns false. `wrong` is NULL, or why open
+ * would refuse the file; `name` is then decoded from the file name, or is the raw file name if it cannot be
  * decoded. */
 BIDE_API enum bide_err bide_shared_list(const struct bide_shared_options *options,
-                                        bool (*each)(void *context, const char *name,
-                                                     const struct bide_shared_problem *wrong),
-                                        void *context, struct bide_shared_problem *problem);
+                                        bool (*each)(void *context, const char *name, const struct bide_problem *wrong),
+                                        void *context, struct bide_problem *problem);
 
 /* Removes the file. Processes that have the target open go on with it, but new processes create a new target. */
 BIDE_API enum bide_err bide_shared_remove(const char *name, const struct bide_shared_options *options,
-                                          struct bide_shared_problem *problem);
+                                          struct bide_problem *problem);
 
 /* Installs a SIGBUS handler: a shared target whose file is truncated is replaced, at the next access, by a private
  * target with the same configuration, its breaker closed, its budget as if it had been empty when the target was

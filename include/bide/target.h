@@ -126,9 +126,11 @@ struct bide_target_next {
 /* Sets every field from the gates of a preset. */
 BIDE_API enum bide_err bide_target_config_init(struct bide_target_config *config, enum bide_preset preset);
 
+/* Reports the first invalid field, its value and the valid values. */
 BIDE_API enum bide_err bide_target_config_check(const struct bide_target_config *config, struct bide_problem *problem);
 
-/* Initialises a target that no other thread uses: full budget, closed breaker. An invalid config changes nothing. */
+/* Initialises a target that no other thread uses: full budget, closed breaker. NULL config: the gates of the preset
+ * service. An invalid config changes nothing. */
 BIDE_API enum bide_err bide_target_init(struct bide_target *target, const struct bide_target_config *config,
                                         int64_t now_ns, struct bide_problem *problem);
 
@@ -140,8 +142,21 @@ BIDE_API enum bide_err bide_target_configure(struct bide_target *target, const s
 /* Copies the configuration in force. */
 BIDE_API void bide_target_config_get(const struct bide_target *target, struct bide_target_config *config);
 
-/* Returns when the hold-off ends; 0: none. */
-BIDE_API int64_t bide_target_hold_off_until(const struct bide_target *target, int64_t now_ns);
+/* The state of a target at an instant, for metrics and people: other calls may change it at once. */
+struct bide_target_view {
+    /* The budget that is left, in thousandths of a retry: tokens in the bucket; window: the allowance minus the retries
+     * spent (whole retries), 0 during a cooldown; concurrency likewise. Never negative. INT64_MAX if there is no limit:
+     * BIDE_BUDGET_NONE, and a window below its min_volume. */
+    int64_t budget_left_milli;
+    int64_t hold_off_until_ns; /* 0: no hold-off */
+    struct bide_breaker_view breaker;
+    /* Calls and hedges that each gate has refused so far (in observe mode: would have refused); those of the budget are
+     * refused[BIDE_GATE_INDEX(BIDE_GATE_BUDGET)]. */
+    uint64_t refused[BIDE_GATE_COUNT];
+    uint64_t reserved_[4]; /* 0 */
+};
+
+BIDE_API struct bide_target_view bide_target_get(const struct bide_target *target, int64_t now_ns);
 
 /* Extends the hold-off, never shortens it: for hints from another source (a fleet). The success of an attempt that did
  * not start before now_ns ends it. */
@@ -149,15 +164,12 @@ BIDE_API void bide_target_hold_off(struct bide_target *target, int64_t until_ns,
 
 /* Returns an upper bound (164 us at least, else at most 25 % too high) of that quantile of the latency of recent
  * attempts; 0: too few samples (under 20); BIDE_NEVER: 3.7 s or longer, the range of the histogram. */
-BIDE_API int64_t bide_target_latency_ns(const struct bide_target *target, uint32_t permille);
+BIDE_API int64_t bide_target_latency_get(const struct bide_target *target, uint32_t permille);
 
 /* Returns how many first attempts the gates admit now. Changes nothing and reserves nothing: an attempt that starts
  * later may find another state. While adaptive throttling or the ramp of the breaker admits a share of the attempts, it
  * is one: start it, and ask again. */
 BIDE_API struct bide_target_next bide_target_next(const struct bide_target *target, int64_t now_ns);
-
-/* Returns how often a gate has refused calls and hedges so far (in observe mode: would have refused). */
-BIDE_API uint64_t bide_target_refused(const struct bide_target *target, enum bide_gate gate);
 
 BIDE_END_DECLS
 #endif

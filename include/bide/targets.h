@@ -1,4 +1,4 @@
-/* targets.h - a table of the targets of a process, by name: created on first use, bounded.
+/* targets.h - a table of targets by name, for a process: targets are created on first use, their number is bounded.
  *
  * Looking up a known name takes no lock; creating a target does. When the table is full, a target with nothing to
  * remember (full budget, closed breaker, no hold-off: see core_target_is_evictable) is evicted, approximately the least
@@ -29,7 +29,14 @@ struct bide_targets_view {
     uint64_t reserved_[2]; /* zero: room to grow */
 };
 
-/* Creates a table for up to `most` targets (1 to 1000000). New targets get `config`, which is checked and copied. */
+/* Returns the table of this process, which a NULL stands for: bide_run finds its target there by name, and calls over
+ * libcurl by the origin of their URL. It is created on first use, for up to 1024 targets with the gates of the preset
+ * service (bide_targets_configure changes them), and lives as long as the library: do not free it. NULL: no memory; the
+ * next call tries again. */
+BIDE_API struct bide_targets *bide_targets_default(void);
+
+/* Creates a table for up to `most` targets (1 to 1000000). New targets get `config`, which is checked and copied; NULL:
+ * the gates of the preset service. */
 BIDE_API enum bide_err bide_targets_new(struct bide_targets **table, size_t most,
                                         const struct bide_target_config *config, struct bide_problem *problem);
 BIDE_API void bide_targets_free(struct bide_targets *table); /* accepts NULL */
@@ -49,7 +56,8 @@ BIDE_API struct bide_target *bide_targets_find(struct bide_targets *table, const
 BIDE_API enum bide_err bide_targets_configure(struct bide_targets *table, const struct bide_target_config *config,
                                               int64_t now_ns, struct bide_problem *problem);
 
-BIDE_API struct bide_targets_view bide_targets_stats(struct bide_targets *table);
+/* Returns the counts of the table, for metrics. */
+BIDE_API struct bide_targets_view bide_targets_view_get(struct bide_targets *table);
 
 BIDE_END_DECLS
 #endif

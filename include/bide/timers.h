@@ -3,7 +3,9 @@
  * A timer is a small struct inside the caller's own; the queue holds pointers to the timers that are set, ordered by
  * due time, then by the order in which they were set. To execute a verdict, call bide_timers_set(q, t, v.wake_ns);
  * BIDE_NEVER removes the timer. Setting a timer to its present instant keeps its turn. A timer must be removed before
- * its memory is released. Threads: a queue is not thread-safe; use a queue per event loop. */
+ * its memory is released.
+ *
+ * Threads: a queue is used by one thread at a time; use a queue per event loop. */
 #ifndef BIDE_TIMERS_H
 #define BIDE_TIMERS_H
 
@@ -15,7 +17,7 @@ BIDE_BEGIN_DECLS
 struct bide_timer {
     int64_t due_ns;
     uint64_t order; /* private: breaks ties */
-    size_t place;   /* private: index in the heap, from 1; 0: not set */
+    size_t place;   /* private: index in the heap, from 1; 0: the timer is not set */
 };
 
 /* Private, except for its zero value. Final: its size will not change. */
@@ -33,7 +35,7 @@ BIDE_API void bide_timers_free(struct bide_timers *queue); /* frees the queue, n
 BIDE_API enum bide_err bide_timers_set(struct bide_timers *queue, struct bide_timer *timer, int64_t due_ns);
 
 /* Returns when the first timer is due; BIDE_NEVER: none is set. */
-BIDE_API int64_t bide_timers_next(const struct bide_timers *queue);
+BIDE_API int64_t bide_timers_due_get(const struct bide_timers *queue);
 
 /* Removes and returns the first timer that is due at now_ns; NULL: none is. */
 BIDE_API struct bide_timer *bide_timers_pop(struct bide_timers *queue, int64_t now_ns);

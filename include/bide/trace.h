@@ -3,7 +3,9 @@
  *     traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
  *
  * An inbound traceparent is continued: same trace id, same sampled and random bits, a new parent id for every attempt.
- * Without a valid inbound field, a new trace begins. */
+ * Without a valid inbound field, a new trace begins.
+ *
+ * Threads: all functions may be called from any thread. */
 #ifndef BIDE_TRACE_H
 #define BIDE_TRACE_H
 

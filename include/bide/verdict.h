@@ -6,7 +6,9 @@
  * wake_ns is part of every verdict: set a timer for it and call bide_call_wake when it fires; BIDE_NEVER clears the
  * timer. It is set on START too when a hedge is due while the attempt runs.
  *
- * `reason` comes from the list below: metric label, log text, and the vocabulary of `bide explain` and of stories. */
+ * `reason` comes from the list below: metric label, log text, and the vocabulary of `bide explain` and of stories.
+ *
+ * Threads: all functions may be called from any thread. */
 #ifndef BIDE_VERDICT_H
 #define BIDE_VERDICT_H
 
@@ -78,9 +80,10 @@ enum bide_gate {
     BIDE_GATE_KEY_LIMIT = 1u << 7, /* target: retries per retry key */
     BIDE_GATE_BUDGET = 1u << 8,    /* target: retry budget */
 };
-#define BIDE_GATE_COUNT   9
-#define BIDE_POLICY_GATES 0x00fu
-#define BIDE_TARGET_GATES 0x1f0u
+#define BIDE_GATE_COUNT       9
+#define BIDE_GATE_INDEX(gate) ((unsigned)__builtin_ctz(gate)) /* number of the bit of one gate, 0 to 8 */
+#define BIDE_POLICY_GATES     0x00fu
+#define BIDE_TARGET_GATES     0x1f0u
 
 /* Final: its size will not change. */
 struct bide_verdict {

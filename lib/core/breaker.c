@@ -484,7 +484,7 @@ void bide_breaker_hold(struct bide_target *t, enum bide_hold hold)
     core_breaker_clear_evidence(t);
 }
 
-struct bide_breaker_view bide_breaker_get(const struct bide_target *t)
+struct bide_breaker_view core_breaker_get(const struct bide_target *t)
 {
     struct breaker_word b = breaker_unpack(core_load(&t->breaker));
     return (struct bide_breaker_view){.state = b.state,

@@ -371,7 +371,7 @@ void core_budget_record_success(struct bide_target *t, uint32_t lane, uint32_t l
     core_add(&t->lane[lane].earned_milli, success_earnings(t, core_config_slot(t), last_milli));
 }
 
-int64_t bide_budget_left_milli(const struct bide_target *t, int64_t now_ns)
+int64_t core_budget_left_milli(const struct bide_target *t, int64_t now_ns)
 {
     struct bide_budget_config c;
     struct window_counts n;
@@ -451,7 +451,7 @@ struct core_budget_carry core_budget_before_reload(struct bide_target *t, const 
     if (same)
         return carry;
     struct window_counts n = window_read(t, core_window(&t->spends, c.window_ns), now_ns);
-    int64_t left = bide_budget_left_milli(t, now_ns);
+    int64_t left = core_budget_left_milli(t, now_ns);
     bool tokens = c.kind == BIDE_BUDGET_TOKENS;
     carry = (struct core_budget_carry){.moved = true, .requests = n.requests, .retries = n.retries};
     carry.drained = tokens ? !bucket_affords(&c, (uint64_t)left, c.cost_milli) : left == 0;

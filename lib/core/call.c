@@ -160,7 +160,7 @@ static int64_t call_hedge_due_ns(const struct core_event *e)
     if (p->hedges_max == 0 || !call_may_hedge(e->call))
         return BIDE_NEVER;
     if (p->hedge_quantile_permille > 0 && e->target)
-        delay = bide_target_latency_ns(e->target, p->hedge_quantile_permille);
+        delay = bide_target_latency_get(e->target, p->hedge_quantile_permille);
     int64_t due = core_sum(e->now_ns, delay > 0 ? delay : p->hedge_delay_ns);
     return due < e->call->deadline_ns ? due : BIDE_NEVER;
 }
@@ -264,7 +264,7 @@ OUT_OF_LINE struct bide_verdict begin_slow(struct bide_call *call, const struct 
         return core_call_give_up(&e, BIDE_REASON_KEY_REQUIRED);
     if (now_ns >= call->deadline_ns)
         return core_call_give_up(&e, BIDE_REASON_DEADLINE);
-    int64_t hold_off_ns = e.hot & CORE_HOT_HOLD_OFF_FIRST ? bide_target_hold_off_until(e.target, now_ns) : 0;
+    int64_t hold_off_ns = e.hot & CORE_HOT_HOLD_OFF_FIRST ? core_hold_off_until(e.target, now_ns) : 0;
     return hold_off_ns > 0 ? call_wait_hold_off(&e, hold_off_ns) : call_start(&e);
 }
 
@@ -312,6 +312,8 @@ OUT_OF_LINE struct bide_verdict begin_without_target(struct bide_call *call, con
 struct bide_verdict bide_call_begin(struct bide_call *call, const struct bide_policy *policy,
                                     struct bide_target *target, const struct bide_request *request, int64_t now_ns)
 {
+    if (!policy)
+        policy = &core_policy_default;
     if ((uintptr_t)target + 1 <= 1) /* NULL, or BIDE_NO_TARGET */
         return begin_without_target(call, policy, target == BIDE_NO_TARGET, request, now_ns);
     call->target = target;
@@ -655,7 +657,7 @@ static enum bide_reason hedge_admit(struct core_event *e)
         return BIDE_REASON_THROTTLE;
     if (!core_breaker_still_closed(e->target, c->generation) && core_gate_refuse(e, BIDE_GATE_BREAKER))
         return BIDE_REASON_BREAKER_OPEN;
-    if (bide_target_hold_off_until(e->target, e->now_ns) > 0)
+    if (core_hold_off_until(e->target, e->now_ns) > 0)
         return BIDE_REASON_HOLD_OFF;
     return hedge_charge(e);
 }
@@ -695,7 +697,7 @@ static struct bide_verdict call_resume(struct core_event *e)
     int64_t later_ns = call_rejitter_late_wake(e);
     if (later_ns != BIDE_NEVER)
         return core_call_wait_until(e, later_ns, BIDE_REASON_LATE_WAKE);
-    int64_t hold_off_ns = e->target ? bide_target_hold_off_until(e->target, e->now_ns) : 0;
+    int64_t hold_off_ns = e->target ? core_hold_off_until(e->target, e->now_ns) : 0;
     if (hold_off_ns > 0)
         return call_wait_hold_off(e, hold_off_ns);
     core_clear_flag(c, CORE_IN_FLIGHT); /* left from the previous round */

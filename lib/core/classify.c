@@ -5,6 +5,8 @@
  * meaning of a status, change its row. */
 #include "classify.h"
 
+#include "problem.h"
+
 /* RFC 9110 section 15 unless a row says otherwise. TIMED_OUT is never set here: it means that our side cut the attempt,
  * while a 408 or a 504 is a response.
  *
@@ -110,39 +112,26 @@ struct bide_outcome bide_classify_exit(int status, const struct bide_rules *rule
 #define EVIDENCE_COUNT (BIDE_EVIDENCE_BODY_DELIVERED + 1u)
 #define FLAG_MASK      (BIDE_FLAG_LOCAL * 2u - 1u)
 
-/* Returns the problem of a rule; .field is NULL if there is none. */
-static struct bide_problem rule_problem(const struct bide_rule *rule)
+static enum bide_err rule_check(const struct bide_rule *rule, struct bide_problem *problem)
 {
     if (rule->first > rule->last)
-        return (struct bide_problem){"rule.first", "a number not above rule.last", rule->first};
+        return core_problem_set(problem, "rule.first", rule->first, "a number not above rule.last");
     if ((uint32_t)rule->kind >= KIND_COUNT)
-        return (struct bide_problem){"rule.kind", "0 (permanent) to 5 (ok)", (int64_t)rule->kind};
+        return core_problem_set(problem, "rule.kind", (int64_t)rule->kind, "0 (permanent) to 5 (ok)");
     if ((uint32_t)rule->evidence >= EVIDENCE_COUNT)
-        return (struct bide_problem){"rule.evidence", "0 (unknown) to 4 (body delivered)", (int64_t)rule->evidence};
+        return core_problem_set(problem, "rule.evidence", (int64_t)rule->evidence, "0 (unknown) to 4 (body delivered)");
     if (rule->flags > FLAG_MASK)
-        return (struct bide_problem){"rule.flags", "a combination of enum bide_outcome_flag bits, 0 to 127",
-                                     rule->flags};
-    return (struct bide_problem){0};
-}
-
-static struct bide_problem rules_problem(const struct bide_rules *rules)
-{
-    struct bide_problem found = {0};
-    if (rules->rule == NULL && rules->count > 0)
-        return (struct bide_problem){"rules.count", "0, since rules.rule is NULL", (int64_t)rules->count};
-    for (size_t i = 0; i < rules->count && found.field == NULL; i++)
-        found = rule_problem(&rules->rule[i]);
-    return found;
+        return core_problem_set(problem, "rule.flags", rule->flags,
+                                "a combination of enum bide_outcome_flag bits, 0 to 127");
+    return BIDE_OK;
 }
 
 enum bide_err bide_rules_check(const struct bide_rules *rules, struct bide_problem *problem)
 {
-    struct bide_problem found = {0};
-    if (rules != NULL)
-        found = rules_problem(rules);
-    if (found.field == NULL)
-        return BIDE_OK;
-    if (problem != NULL)
-        *problem = found;
-    return BIDE_ERR_INVALID;
+    enum bide_err err = BIDE_OK;
+    if (rules != NULL && rules->rule == NULL && rules->count > 0)
+        return core_problem_set(problem, "rules.count", (int64_t)rules->count, "0, since rules.rule is NULL");
+    for (size_t i = 0; rules != NULL && i < rules->count && err == BIDE_OK; i++)
+        err = rule_check(&rules->rule[i], problem);
+    return err;
 }

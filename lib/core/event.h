@@ -240,6 +240,11 @@ void core_call_refund_unsent(struct core_event *e, uint32_t attempt);
 /* Casts the vote of an attempt at the breaker. There must be a target. */
 void core_call_vote(struct core_event *e, enum core_vote ballot);
 
+/* ---- policy.c ---- */
+
+/* The policy of a call that is begun without one: the preset `service`. */
+extern const struct bide_policy core_policy_default;
+
 /* ---- judge.c ---- */
 
 /* Returns true if the hint demands a wait under this policy. Under most rules a wait of 0 counts as no hint. */

@@ -256,6 +256,11 @@ static inline bool core_budget_is_full(const struct bide_target *t)
 /* Returns the deciding word of a new budget. */
 uint64_t core_budget_initial_word(const struct bide_budget_config *c, int64_t now_ns);
 
+/* The parts of bide_target_get. */
+int64_t core_budget_left_milli(const struct bide_target *t, int64_t now_ns);
+struct bide_breaker_view core_breaker_get(const struct bide_target *t);
+int64_t core_hold_off_until(const struct bide_target *t, int64_t now_ns);
+
 /* Returns true if forgetting this budget would allow no additional retry. */
 bool core_budget_is_evictable(const struct bide_target *t, int64_t now_ns);
 

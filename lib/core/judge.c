@@ -144,7 +144,7 @@ static struct wait_plan plan_backoff_or_hint(struct bide_call *c, const struct b
 static struct wait_plan plan_wait(struct core_event *e, const struct bide_outcome *o)
 {
     struct wait_plan plan = plan_backoff_or_hint(e->call, o);
-    int64_t until_ns = e->target ? bide_target_hold_off_until(e->target, e->now_ns) : 0;
+    int64_t until_ns = e->target ? core_hold_off_until(e->target, e->now_ns) : 0;
     int64_t hold_off_ns = until_ns - e->now_ns;
     plan.floor_ns = core_max(plan.floor_ns, hold_off_ns);
     if (until_ns <= core_sum(e->now_ns, plan.wait_ns))

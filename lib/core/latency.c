@@ -77,7 +77,7 @@ static uint64_t histogram_total(const struct bide_target *t)
     return total;
 }
 
-int64_t bide_target_latency_ns(const struct bide_target *t, uint32_t permille)
+int64_t bide_target_latency_get(const struct bide_target *t, uint32_t permille)
 {
     uint64_t total = histogram_total(t), below = 0;
     struct bin bin = {OCTAVES - 1, BINS_PER_OCTAVE - 1};

@@ -11,6 +11,7 @@
 
 #include "lease.h"
 #include "gates.h"
+#include "problem.h"
 #include "saturate.h"
 
 /* ---- beginning and ending ---- */
@@ -27,17 +28,13 @@ int64_t core_lease_until(const struct bide_target *target)
 
 enum bide_err core_lease_check(const struct bide_budget_config *budget, struct bide_problem *problem)
 {
-    struct bide_problem found = {"budget.kind", "BIDE_BUDGET_TOKENS in a leased target: a fleet lends tokens",
-                                 budget->kind};
-    if (budget->kind == BIDE_BUDGET_TOKENS && budget->threshold_milli == 0)
-        return BIDE_OK;
-    if (budget->kind == BIDE_BUDGET_TOKENS)
-        found =
-            (struct bide_problem){"budget.threshold_milli", "0 in a leased target: tokens below it could not be spent",
-                                  budget->threshold_milli};
-    if (problem)
-        *problem = found;
-    return BIDE_ERR_INVALID;
+    if (budget->kind != BIDE_BUDGET_TOKENS)
+        return core_problem_set(problem, "budget.kind", budget->kind,
+                                "BIDE_BUDGET_TOKENS in a leased target: a fleet lends tokens");
+    if (budget->threshold_milli != 0)
+        return core_problem_set(problem, "budget.threshold_milli", budget->threshold_milli,
+                                "0 in a leased target: tokens below it could not be spent");
+    return BIDE_OK;
 }
 
 /* Begins the lease; the caller holds the claim. Another process may be at it too, if its claim was taken over as stale.
@@ -59,7 +56,7 @@ enum bide_err core_lease_begin(struct bide_target *target, int64_t now_ns, struc
     if (core_lease_until(target) != 0)
         return BIDE_OK;
     if (!core_target_claim(target, now_ns))
-        return BIDE_ERR_BUSY;
+        return core_problem_set_busy(problem);
     if (core_lease_until(target) == 0) { /* else another process began the lease before this one had the claim */
         core_budget_config(target, &budget);
         err = core_lease_check(&budget, problem);

@@ -10,7 +10,9 @@
 #include <bide/target.h>
 
 #include "clamp.h"
+#include "event.h"
 #include "label.h"
+#include "problem.h"
 #include "saturate.h"
 #include "text.h"
 
@@ -114,7 +116,7 @@ static const struct bide_breaker_config default_breaker = {.kind = BIDE_BREAKER_
 struct preset_row {
     uint32_t attempts;
     enum bide_jitter jitter;
-    int64_t base_ns, cap_ns, floor_ns;
+    int64_t base_ns, cap_ns;
     int64_t attempt_ns, connect_ns, call_ns;
     const struct preset_hints *hints;
     const struct bide_budget_config *budget;
@@ -126,73 +128,98 @@ struct preset_row {
 
 #define NEVER BIDE_NEVER
 static const struct preset_row preset_rows[BIDE_PRESET_COUNT] = {
-    /* attempts, jitter, base, cap, floor, attempt, connect, call, hints, budget, breaker, require_key, foreign */
-    [BIDE_PRESET_SERVICE] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, 10 * S, 3 * S, 60 * S, &default_hints,
+    /* attempts, jitter, base, cap, attempt, connect, call, hints, budget, breaker, require_key, foreign */
+    [BIDE_PRESET_SERVICE] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 10 * S, 3 * S, 60 * S, &default_hints,
                              &default_budget, true, false, false},
-    [BIDE_PRESET_INTERACTIVE] = {3, BIDE_JITTER_FULL, 100 * MS, 2 * S, 0, 2 * S, 500 * MS, 5 * S, &default_hints,
+    [BIDE_PRESET_INTERACTIVE] = {3, BIDE_JITTER_FULL, 100 * MS, 2 * S, 2 * S, 500 * MS, 5 * S, &default_hints,
                                  &default_budget, true, false, false},
-    [BIDE_PRESET_EXTERNAL] = {4, BIDE_JITTER_FULL, 1 * S, 60 * S, 0, 30 * S, 5 * S, 180 * S, &default_hints,
+    [BIDE_PRESET_EXTERNAL] = {4, BIDE_JITTER_FULL, 1 * S, 60 * S, 30 * S, 5 * S, 180 * S, &default_hints,
                               &default_budget, true, false, false},
-    [BIDE_PRESET_BACKGROUND] = {6, BIDE_JITTER_DECORRELATED, 1 * S, 120 * S, 0, 60 * S, 5 * S, 900 * S, &default_hints,
+    [BIDE_PRESET_BACKGROUND] = {6, BIDE_JITTER_DECORRELATED, 1 * S, 120 * S, 60 * S, 5 * S, 900 * S, &default_hints,
                                 &default_budget, true, false, false},
-    [BIDE_PRESET_SERVERLESS] = {3, BIDE_JITTER_FULL, 100 * MS, 1 * S, 0, 3 * S, 1 * S, 10 * S, &default_hints,
+    [BIDE_PRESET_SERVERLESS] = {3, BIDE_JITTER_FULL, 100 * MS, 1 * S, 3 * S, 1 * S, 10 * S, &default_hints,
                                 &default_budget, true, false, false},
-    [BIDE_PRESET_PAYMENT] = {3, BIDE_JITTER_FULL, 100 * MS, 2 * S, 0, 5 * S, 1 * S, 15 * S, &default_hints,
+    [BIDE_PRESET_PAYMENT] = {3, BIDE_JITTER_FULL, 100 * MS, 2 * S, 5 * S, 1 * S, 15 * S, &default_hints,
                              &default_budget, true, true, false},
     /* A process that makes a single call: its own budget and breaker would know no more than its attempts do. */
-    [BIDE_PRESET_COMMAND] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, NEVER, NEVER, NEVER, &default_hints, &no_budget,
+    [BIDE_PRESET_COMMAND] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, NEVER, NEVER, NEVER, &default_hints, &no_budget,
                              false, false, false},
     /* As service, but a transfer may take any time: without a deadline only waits_max_ns limits the waits for hints. */
-    [BIDE_PRESET_TRANSFER] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, NEVER, 3 * S, NEVER, &default_hints,
+    [BIDE_PRESET_TRANSFER] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, NEVER, 3 * S, NEVER, &default_hints,
                               &default_budget, true, false, false},
-    [BIDE_PRESET_AWS_2_0] = {3, BIDE_JITTER_FULL, 1 * S, 20 * S, 0, 60 * S, 60 * S, NEVER, &aws_2_0_hints,
-                             &aws_bucket_2_0, false, false, true},
-    [BIDE_PRESET_AWS_2_1] = {3, BIDE_JITTER_FULL, 50 * MS, 20 * S, 0, 60 * S, 60 * S, NEVER, &aws_2_1_hints,
+    [BIDE_PRESET_AWS_2_0] = {3, BIDE_JITTER_FULL, 1 * S, 20 * S, 60 * S, 60 * S, NEVER, &aws_2_0_hints, &aws_bucket_2_0,
+                             false, false, true},
+    [BIDE_PRESET_AWS_2_1] = {3, BIDE_JITTER_FULL, 50 * MS, 20 * S, 60 * S, 60 * S, NEVER, &aws_2_1_hints,
                              &aws_bucket_2_1, false, false, true},
-    [BIDE_PRESET_GRPC] = {4, BIDE_JITTER_PROPORTIONAL, 100 * MS, 1 * S, 0, NEVER, 20 * S, NEVER, &grpc_hints,
+    [BIDE_PRESET_GRPC] = {4, BIDE_JITTER_PROPORTIONAL, 100 * MS, 1 * S, NEVER, 20 * S, NEVER, &grpc_hints,
                           &grpc_throttling, false, false, true},
-    [BIDE_PRESET_ENVOY] = {2, BIDE_JITTER_FULL, 25 * MS, 250 * MS, 0, NEVER, 5 * S, 15 * S, &envoy_hints, &envoy_budget,
+    [BIDE_PRESET_ENVOY] = {2, BIDE_JITTER_FULL, 25 * MS, 250 * MS, NEVER, 5 * S, 15 * S, &envoy_hints, &envoy_budget,
                            false, false, true},
-    [BIDE_PRESET_CURL] = {4, BIDE_JITTER_NONE, 1 * S, 600 * S, 0, NEVER, 300 * S, NEVER, &curl_hints, &no_budget, false,
+    [BIDE_PRESET_CURL] = {4, BIDE_JITTER_NONE, 1 * S, 600 * S, NEVER, 300 * S, NEVER, &curl_hints, &no_budget, false,
                           false, true},
-    [BIDE_PRESET_FINAGLE] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, 10 * S, 3 * S, 60 * S, &default_hints,
+    [BIDE_PRESET_FINAGLE] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 10 * S, 3 * S, 60 * S, &default_hints,
                              &finagle_budget, false, false, true},
-    [BIDE_PRESET_SRE] = {3, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, 10 * S, 3 * S, 60 * S, &default_hints, &sre_ratio,
+    [BIDE_PRESET_SRE] = {3, BIDE_JITTER_FULL, 200 * MS, 30 * S, 10 * S, 3 * S, 60 * S, &default_hints, &sre_ratio,
                          false, false, true},
 };
+
+/* The preset `service`, as a constant for calls without a policy. The other presets start from it. */
+const struct bide_policy core_policy_default = {
+    .attempts_max = 4,
+    .backoff = BIDE_BACKOFF_EXPONENTIAL,
+    .jitter = BIDE_JITTER_FULL,
+    .base_ns = 200 * MS,
+    .cap_ns = 30 * S,
+    .multiplier_milli = 2000,
+    .jitter_hi_permille = 1000,
+    .hedge_delay_ns = 1 * S,
+    .layer = BIDE_LAYER_OUTERMOST,
+    .attempt_timeout_ns = 10 * S,
+    .connect_timeout_ns = 3 * S,
+    .call_timeout_ns = 60 * S,
+    .waits_max_ns = BIDE_NEVER,
+    .hint_jitter_permille = 100,
+    .hint_max_ns = 300 * S,
+    .conflict_at_once = true,
+    .last_wait = true,
+};
+
+static void policy_set_hints(struct bide_policy *p, const struct preset_hints *h)
+{
+    p->hint_rule = h->rule;
+    p->hint_long = h->too_long;
+    p->hint_step = h->step;
+    p->hint_jitter_permille = h->jitter_permille;
+    p->hint_max_ns = h->max_ns;
+    p->hint_over_ns = h->over_ns;
+}
 
 static void preset_fill_policy(struct bide_policy *p, enum bide_preset preset)
 {
     const struct preset_row *r = &preset_rows[preset];
-    const struct preset_hints *h = r->hints;
-    *p = (struct bide_policy){
-        .attempts_max = r->attempts,
-        .backoff = BIDE_BACKOFF_EXPONENTIAL,
-        .jitter = r->jitter,
-        .base_ns = r->base_ns,
-        .cap_ns = r->cap_ns,
-        .floor_ns = r->floor_ns,
-        .throttled_base_ns = preset == BIDE_PRESET_AWS_2_1 ? 1 * S : 0,
-        .multiplier_milli = 2000,
-        .jitter_lo_permille = preset == BIDE_PRESET_GRPC ? 800 : 0,
-        .jitter_hi_permille = preset == BIDE_PRESET_GRPC ? 1200 : 1000,
-        .jitter_past_cap = preset == BIDE_PRESET_GRPC,
-        .hedge_delay_ns = 1 * S,
-        .layer = r->foreign ? BIDE_LAYER_ANY : BIDE_LAYER_OUTERMOST,
-        .attempt_timeout_ns = r->attempt_ns,
-        .connect_timeout_ns = r->connect_ns,
-        .call_timeout_ns = r->call_ns,
-        .waits_max_ns = preset == BIDE_PRESET_TRANSFER ? 60 * S : BIDE_NEVER,
-        .last_wait = !r->foreign,
-        .hint_rule = h->rule,
-        .hint_long = h->too_long,
-        .hint_step = h->step,
-        .hint_jitter_permille = h->jitter_permille,
-        .hint_max_ns = h->max_ns,
-        .hint_over_ns = h->over_ns,
-        .require_key = r->require_key,
-        .conflict_at_once = !r->foreign,
-    };
+    *p = core_policy_default;
+    p->attempts_max = r->attempts;
+    p->jitter = r->jitter;
+    p->base_ns = r->base_ns;
+    p->cap_ns = r->cap_ns;
+    p->attempt_timeout_ns = r->attempt_ns;
+    p->connect_timeout_ns = r->connect_ns;
+    p->call_timeout_ns = r->call_ns;
+    p->require_key = r->require_key;
+    policy_set_hints(p, r->hints);
+    if (r->foreign) {
+        p->layer = BIDE_LAYER_ANY;
+        p->last_wait = p->conflict_at_once = false;
+    }
+    if (preset == BIDE_PRESET_TRANSFER)
+        p->waits_max_ns = 60 * S;
+    if (preset == BIDE_PRESET_AWS_2_1)
+        p->throttled_base_ns = 1 * S;
+    if (preset == BIDE_PRESET_GRPC) {
+        p->jitter_lo_permille = 800;
+        p->jitter_hi_permille = 1200;
+        p->jitter_past_cap = true;
+    }
 }
 
 static void preset_fill_config(struct bide_target_config *c, enum bide_preset preset)
@@ -351,13 +378,6 @@ static const struct range config_ranges[] = {
 };
 #undef T
 
-static enum bide_err report_problem(struct bide_problem *problem, const char *field, int64_t value, const char *want)
-{
-    if (problem)
-        *problem = (struct bide_problem){.field = field, .want = want, .value = value};
-    return BIDE_ERR_INVALID;
-}
-
 static int64_t range_field_value(const void *base, const struct range *r)
 {
     const unsigned char *at = (const unsigned char *)base + r->offset;
@@ -371,7 +391,7 @@ static enum bide_err check_ranges(const void *base, const struct range *r, size_
         if (r->width == WIDE_OR_NEVER && value == BIDE_NEVER)
             continue;
         if (value < r->least || value > r->most)
-            return report_problem(problem, r->field, value, r->want);
+            return core_problem_set(problem, r->field, value, r->want);
     }
     return BIDE_OK;
 }
@@ -388,7 +408,7 @@ static enum bide_err check_relations(const struct relation *r, size_t count, str
 {
     for (const struct relation *end = r + count; r < end; r++)
         if (r->broken)
-            return report_problem(problem, r->field, r->value, r->want);
+            return core_problem_set(problem, r->field, r->value, r->want);
     return BIDE_OK;
 }
 

@@ -10,6 +10,7 @@
 
 #include "gates.h"
 #include "lease.h"
+#include "problem.h"
 #include "saturate.h"
 #include "window.h"
 
@@ -113,6 +114,11 @@ static void target_reset_state(struct bide_target *t, const struct bide_budget_c
 enum bide_err bide_target_init(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
                                struct bide_problem *problem)
 {
+    struct bide_target_config service;
+    if (config == NULL) {
+        bide_target_config_init(&service, BIDE_PRESET_SERVICE);
+        config = &service;
+    }
     enum bide_err err = bide_target_config_check(config, problem);
     if (err != BIDE_OK)
         return err;
@@ -142,14 +148,11 @@ void core_target_release(struct bide_target *t)
 /* A shared target cannot count attempts in flight: a process that is killed never releases its permits. */
 static enum bide_err config_check_shared(const struct bide_target_config *c, struct bide_problem *problem)
 {
-    struct bide_problem found = {"in_flight_max", "0 in a shared target", c->in_flight_max};
-    if (c->in_flight_max == 0 && c->budget.kind != BIDE_BUDGET_CONCURRENCY)
-        return BIDE_OK;
-    if (c->in_flight_max == 0)
-        found = (struct bide_problem){"budget.kind", "tokens, window or none in a shared target", c->budget.kind};
-    if (problem)
-        *problem = found;
-    return BIDE_ERR_INVALID;
+    if (c->in_flight_max != 0)
+        return core_problem_set(problem, "in_flight_max", c->in_flight_max, "0 in a shared target");
+    if (c->budget.kind == BIDE_BUDGET_CONCURRENCY)
+        return core_problem_set(problem, "budget.kind", c->budget.kind, "tokens, window or none in a shared target");
+    return BIDE_OK;
 }
 
 static enum bide_err config_check_and_claim(struct bide_target *t, const struct bide_target_config *config,
@@ -158,7 +161,7 @@ static enum bide_err config_check_and_claim(struct bide_target *t, const struct 
     enum bide_err err = bide_target_config_check(config, problem);
     if (err == BIDE_OK && core_target_is_shared(t))
         err = config_check_shared(config, problem);
-    return err != BIDE_OK || core_target_claim(t, now_ns) ? err : BIDE_ERR_BUSY;
+    return err != BIDE_OK || core_target_claim(t, now_ns) ? err : core_problem_set_busy(problem);
 }
 
 /* Passes the permits from one owner to the next, if none is in use: each CAS expects "old owner, none in use". A call
@@ -192,7 +195,7 @@ enum bide_err core_target_reuse(struct bide_target *target, const struct bide_ta
         target_reset_state(target, &config->budget, now_ns);
     }
     core_target_release(target);
-    return free_to_take ? BIDE_OK : BIDE_ERR_BUSY;
+    return free_to_take ? BIDE_OK : core_problem_set_text(problem, BIDE_ERR_BUSY, "the target is in use");
 }
 
 static bool breaker_evidence_fits(const struct bide_breaker_config *a, const struct bide_breaker_config *b)
@@ -246,7 +249,7 @@ static int64_t hold_off_max_ns(const struct bide_target *t)
     return core_clamp_ns(most, 0);
 }
 
-int64_t bide_target_hold_off_until(const struct bide_target *target, int64_t now_ns)
+int64_t core_hold_off_until(const struct bide_target *target, int64_t now_ns)
 {
     int64_t until_ns = (int64_t)core_load(&target->hold_off_ns);
     return until_ns > now_ns ? until_ns : 0;
@@ -284,7 +287,7 @@ struct bide_target_next bide_target_next(const struct bide_target *target, int64
 {
     uint32_t hot = core_hot(target), enforced = ~(hot >> CORE_HOT_OBSERVE_SHIFT);
     struct bide_target_next next = {UINT32_MAX, BIDE_REASON_NOTHING, now_ns, {0}};
-    int64_t hold_off_ns = hot & CORE_HOT_HOLD_OFF_FIRST ? bide_target_hold_off_until(target, now_ns) : 0;
+    int64_t hold_off_ns = hot & CORE_HOT_HOLD_OFF_FIRST ? core_hold_off_until(target, now_ns) : 0;
     if (enforced & BIDE_GATE_BREAKER)
         core_breaker_next(target, &next, now_ns);
     if (hot & CORE_HOT_IN_FLIGHT && enforced & BIDE_GATE_IN_FLIGHT)
@@ -298,7 +301,7 @@ struct bide_target_next bide_target_next(const struct bide_target *target, int64
 
 bool core_target_is_evictable(const struct bide_target *target, int64_t now_ns)
 {
-    return core_permits_held(&target->in_flight) == 0 && bide_target_hold_off_until(target, now_ns) == 0 &&
+    return core_permits_held(&target->in_flight) == 0 && core_hold_off_until(target, now_ns) == 0 &&
            core_budget_is_evictable(target, now_ns) && core_breaker_is_evictable(target, now_ns) &&
            core_key_is_evictable(target, now_ns) &&
            (!(core_hot(target) & CORE_HOT_THROTTLE) || core_throttle_is_evictable(target, now_ns));
@@ -309,10 +312,12 @@ bool core_target_is_shared(const struct bide_target *target)
     return (core_load(&target->identity) & CORE_SHARED) != 0;
 }
 
-uint64_t bide_target_refused(const struct bide_target *target, enum bide_gate gate)
+struct bide_target_view bide_target_get(const struct bide_target *target, int64_t now_ns)
 {
+    struct bide_target_view view = {.budget_left_milli = core_budget_left_milli(target, now_ns),
+                                    .hold_off_until_ns = core_hold_off_until(target, now_ns),
+                                    .breaker = core_breaker_get(target)};
     for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++)
-        if ((unsigned)gate == 1u << i)
-            return core_load(&target->refused[i]);
-    return 0;
+        view.refused[i] = core_load(&target->refused[i]);
+    return view;
 }

@@ -10,6 +10,7 @@
 #include "call.h"
 
 #include "attempt.h"
+#include "core/problem.h"
 #include "origin.h"
 #include "record.h"
 
@@ -148,10 +149,10 @@ static enum bide_err call_begin(struct http_call *call, CURL *easy, struct bide_
     const struct bide_curl_options *o = call->options;
     int64_t now_ns = call->begin_ns;
     enum bide_err err = call_check_options(call, problem);
-    if (err == BIDE_OK && o->inject != 0)
-        err = call_make_key_and_trace(call);
     if (err != BIDE_OK)
         return err;
+    if (o->inject != 0 && (err = call_make_key_and_trace(call)) != BIDE_OK)
+        return http_problem_set_text(problem, err, "no idempotency key could be made");
     if (o->error_buffer)
         o->error_buffer[0] = '\0';
     call->stall_s = options_stall_seconds(o);
@@ -166,11 +167,11 @@ static enum bide_err call_begin(struct http_call *call, CURL *easy, struct bide_
 }
 
 /* Describes in the result and in the caller's error buffer why the call cannot begin. */
-static void call_describe_problem(const struct http_call *call, enum bide_err err, const struct bide_problem *problem)
+static void call_describe_problem(const struct http_call *call, const struct bide_problem *problem)
 {
     const struct bide_curl_options *o = call->options;
     char text[CURL_ERROR_SIZE];
-    http_describe_problem(text, sizeof text, err, problem);
+    snprintf(text, sizeof text, "%.*s", (int)core_problem_cut(problem->text, sizeof text - 1), problem->text);
     if (call->result)
         memcpy(call->result->error, text, sizeof text);
     if (o && o->error_buffer)
@@ -181,20 +182,24 @@ enum bide_err http_call_begin(struct http_call *call, CURL *easy, struct bide_ta
                               const struct bide_curl_options *options, struct bide_curl_result *result,
                               struct bide_problem *problem)
 {
-    struct bide_problem found = {0};
+    struct bide_problem found;
     struct http_record *record = easy ? http_record_find(easy) : NULL;
     bool busy = record && record->running;
     *call = (struct http_call){.options = record && !busy ? http_record_options(record, options) : options,
                                .record = record,
                                .result = result,
                                .begin_ns = bide_now()};
-    if (busy)
-        found = (struct bide_problem){.field = "easy", .want = "a handle without a running call", .value = 1};
-    else if (record)
+    enum bide_err err;
+    if (record && !busy)
         record->sent_nothing = true;
-    enum bide_err err = easy && !busy ? call_begin(call, easy, target, &found) : BIDE_ERR_INVALID;
+    if (!easy)
+        err = http_problem_set_text(&found, BIDE_ERR_INVALID, "the handle is NULL");
+    else if (busy)
+        err = http_problem_set(&found, "easy", 1, "a handle without a running call");
+    else
+        err = call_begin(call, easy, target, &found);
     if (err != BIDE_OK)
-        call_describe_problem(call, err, &found);
+        call_describe_problem(call, &found);
     if (err != BIDE_OK && problem)
         *problem = found;
     return err;

@@ -123,6 +123,11 @@ struct http_call {
     bool is_over;                /* DONE or GIVE_UP was received */
 };
 
+/* Set a problem, which may be NULL: "FIELD is VALUE; must be WANT", or any text (with errno, for BIDE_ERR_SYSTEM).
+ * Return the error. (lib/core has the same for libbide, but does not export it.) */
+enum bide_err http_problem_set(struct bide_problem *problem, const char *field, int64_t value, const char *want);
+enum bide_err http_problem_set_text(struct bide_problem *problem, enum bide_err err, const char *text);
+
 /* Checks the options of a call, except the policy (see bide_curl_options_check). */
 enum bide_err http_options_check(const struct bide_curl_options *options, struct bide_problem *problem);
 
@@ -165,9 +170,8 @@ bool http_call_show_head(struct http_call *call, struct http_buffer *head);
 
 /* ---- describe.c: sentences for people, cut at size ---- */
 
-/* Describes why a call that is over did not succeed, or could not begin. */
+/* Describes why a call that is over did not succeed. */
 void http_describe_failure(char *text, size_t size, const struct http_call *call);
-void http_describe_problem(char *text, size_t size, enum bide_err err, const struct bide_problem *problem);
 
 /* Writes the new verdict to the verbose output of a recorded handle. */
 void http_trace_verdict(const struct http_call *call, int64_t now_ns);

@@ -6,6 +6,9 @@
 #include "attempt.h"
 #include "core/clamp.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define HEADER_LINE_MAX 8192u /* longest header line accepted from the caller */
@@ -17,11 +20,22 @@ const struct bide_curl_options *bide_curl_plain_options(void)
     return &plain;
 }
 
-static enum bide_err options_problem(struct bide_problem *problem, const char *field, int64_t value, const char *want)
+enum bide_err http_problem_set(struct bide_problem *problem, const char *field, int64_t value, const char *want)
 {
-    if (problem)
-        *problem = (struct bide_problem){.field = field, .want = want, .value = value};
+    if (!problem)
+        return BIDE_ERR_INVALID;
+    *problem = (struct bide_problem){.field = field, .want = want, .value = value};
+    snprintf(problem->text, sizeof problem->text, "%s is %" PRId64 "; must be %s", field, value, want);
     return BIDE_ERR_INVALID;
+}
+
+enum bide_err http_problem_set_text(struct bide_problem *problem, enum bide_err err, const char *text)
+{
+    if (!problem)
+        return err;
+    *problem = (struct bide_problem){.system_errno = err == BIDE_ERR_SYSTEM ? errno : 0};
+    snprintf(problem->text, sizeof problem->text, "%s", text);
+    return err;
 }
 
 /* ---- header lines ---- */
@@ -65,14 +79,14 @@ static enum bide_err line_check(const char *text, size_t line, struct bide_probl
 {
     size_t length = strlen(text);
     if (length > HEADER_LINE_MAX)
-        return options_problem(problem, line_field(line), (int64_t)length, "a header line of up to 8192 bytes");
+        return http_problem_set(problem, line_field(line), (int64_t)length, "a header line of up to 8192 bytes");
     size_t place = line_find_control(text, length);
     if (place == length)
         return BIDE_OK;
-    return options_problem(problem, line_field(line), (unsigned char)text[place],
-                           memchr(text, ':', place)
-                               ? "a header line without this byte in its value (of control bytes, HTAB is valid)"
-                               : "a header line without this byte in its name (of control bytes, HTAB is valid)");
+    return http_problem_set(problem, line_field(line), (unsigned char)text[place],
+                            memchr(text, ':', place)
+                                ? "a header line without this byte in its value (of control bytes, HTAB is valid)"
+                                : "a header line without this byte in its name (of control bytes, HTAB is valid)");
 }
 
 enum bide_err http_headers_check(const struct curl_slist *list, struct bide_problem *problem)
@@ -90,23 +104,23 @@ static enum bide_err options_check_headers(const struct bide_curl_options *o, st
     if (o->headers || o->no_headers)
         return http_headers_check(o->headers, problem);
     if (o->inject != 0)
-        return options_problem(problem, "inject", o->inject, "0" WITHOUT_LIST);
+        return http_problem_set(problem, "inject", o->inject, "0" WITHOUT_LIST);
     if (o->resume)
-        return options_problem(problem, "resume", 1, "false" WITHOUT_LIST);
-    return o->before ? options_problem(problem, "before", 1, "NULL" WITHOUT_LIST) : BIDE_OK;
+        return http_problem_set(problem, "resume", 1, "false" WITHOUT_LIST);
+    return o->before ? http_problem_set(problem, "before", 1, "NULL" WITHOUT_LIST) : BIDE_OK;
 }
 
 static enum bide_err options_check_inject(const struct bide_curl_options *o, struct bide_problem *problem)
 {
     const uint32_t known_bits = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
     if (o->inject & ~known_bits)
-        return options_problem(problem, "inject", o->inject, "bits of enum bide_curl_inject");
+        return http_problem_set(problem, "inject", o->inject, "bits of enum bide_curl_inject");
     if (o->key && !(o->inject & BIDE_CURL_INJECT_KEY))
-        return options_problem(problem, "inject", o->inject, "BIDE_CURL_INJECT_KEY when key is set");
+        return http_problem_set(problem, "inject", o->inject, "BIDE_CURL_INJECT_KEY when key is set");
     if (o->traceparent && !(o->inject & BIDE_CURL_INJECT_TRACE))
-        return options_problem(problem, "inject", o->inject, "BIDE_CURL_INJECT_TRACE when traceparent is set");
+        return http_problem_set(problem, "inject", o->inject, "BIDE_CURL_INJECT_TRACE when traceparent is set");
     if ((unsigned)o->key_form > BIDE_KEY_RAW)
-        return options_problem(problem, "key_form", o->key_form, "a value of enum bide_key_form");
+        return http_problem_set(problem, "key_form", o->key_form, "a value of enum bide_key_form");
     return o->key ? bide_key_check(o->key, o->key_form, problem) : BIDE_OK;
 }
 
@@ -114,11 +128,11 @@ static enum bide_err options_check_keyed_body(const struct bide_curl_options *o,
 {
     bool keyed = o->safety == BIDE_CURL_KEYED || o->inject & BIDE_CURL_INJECT_KEY;
     if (keyed && o->body.kind == BIDE_CURL_BODY_UNKNOWN)
-        return options_problem(problem, "body.kind", BIDE_CURL_BODY_UNKNOWN,
-                               "the source of the body of a keyed request, or it is never retried: "
-                               "BIDE_CURL_BODY_REPEATABLE for POSTFIELDS, mime or no body, MEMORY, FILE or STREAM");
+        return http_problem_set(problem, "body.kind", BIDE_CURL_BODY_UNKNOWN,
+                                "the source of the body of a keyed request, or it is never retried: "
+                                "BIDE_CURL_BODY_REPEATABLE for POSTFIELDS, mime or no body, MEMORY, FILE or STREAM");
     if (o->body.put && o->body.kind != BIDE_CURL_BODY_MEMORY)
-        return options_problem(problem, "body.put", 1, "false unless body.kind is BIDE_CURL_BODY_MEMORY");
+        return http_problem_set(problem, "body.put", 1, "false unless body.kind is BIDE_CURL_BODY_MEMORY");
     return BIDE_OK;
 }
 
@@ -129,23 +143,23 @@ static enum bide_err options_check_body(const struct bide_curl_body *b, struct b
     case BIDE_CURL_BODY_REPEATABLE: return BIDE_OK;
     case BIDE_CURL_BODY_MEMORY:
         if (b->length < 0 || (!b->at && b->length > 0))
-            return options_problem(problem, "body.length", b->length, "the number of bytes at body.at, 0 or more");
+            return http_problem_set(problem, "body.length", b->length, "the number of bytes at body.at, 0 or more");
         return BIDE_OK;
     case BIDE_CURL_BODY_FILE:
         if (b->fd < 0)
-            return options_problem(problem, "body.fd", b->fd, "an open file descriptor");
+            return http_problem_set(problem, "body.fd", b->fd, "an open file descriptor");
         if (b->offset < 0)
-            return options_problem(problem, "body.offset", b->offset, "0 or more");
+            return http_problem_set(problem, "body.offset", b->offset, "0 or more");
         return b->length < -1
-                   ? options_problem(problem, "body.length", b->length, "0 or more, or -1 (to the end of the file)")
+                   ? http_problem_set(problem, "body.length", b->length, "0 or more, or -1 (to the end of the file)")
                    : BIDE_OK;
     case BIDE_CURL_BODY_STREAM:
         if (!b->read)
-            return options_problem(problem, "body.read", 0, "a read function");
-        return b->length < -1 ? options_problem(problem, "body.length", b->length, "0 or more, or -1 (unknown)")
+            return http_problem_set(problem, "body.read", 0, "a read function");
+        return b->length < -1 ? http_problem_set(problem, "body.length", b->length, "0 or more, or -1 (unknown)")
                               : BIDE_OK;
     }
-    return options_problem(problem, "body.kind", b->kind, "a value of enum bide_curl_body_kind");
+    return http_problem_set(problem, "body.kind", b->kind, "a value of enum bide_curl_body_kind");
 }
 
 /* Options that concern the response body need a sink. */
@@ -153,27 +167,27 @@ static enum bide_err options_check_sink(const struct bide_curl_options *o, struc
 {
     bool has_sink = o->write || o->write_data;
     if (o->header_data && !o->header)
-        return options_problem(problem, "header_data", 1, "NULL unless header is set");
+        return http_problem_set(problem, "header_data", 1, "NULL unless header is set");
     if (o->resume && !has_sink)
-        return options_problem(problem, "resume", 1, "false unless a sink is set (write or write_data)");
+        return http_problem_set(problem, "resume", 1, "false unless a sink is set (write or write_data)");
     if (o->rewind && !has_sink)
-        return options_problem(problem, "rewind", 1, "NULL unless a sink is set (write or write_data)");
+        return http_problem_set(problem, "rewind", 1, "NULL unless a sink is set (write or write_data)");
     if (o->type_rule_count > 0 && !has_sink)
-        return options_problem(problem, "type_rule_count", (int64_t)o->type_rule_count,
-                               "0 unless a sink is set (write or write_data)");
+        return http_problem_set(problem, "type_rule_count", (int64_t)o->type_rule_count,
+                                "0 unless a sink is set (write or write_data)");
     if (o->hold_max > 0 && (!has_sink || !o->classify))
-        return options_problem(problem, "hold_max", (int64_t)o->hold_max, "0 unless a sink and classify are set");
+        return http_problem_set(problem, "hold_max", (int64_t)o->hold_max, "0 unless a sink and classify are set");
     return BIDE_OK;
 }
 
 static enum bide_err options_check_rules(const struct bide_curl_options *o, struct bide_problem *problem)
 {
     if (o->type_rule_count > 0 && !o->type_rules)
-        return options_problem(problem, "type_rule_count", (int64_t)o->type_rule_count, "0 when type_rules is NULL");
+        return http_problem_set(problem, "type_rule_count", (int64_t)o->type_rule_count, "0 when type_rules is NULL");
     if ((unsigned)o->reset_unit > BIDE_RESET_DURATION)
-        return options_problem(problem, "reset_unit", o->reset_unit, "a value of enum bide_reset_unit");
+        return http_problem_set(problem, "reset_unit", o->reset_unit, "a value of enum bide_reset_unit");
     if (o->reset_header && o->reset_unit == BIDE_RESET_IGNORE)
-        return options_problem(problem, "reset_unit", o->reset_unit, "the unit of reset_header (it is never guessed)");
+        return http_problem_set(problem, "reset_unit", o->reset_unit, "the unit of reset_header (it is never guessed)");
     enum bide_err err = bide_rules_check(o->status_rules, problem);
     return err == BIDE_OK ? bide_rules_check(o->curl_rules, problem) : err;
 }
@@ -181,11 +195,11 @@ static enum bide_err options_check_rules(const struct bide_curl_options *o, stru
 static enum bide_err options_check_times(const struct bide_curl_options *o, struct bide_problem *problem)
 {
     if (o->call_timeout_ns < 0)
-        return options_problem(problem, "call_timeout_ns", o->call_timeout_ns, "0 (none) or more");
+        return http_problem_set(problem, "call_timeout_ns", o->call_timeout_ns, "0 (none) or more");
     if (o->connect_timeout_ns < 0)
-        return options_problem(problem, "connect_timeout_ns", o->connect_timeout_ns, "0 (the policy's) or more");
+        return http_problem_set(problem, "connect_timeout_ns", o->connect_timeout_ns, "0 (the policy's) or more");
     return o->stall_timeout_ns < 0
-               ? options_problem(problem, "stall_timeout_ns", o->stall_timeout_ns, "0 (the default) or more")
+               ? http_problem_set(problem, "stall_timeout_ns", o->stall_timeout_ns, "0 (the default) or more")
                : BIDE_OK;
 }
 
@@ -204,13 +218,13 @@ static uint64_t options_reserved_bits(const struct bide_curl_options *o)
 enum bide_err http_options_check(const struct bide_curl_options *o, struct bide_problem *problem)
 {
     if (!o)
-        return options_problem(problem, "options", 0, UNKNOWN_HANDLE);
+        return http_problem_set(problem, "options", 0, UNKNOWN_HANDLE);
     if (options_reserved_bits(o) != 0)
-        return options_problem(problem, "reserved_", 1, CORE_WANT_RESERVED);
+        return http_problem_set(problem, "reserved_", 1, CORE_WANT_RESERVED);
     if ((unsigned)o->safety > BIDE_CURL_KEYED)
-        return options_problem(problem, "safety", o->safety, "a value of enum bide_curl_safety");
+        return http_problem_set(problem, "safety", o->safety, "a value of enum bide_curl_safety");
     if ((unsigned)o->redirect > BIDE_CURL_REDIRECT_REFUSE)
-        return options_problem(problem, "redirect", o->redirect, "a value of enum bide_curl_redirect");
+        return http_problem_set(problem, "redirect", o->redirect, "a value of enum bide_curl_redirect");
     enum bide_err err = options_check_times(o, problem);
     if (err == BIDE_OK)
         err = options_check_inject(o, problem);

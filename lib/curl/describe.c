@@ -57,14 +57,6 @@ void http_describe_failure(char *text, size_t size, const struct http_call *call
              label);
 }
 
-void http_describe_problem(char *text, size_t size, enum bide_err err, const struct bide_problem *problem)
-{
-    if (err == BIDE_ERR_INVALID && problem->field)
-        bide_problem_format(text, size, problem);
-    else
-        snprintf(text, size, "%s", err == BIDE_ERR_INVALID ? "the handle is NULL" : "no idempotency key could be made");
-}
-
 void http_trace_verdict(const struct http_call *call, int64_t now_ns)
 {
     const struct bide_verdict *v = &call->verdict;

@@ -547,9 +547,9 @@ static int64_t multi_curl_due_ns(const struct bide_multi *multi)
     return ms < 0 ? BIDE_NEVER : bide_now() + ms * BIDE_MS;
 }
 
-int64_t bide_multi_due(const struct bide_multi *multi)
+int64_t bide_multi_due_get(const struct bide_multi *multi)
 {
-    int64_t own_due_ns = bide_timers_next(&multi->timers), curl_due_ns = multi_curl_due_ns(multi);
+    int64_t own_due_ns = bide_timers_due_get(&multi->timers), curl_due_ns = multi_curl_due_ns(multi);
     if (own_due_ns >= DUE_PARKED)
         own_due_ns = BIDE_NEVER;
     return own_due_ns < curl_due_ns ? own_due_ns : curl_due_ns;
@@ -559,7 +559,7 @@ static void multi_update_timer(struct bide_multi *multi)
 {
     if (!multi->on_timer || multi->in_libcurl)
         return;
-    int64_t due_ns = bide_multi_due(multi);
+    int64_t due_ns = bide_multi_due_get(multi);
     if (due_ns == multi->timer_set_ns)
         return;
     multi->timer_set_ns = due_ns;
@@ -621,7 +621,7 @@ size_t bide_multi_action(struct bide_multi *multi, curl_socket_t fd, int events)
 /* Returns the milliseconds to wait, rounded up: waking early would only cost another round. */
 static int multi_poll_timeout_ms(const struct bide_multi *multi, int64_t until_ns)
 {
-    int64_t due_ns = bide_timers_next(&multi->timers), now_ns = bide_now();
+    int64_t due_ns = bide_timers_due_get(&multi->timers), now_ns = bide_now();
     due_ns = due_ns < until_ns ? due_ns : until_ns;
     if (due_ns <= now_ns)
         return 0;
@@ -677,16 +677,13 @@ size_t bide_multi_drain(struct bide_multi *multi, int64_t until_ns)
 static enum bide_err job_check(const struct bide_multi *multi, const struct bide_multi_job *job,
                                struct bide_problem *problem)
 {
-    struct bide_problem found = {0};
+    if (multi->draining)
+        return http_problem_set_text(problem, BIDE_ERR_BUSY, "the multi is draining: it accepts no new call");
     if (http_handle_set_find(&multi->slots, job->easy))
-        found = (struct bide_problem){.field = "easy", .want = "a handle without a running call", .value = 1};
-    else if (job->options && job->options->cancel)
-        found = (struct bide_problem){.field = "cancel", .want = "NULL in a multi (use bide_multi_cancel)", .value = 1};
-    if (!found.field)
-        return BIDE_OK;
-    if (problem)
-        *problem = found;
-    return BIDE_ERR_INVALID;
+        return http_problem_set(problem, "easy", 1, "a handle without a running call");
+    if (job->options && job->options->cancel)
+        return http_problem_set(problem, "cancel", 1, "NULL in a multi (use bide_multi_cancel)");
+    return BIDE_OK;
 }
 
 /* Leaves `http` to http_call_begin, and `caller_slot` to multi_call_take_handle. (calloc would clear them, too, and
@@ -711,8 +708,9 @@ static enum bide_err multi_call_begin(struct bide_multi_call *call, const struct
     enum bide_err err = http_handle_set_reserve(&call->multi->slots) ? BIDE_OK : BIDE_ERR_NOMEM;
     if (err == BIDE_OK)
         err = bide_timers_set(&call->multi->timers, &call->timer, DUE_PARKED);
-    if (err == BIDE_OK)
-        err = http_call_begin(&call->http, job->easy, job->target, job->options, job->result, problem);
+    if (err != BIDE_OK)
+        return http_problem_set_text(problem, err, "out of memory");
+    err = http_call_begin(&call->http, job->easy, job->target, job->options, job->result, problem);
     if (err != BIDE_OK)
         bide_timers_set(&call->multi->timers, &call->timer, BIDE_NEVER);
     return err;
@@ -761,14 +759,12 @@ enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi
 {
     if (call_out)
         *call_out = NULL;
-    if (multi->draining)
-        return BIDE_ERR_BUSY;
     enum bide_err err = job_check(multi, job, problem);
     if (err != BIDE_OK)
         return err;
     struct bide_multi_call *call = multi_call_new(multi, job);
     if (!call)
-        return BIDE_ERR_NOMEM;
+        return http_problem_set_text(problem, BIDE_ERR_NOMEM, "out of memory");
     err = multi_call_begin(call, job, problem);
     if (err != BIDE_OK) {
         free(call);
@@ -809,12 +805,12 @@ void bide_multi_cancel_all(struct bide_multi *multi)
     multi_update_timer(multi);
 }
 
-size_t bide_multi_running(const struct bide_multi *multi)
+size_t bide_multi_running_get(const struct bide_multi *multi)
 {
     return multi->running;
 }
 
-CURLM *bide_multi_handle(struct bide_multi *multi)
+CURLM *bide_multi_handle_get(struct bide_multi *multi)
 {
     return multi->curl;
 }

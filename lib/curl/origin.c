@@ -7,13 +7,7 @@
 #include "http/value.h"
 #include "record.h"
 
-#include <bide/clock.h>
-
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define TARGETS_MAX 1024u
 
 /* Returns true if the text begins with the word, ignoring case. The word must be in lower case. */
 static bool text_has_prefix(const char *text, const char *word)
@@ -110,34 +104,7 @@ bool bide_curl_origin(char *text, size_t size, const char *url)
     return known;
 }
 
-/* ---- the process-wide table of targets ---- */
-
-/* The table lives until dlclose unloads the library. At the end of the process it is not freed: a thread may still be
- * making a call. Both run the destructor below; only exit runs handlers of atexit before it, dlclose after it. */
-static struct bide_targets *process_targets;
-static bool process_exits;
-static pthread_once_t process_targets_once = PTHREAD_ONCE_INIT;
-
-static void note_process_exit(void)
-{
-    process_exits = true;
-}
-
-static void process_targets_create(void)
-{
-    struct bide_target_config config;
-    bide_target_config_init(&config, BIDE_PRESET_SERVICE);
-    if (bide_targets_new(&process_targets, TARGETS_MAX, &config, NULL) != BIDE_OK)
-        process_targets = NULL; /* out of memory: calls run without a target's gates, but with the policy's */
-    if (atexit(note_process_exit) != 0)
-        process_exits = true; /* never freed, then */
-}
-
-__attribute__((destructor)) static void process_targets_free_at_unload(void)
-{
-    if (!process_exits)
-        bide_targets_free(process_targets);
-}
+/* ---- the target of an origin ---- */
 
 /* Returns the length of a URL up to its path; 0 if it has no scheme, or a user or password, which is not kept. */
 static size_t url_length_to_path(const char *url)
@@ -172,15 +139,13 @@ struct bide_target *http_target_for_url(struct bide_targets *table, CURL *easy, 
 {
     char origin[HTTP_ORIGIN_SIZE];
     const char *url = NULL;
-    if (!table) {
-        pthread_once(&process_targets_once, process_targets_create);
-        table = process_targets;
-    }
+    if (!table && !(table = bide_targets_default()))
+        return BIDE_NO_TARGET;
     curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url);
-    if (table && url && record && record_has_origin_of(&record->origin, url))
+    if (url && record && record_has_origin_of(&record->origin, url))
         return bide_targets_get(table, record->origin.text, now_ns);
-    if (!table || !url || !bide_curl_origin(origin, sizeof origin, url))
-        return table ? bide_targets_get(table, "unknown origin", now_ns) : NULL;
+    if (!url || !bide_curl_origin(origin, sizeof origin, url))
+        return bide_targets_get(table, "unknown origin", now_ns);
     if (record)
         record_keep_origin(&record->origin, url, origin);
     return bide_targets_get(table, origin, now_ns);

@@ -8,8 +8,8 @@ struct http_record;
 
 #define HTTP_ORIGIN_SIZE 288u /* scheme, a host of 255 bytes, a port and a NUL */
 
-/* Returns the target of the URL's origin in the table; NULL selects the process-wide table. A record (may be NULL)
- * keeps the origin for the next call. Returns NULL only if the table could not be created. */
+/* Returns the target of the URL's origin in the table (NULL: bide_targets_default). A record (may be NULL) keeps the
+ * origin for the next call. Returns BIDE_NO_TARGET if there is no memory for the table. */
 struct bide_target *http_target_for_url(struct bide_targets *table, CURL *easy, struct http_record *record,
                                         int64_t now_ns);
 

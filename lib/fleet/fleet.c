@@ -24,6 +24,7 @@
 #include "core/saturate.h"
 #include "fd.h"
 #include "fleet_internal.h"
+#include "problem.h"
 
 #define STACK_BYTES         262144u /* OpenSSL verifies certificates on it, and it runs the report callback */
 #define CONFIGURE_TRIES_MAX 1000u   /* attempts to begin or end a lease while another thread configures the target */
@@ -101,14 +102,6 @@ static void fleets_remove(struct bide_fleet *fleet)
 
 /* ---- opening ---- */
 
-static enum bide_err problem_set(struct bide_fleet_problem *problem, enum bide_err err, const char *subject,
-                                 const char *reason)
-{
-    if (problem != NULL)
-        snprintf(problem->text, sizeof problem->text, "%.300s%s%.200s", subject, subject[0] != 0 ? ": " : "", reason);
-    return err;
-}
-
 /* Blocks the program's signals on our thread, except those that a thread raises by its own instructions: SIGBUS must
  * reach the handler that guards truncated files of shared targets (bide/shared.h). */
 static int fleet_start_thread(struct bide_fleet *fleet)
@@ -179,39 +172,37 @@ static struct bide_fleet *fleet_new(const struct bide_fleet_options *options)
 }
 
 /* Adds the fleet to the list before its thread starts, so that a fork in between finds it. */
-static enum bide_err fleet_start(struct bide_fleet *fleet, struct bide_fleet_problem *problem)
+static enum bide_err fleet_start(struct bide_fleet *fleet, struct bide_problem *problem)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    char reason[160];
     pthread_once(&once, fork_register_handlers);
     if (atfork_failed != 0)
-        return problem_set(problem, BIDE_ERR_NOMEM, fleet->url.redacted, "out of memory");
+        return fleet_problem_set(problem, BIDE_ERR_NOMEM, 0, "%s: out of memory", fleet->url.redacted);
     fleet->wake_fd = fleet_fd_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (fleet->wake_fd < 0) {
-        snprintf(reason, sizeof reason, "cannot create a descriptor (%s)", strerror(errno));
-        return problem_set(problem, BIDE_ERR_SYSTEM, fleet->url.redacted, reason);
-    }
+    if (fleet->wake_fd < 0)
+        return fleet_problem_set(problem, BIDE_ERR_SYSTEM, errno, "%s: cannot create a descriptor (%s)",
+                                 fleet->url.redacted, strerror(errno));
     fleets_add(fleet);
     int failed = fleet_start_thread(fleet);
     if (failed == 0)
         return BIDE_OK;
     fleets_remove(fleet);
-    snprintf(reason, sizeof reason, "cannot create a thread (%s)", strerror(failed));
-    return problem_set(problem, BIDE_ERR_SYSTEM, fleet->url.redacted, reason);
+    return fleet_problem_set(problem, BIDE_ERR_SYSTEM, failed, "%s: cannot create a thread (%s)", fleet->url.redacted,
+                             strerror(failed));
 }
 
 enum bide_err bide_fleet_open(struct bide_fleet **into, const char *url, const struct bide_fleet_options *options,
-                              struct bide_fleet_problem *problem)
+                              struct bide_problem *problem)
 {
     struct bide_fleet *fleet = fleet_new(options);
     *into = NULL;
     if (fleet == NULL)
-        return problem_set(problem, BIDE_ERR_NOMEM, "", "out of memory");
+        return fleet_problem_set(problem, BIDE_ERR_NOMEM, 0, "out of memory");
     enum bide_err err = fleet_url_parse(&fleet->url, url, problem);
     if (err != BIDE_OK)
         goto out;
     fleet->nodes = fleet_node_new(&fleet->url, "");
-    err = fleet->nodes == NULL ? problem_set(problem, BIDE_ERR_NOMEM, fleet->url.redacted, "out of memory")
+    err = fleet->nodes == NULL ? fleet_problem_set(problem, BIDE_ERR_NOMEM, 0, "%s: out of memory", fleet->url.redacted)
                                : fleet_start(fleet, problem);
     if (err == BIDE_OK) {
         *into = fleet;
@@ -243,43 +234,28 @@ static struct fleet_member **member_find(struct bide_fleet *fleet, const struct 
 }
 
 static enum bide_err member_begin_lease(struct bide_fleet *fleet, struct fleet_member *member,
-                                        struct bide_target *target, struct bide_fleet_problem *problem)
+                                        struct bide_target *target, struct bide_problem *problem)
 {
     struct lease_terms terms = fleet->url.terms;
-    struct bide_problem invalid = {0};
-    char reason[256] = "another thread or process is configuring the target; try again";
     enum bide_err err = BIDE_ERR_BUSY;
     terms.shared = member->shared;
     for (unsigned i = 0; err == BIDE_ERR_BUSY && i < CONFIGURE_TRIES_MAX; i++) {
         if (i > 0)
             sched_yield();
-        err = lease_member_join(&member->lease, target, &terms, fleet->claimant_id, bide_now(), &invalid);
+        err = lease_member_join(&member->lease, target, &terms, fleet->claimant_id, bide_now(), problem);
     }
-    if (err == BIDE_ERR_INVALID && invalid.field != NULL)
-        bide_problem_format(reason, sizeof reason, &invalid);
-    return err == BIDE_OK ? BIDE_OK : problem_set(problem, err, member->name, reason);
-}
-
-static enum bide_err name_check(const char *name, struct bide_fleet_problem *problem)
-{
-    struct bide_problem invalid;
-    char reason[256];
-    enum bide_err err = bide_targets_name_check(name, &invalid);
-    if (err == BIDE_OK)
-        return BIDE_OK;
-    bide_problem_format(reason, sizeof reason, &invalid);
-    return problem_set(problem, err, "", reason);
+    return err;
 }
 
 /* Under members_lock. */
 static enum bide_err member_admit(struct bide_fleet *fleet, struct fleet_member *member, struct bide_target *target,
-                                  struct bide_fleet_problem *problem)
+                                  struct bide_problem *problem)
 {
     if (fleet->orphaned)
-        return problem_set(problem, BIDE_ERR_INVALID, member->name,
-                           "this fleet was opened before fork; open another in the child");
+        return fleet_problem_set(problem, BIDE_ERR_INVALID, 0,
+                                 "%s: this fleet was opened before fork; open another in the child", member->name);
     if (*member_find(fleet, target) != NULL)
-        return problem_set(problem, BIDE_ERR_INVALID, member->name, "this target has joined already");
+        return fleet_problem_set(problem, BIDE_ERR_INVALID, 0, "%s: this target has joined already", member->name);
     enum bide_err err = member_begin_lease(fleet, member, target, problem);
     if (err != BIDE_OK)
         return err;
@@ -295,14 +271,14 @@ static void thread_wake(const struct bide_fleet *fleet)
 }
 
 enum bide_err bide_fleet_join(struct bide_fleet *fleet, const char *name, struct bide_target *target,
-                              struct bide_fleet_problem *problem)
+                              struct bide_problem *problem)
 {
-    enum bide_err err = name_check(name, problem);
+    enum bide_err err = bide_targets_name_check(name, problem);
     if (err != BIDE_OK)
         return err;
     struct fleet_member *member = calloc(1, sizeof *member);
     if (member == NULL)
-        return problem_set(problem, BIDE_ERR_NOMEM, name, "out of memory");
+        return fleet_problem_set(problem, BIDE_ERR_NOMEM, 0, "%s: out of memory", name);
     snprintf(member->name, sizeof member->name, "%s", name);
     fleet_key_format(&fleet->url, name, member->key);
     member->shared = core_target_is_shared(target);
@@ -392,7 +368,7 @@ bool bide_fleet_get(struct bide_fleet *fleet, const struct bide_target *target, 
         view->connected = lease_member_leased_until_ns(&member->lease) > now_ns && !fleet_member_is_failing(member);
         view->exchanger = member->lease.exchanger && !fleet->orphaned;
         view->fleet_left_milli = member->lease.reply.level_milli;
-        view->leased_milli = bide_budget_left_milli(target, now_ns);
+        view->leased_milli = bide_target_get(target, now_ns).budget_left_milli;
         view->share_milli = member->lease.reply.share_milli;
         view->members = (uint64_t)member->lease.reply.members;
         snprintf(view->problem, sizeof view->problem, "%s", fleet->report.problem);

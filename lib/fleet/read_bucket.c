@@ -13,6 +13,7 @@
 #include "core/saturate.h"
 #include "fleet/protocol/bucket.h"
 #include "fleet_internal.h"
+#include "problem.h"
 #include "script.h"
 
 #define MOVED_MAX 4u /* redirections followed */
@@ -25,15 +26,13 @@ struct bucket_read {
     char key[FLEET_KEY_MAX];
     int64_t deadline_ns;
     struct fleet_redis_reply reply[COMMAND_COUNT];
-    struct bide_fleet_problem *problem;
+    struct bide_problem *problem;
 };
 
 static enum bide_err read_fail(struct bucket_read *reading, const char *problem)
 {
-    if (reading->problem != NULL)
-        snprintf(reading->problem->text, sizeof reading->problem->text, "%.160s: %.160s: %.180s", reading->url.redacted,
-                 reading->key, problem);
-    return BIDE_ERR_SYSTEM;
+    return fleet_problem_set(reading->problem, BIDE_ERR_SYSTEM, 0, "%.160s: %.160s: %s", reading->url.redacted,
+                             reading->key, problem);
 }
 
 /* ---- over the connection ---- */
@@ -43,10 +42,7 @@ static enum bide_err read_fail_connection(struct bucket_read *reading)
     const char *problem = fleet_connection_problem(reading->connection);
     if (problem[0] == 0)
         return read_fail(reading, "no reply in time");
-    if (reading->problem != NULL)
-        snprintf(reading->problem->text, sizeof reading->problem->text, "%.511s",
-                 problem); /* the text names the endpoint */
-    return BIDE_ERR_SYSTEM;
+    return fleet_problem_set(reading->problem, BIDE_ERR_SYSTEM, 0, "%s", problem); /* the text names the endpoint */
 }
 
 /* Waits until the connection can make progress, and steps it. */
@@ -168,20 +164,16 @@ static enum bide_err read_interpret(struct bucket_read *reading, struct bide_fle
 }
 
 enum bide_err bide_fleet_read(const char *url, const char *name, struct bide_fleet_bucket *bucket,
-                              struct bide_fleet_problem *problem)
+                              struct bide_problem *problem)
 {
     struct bucket_read reading = {.problem = problem};
-    struct bide_problem bad_name;
     *bucket = (struct bide_fleet_bucket){0};
     enum bide_err err = fleet_url_parse(&reading.url, url, problem);
     if (err != BIDE_OK)
         goto out;
-    err = bide_targets_name_check(name, &bad_name);
-    if (err != BIDE_OK) {
-        if (problem != NULL)
-            bide_problem_format(problem->text, sizeof problem->text, &bad_name);
+    err = bide_targets_name_check(name, problem);
+    if (err != BIDE_OK)
         goto out;
-    }
     fleet_key_format(&reading.url, name, reading.key);
     reading.deadline_ns = core_sum(bide_now(), reading.url.terms.timeout_ns);
     reading.connection = fleet_connection_new(&reading.url);

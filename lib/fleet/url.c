@@ -8,6 +8,8 @@
 
 #include <bide/hint.h>
 
+#include "problem.h"
+
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
@@ -29,7 +31,7 @@
 
 struct url_parser {
     struct fleet_url *url;
-    struct bide_fleet_problem *problem; /* NULL: the caller wants no text */
+    struct bide_problem *problem; /* may be NULL */
     enum bide_err err;
     uint32_t options_seen; /* a bit for each option */
     bool has_db;
@@ -63,19 +65,20 @@ static struct quoted_text text_quote(struct bide_text value)
 
 __attribute__((format(printf, 2, 3))) static bool parser_fail(struct url_parser *parser, const char *format, ...)
 {
-    parser->err = BIDE_ERR_INVALID;
-    if (parser->problem == NULL)
-        return false;
-    char *text = parser->problem->text;
-    size_t size = sizeof parser->problem->text;
-    size_t used = (size_t)snprintf(text, size,
-                                   "%s: ", parser->url->redacted[0] != '\0' ? parser->url->redacted : "the fleet URL");
-    if (used >= size)
-        return false;
+    const char *redacted = parser->url->redacted;
+    char reason[sizeof parser->problem->text];
     va_list list;
     va_start(list, format);
-    vsnprintf(text + used, size - used, format, list);
+    vsnprintf(reason, sizeof reason, format, list);
     va_end(list);
+    parser->err = fleet_problem_set(parser->problem, BIDE_ERR_INVALID, 0, "%s: %s",
+                                    redacted[0] != '\0' ? redacted : "the fleet URL", reason);
+    return false;
+}
+
+static bool parser_fail_memory(struct url_parser *parser)
+{
+    parser->err = fleet_problem_set(parser->problem, BIDE_ERR_NOMEM, 0, "out of memory");
     return false;
 }
 
@@ -254,10 +257,8 @@ static bool parser_keep_secret(struct url_parser *parser, char **secret, struct 
     if (*secret != NULL)
         return parser_fail(parser, "%s is given twice: before the host, and as an option", part);
     *secret = calloc(1, value.length + 1);
-    if (*secret == NULL) {
-        parser->err = BIDE_ERR_NOMEM;
-        return false;
-    }
+    if (*secret == NULL)
+        return parser_fail_memory(parser);
     const char *reason = percent_decode(value, *secret, value.length + 1);
     return reason == NULL || parser_fail(parser, "%s %s", part, reason);
 }
@@ -482,7 +483,7 @@ static bool parser_read_password_file(struct url_parser *parser)
     if (reason == NULL)
         reason = password_file_load(fd, text);
     if (reason == NULL && (parser->url->password = strdup(text)) == NULL)
-        parser->err = BIDE_ERR_NOMEM;
+        parser_fail_memory(parser);
     if (reason != NULL)
         parser_fail(parser, "password_file %.128s: %s", parser->password_file, reason);
     explicit_bzero(text, sizeof text);
@@ -538,7 +539,7 @@ static void url_set_defaults(struct fleet_url *url)
     url->terms = (struct lease_terms){.capacity_milli = 100000, .per_minute_milli = 60000, .timeout_ns = 500 * BIDE_MS};
 }
 
-enum bide_err fleet_url_parse(struct fleet_url *url, const char *text, struct bide_fleet_problem *problem)
+enum bide_err fleet_url_parse(struct fleet_url *url, const char *text, struct bide_problem *problem)
 {
     struct url_parser parser = {.url = url, .problem = problem, .err = BIDE_OK};
     bool local = false;

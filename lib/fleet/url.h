@@ -26,12 +26,12 @@ struct fleet_url {
     char redacted[512]; /* "rediss://cache:6379/0": no user, password or options */
 };
 
-/* Returns BIDE_OK, BIDE_ERR_INVALID with *problem set (never containing the password), or BIDE_ERR_NOMEM. Call
- * fleet_url_free in every case.
+/* Returns BIDE_OK, BIDE_ERR_INVALID or BIDE_ERR_NOMEM. The problem never contains the password. Call fleet_url_free in
+ * every case.
  *
  * Reads the password_file, without its newline. The file is refused if others can write it, or if we own it and others
  * can read it. */
-enum bide_err fleet_url_parse(struct fleet_url *url, const char *text, struct bide_fleet_problem *problem);
+enum bide_err fleet_url_parse(struct fleet_url *url, const char *text, struct bide_problem *problem);
 void fleet_url_free(struct fleet_url *url);
 
 /* Parses "host:port" as in a -MOVED error: IPv6 with or without brackets; without a host it is `current`'s. */

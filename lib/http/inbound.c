@@ -25,6 +25,7 @@
 
 #include "core/atomic.h"
 #include "core/clamp.h"
+#include "core/problem.h"
 
 #include <assert.h>
 #include <string.h>
@@ -53,28 +54,31 @@ static enum bide_err config_check(const struct bide_inbound_ratio_config *c, str
 {
     const struct {
         bool is_valid;
-        struct bide_problem problem;
+        const char *field;
+        int64_t value;
+        const char *want;
     } rows[] = {
-        {c->share_permille >= 1 && c->share_permille <= 1000,
-         {"share_permille", "1 to 1000 (1000: never overload)", c->share_permille}},
-        {c->min_volume >= 1, {"min_volume", "1 or more", c->min_volume}},
-        {(c->reserved_[0] | c->reserved_[1]) == 0, {"reserved_", CORE_WANT_RESERVED, 1}},
-        {c->window_ns >= WINDOW_MIN && c->window_ns <= WINDOW_MAX,
-         {"window_ns", "10000000 (10 ms) to 3600000000000 (1 h)", c->window_ns}},
+        {c->share_permille >= 1 && c->share_permille <= 1000, "share_permille", c->share_permille,
+         "1 to 1000 (1000: never overload)"},
+        {c->min_volume >= 1, "min_volume", c->min_volume, "1 or more"},
+        {(c->reserved_[0] | c->reserved_[1]) == 0, "reserved_", 1, CORE_WANT_RESERVED},
+        {c->window_ns >= WINDOW_MIN && c->window_ns <= WINDOW_MAX, "window_ns", c->window_ns,
+         "10000000 (10 ms) to 3600000000000 (1 h)"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (rows[i].is_valid)
-            continue;
-        if (problem != NULL)
-            *problem = rows[i].problem;
-        return BIDE_ERR_INVALID;
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!rows[i].is_valid)
+            return core_problem_set(problem, rows[i].field, rows[i].value, rows[i].want);
     return BIDE_OK;
 }
 
 enum bide_err bide_inbound_ratio_init(struct bide_inbound_ratio *ratio, const struct bide_inbound_ratio_config *config,
                                       struct bide_problem *problem)
 {
+    struct bide_inbound_ratio_config defaults;
+    if (config == NULL) {
+        bide_inbound_ratio_config_init(&defaults);
+        config = &defaults;
+    }
     enum bide_err err = config_check(config, problem);
     if (err == BIDE_OK)
         *ratio = (struct bide_inbound_ratio){.config = *config};

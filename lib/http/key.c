@@ -8,6 +8,7 @@
  * Known weakness: values of parameters, which no known key has, are only checked for valid characters. */
 #include <bide/key.h>
 
+#include "core/problem.h"
 #include "os/entropy.h"
 #include "text/slice.h"
 #include "value.h"
@@ -64,40 +65,29 @@ static bool is_unfit_raw(struct bide_text key, size_t i)
     return c == ',' || c == ';' || c == QUOTE || (c == ' ' && is_first_or_last(key, i));
 }
 
-static struct bide_problem key_problem(int64_t value, const char *want)
-{
-    return (struct bide_problem){.field = "key", .want = want, .value = value};
-}
-
-/* Returns the first problem; its field is NULL if there is none. */
-static struct bide_problem key_find_problem(struct bide_text key, enum bide_key_form form)
+static enum bide_err key_check(struct bide_text key, enum bide_key_form form, struct bide_problem *problem)
 {
     if (form != BIDE_KEY_QUOTED && form != BIDE_KEY_RAW)
-        return (struct bide_problem){.field = "form", .want = "0 (quoted) or 1 (raw)", .value = (int64_t)form};
+        return core_problem_set(problem, "form", (int64_t)form, "0 (quoted) or 1 (raw)");
     if (key.length < 1 || key.length > BIDE_KEY_MAX)
-        return key_problem((int64_t)key.length, WANT_LENGTH);
+        return core_problem_set(problem, "key", (int64_t)key.length, WANT_LENGTH);
     for (size_t i = 0; i < key.length; i++) {
         if (!is_printable(key.at[i]))
-            return key_problem((unsigned char)key.at[i], WANT_ASCII);
+            return core_problem_set(problem, "key", (unsigned char)key.at[i], WANT_ASCII);
         if (form == BIDE_KEY_RAW && is_unfit_raw(key, i))
-            return key_problem((unsigned char)key.at[i], WANT_BARE);
+            return core_problem_set(problem, "key", (unsigned char)key.at[i], WANT_BARE);
     }
-    return (struct bide_problem){0};
+    return BIDE_OK;
 }
 
 static bool key_is_valid(struct bide_text key, enum bide_key_form form)
 {
-    return key_find_problem(key, form).field == NULL;
+    return key_check(key, form, NULL) == BIDE_OK;
 }
 
 enum bide_err bide_key_check(const char *key, enum bide_key_form form, struct bide_problem *problem)
 {
-    struct bide_problem found = key_find_problem(text_from(key), form);
-    if (found.field == NULL)
-        return BIDE_OK;
-    if (problem != NULL)
-        *problem = found;
-    return BIDE_ERR_INVALID;
+    return key_check(text_from(key), form, problem);
 }
 
 /* ---- writing ---- */

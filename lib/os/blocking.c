@@ -23,12 +23,22 @@ static void job_report(const struct bide_job *job, const struct bide_verdict *ve
     job->event(job->context, &event);
 }
 
+static struct bide_target *job_target(const struct bide_job *job, int64_t now_ns)
+{
+    struct bide_targets *table = job->target == NULL ? bide_targets_default() : NULL;
+    if (table != NULL)
+        return bide_targets_get(table, job->name != NULL ? job->name : "default", now_ns);
+    return job->target != NULL ? job->target : BIDE_NO_TARGET;
+}
+
 static struct bide_verdict job_begin(const struct bide_job *job, struct bide_call *call)
 {
     struct bide_request request = job->request;
+    int64_t now_ns = bide_now();
+    struct bide_target *target = job_target(job, now_ns);
     request.seed = request.seed != 0 ? request.seed : bide_seed();
     request.lane = bide_lane();
-    return bide_call_begin(call, job->policy, job->target ? job->target : BIDE_NO_TARGET, &request, bide_now());
+    return bide_call_begin(call, job->policy, target, &request, now_ns);
 }
 
 static struct bide_verdict job_attempt(const struct bide_job *job, struct bide_call *call,
@@ -61,7 +71,7 @@ static struct bide_verdict job_handle_none(const struct bide_job *job, struct bi
 
 struct bide_verdict bide_run(const struct bide_job *job)
 {
-    assert(job->policy != NULL && job->attempt != NULL);
+    assert(job->attempt != NULL);
     struct bide_call call = {0};
     struct bide_verdict v = job_begin(job, &call);
     struct bide_outcome outcome;

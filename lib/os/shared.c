@@ -37,6 +37,7 @@
 #include "core/gates.h"
 #include "core/label.h"
 #include "core/lease.h"
+#include "core/problem.h"
 #include "memory.h"
 #include "shared_guard.h"
 
@@ -67,6 +68,7 @@
 #define FILE_MAX            256u
 #define DRAFT               ".draft-"
 #define DRAFT_STALE_S       60
+#define ABOUT_MAX           300u /* of a path in a problem's text: the reason and the errno follow, and must fit */
 #define OPEN_TRIES_MAX      100u
 #define CONFIGURE_TRIES_MAX 1000u
 #define LINKS_MAX           2u /* its name, and the draft's during creation */
@@ -99,9 +101,10 @@ _Static_assert(sizeof(struct shared_file) == OS_GUARDED_SIZE, "the guard replace
 /* State of an operation: its arguments, intermediate results, and where to report a problem. */
 struct shared_op {
     struct bide_shared_options options;
-    struct bide_shared_problem *problem;
+    struct bide_problem *problem;
     const char *name;
-    const struct bide_target_config *config; /* NULL: keep the configuration in the file */
+    const struct bide_target_config *config; /* of a new target */
+    bool keep_config;                        /* an existing target keeps its own */
     int64_t now_ns;
     int directory_fd; /* kept open, so that the checked directory is the one used; -1: not open yet */
     char boot[BOOT_MAX];
@@ -125,7 +128,7 @@ const char *bide_shared_reason_text(enum bide_shared_reason reason)
 /* ---- problems ---- */
 
 /* Sets the problem: "PATH: reason: errno text; advice". Returns the error code. */
-static enum bide_err problem_set(struct bide_shared_problem *problem, enum bide_shared_reason reason, const char *about,
+static enum bide_err problem_set(struct bide_problem *problem, enum bide_shared_reason reason, const char *about,
                                  const char *advice)
 {
     assert(reason > BIDE_SHARED_REASON_NOTHING && reason < BIDE_SHARED_REASON_COUNT);
@@ -133,10 +136,10 @@ static enum bide_err problem_set(struct bide_shared_problem *problem, enum bide_
                      reason == BIDE_SHARED_REASON_NO_DIRECTORY;
     int error = by_system ? errno : 0;
     char buffer[96];
-    problem->reason = reason;
-    problem->system_errno = error;
-    snprintf(problem->text, sizeof problem->text, "%.300s: %s%s%s%s", about, reason_texts[reason],
-             error != 0 ? ": " : "", error != 0 ? strerror_r(error, buffer, sizeof buffer) : "", advice);
+    *problem = (struct bide_problem){.reason = (int)reason, .system_errno = error};
+    snprintf(problem->text, sizeof problem->text, "%.*s: %s%s%s%s", (int)core_problem_cut(about, ABOUT_MAX), about,
+             reason_texts[reason], error != 0 ? ": " : "", error != 0 ? strerror_r(error, buffer, sizeof buffer) : "",
+             advice);
     return error != 0 ? BIDE_ERR_SYSTEM : BIDE_ERR_INVALID;
 }
 
@@ -151,8 +154,17 @@ static enum bide_err problem_set_file(const struct shared_op *o, enum bide_share
 
 static enum bide_err problem_clear(const struct shared_op *o)
 {
-    *o->problem = (struct bide_shared_problem){.reason = BIDE_SHARED_REASON_NOTHING};
+    *o->problem = (struct bide_problem){.reason = BIDE_SHARED_REASON_NOTHING};
     return BIDE_OK;
+}
+
+/* Adds the field that caused the problem. */
+static enum bide_err problem_set_field(struct bide_problem *problem, const char *field, int64_t value, const char *want)
+{
+    problem->field = field;
+    problem->value = value;
+    problem->want = want;
+    return BIDE_ERR_INVALID;
 }
 
 /* ---- names ---- */
@@ -256,8 +268,11 @@ static const char *file_name_boot(const char *file)
 static enum bide_err op_set_file_name(struct shared_op *o)
 {
     char encoded[ENCODED_MAX + 1];
-    if (bide_targets_name_check(o->name, NULL) != BIDE_OK)
-        return problem_set(o->problem, BIDE_SHARED_REASON_BAD_NAME, "name", "");
+    struct bide_problem wrong;
+    if (bide_targets_name_check(o->name, &wrong) != BIDE_OK) {
+        problem_set(o->problem, BIDE_SHARED_REASON_BAD_NAME, "name", "");
+        return problem_set_field(o->problem, wrong.field, wrong.value, wrong.want);
+    }
     name_encode(o->name, encoded);
     snprintf(o->file_name, sizeof o->file_name, "%s@%s", encoded, o->boot);
     assert(file_name_boot(o->file_name) != NULL); /* or no list would find the file */
@@ -314,7 +329,7 @@ const char *bide_shared_directory(char path[BIDE_SHARED_PATH_MAX])
 static enum bide_err op_set_directory(struct shared_op *o)
 {
     struct directory_variable from = {"directory", o->options.directory, ""};
-    char about[200];
+    char about[2 * ABOUT_MAX]; /* problem_set cuts it */
     if (o->options.directory == NULL) {
         from = directory_variable();
         bide_shared_directory(o->directory_path);
@@ -602,7 +617,7 @@ static enum bide_err file_report_open_error(const struct shared_op *o)
 
 static bool op_may_create(const struct shared_op *o)
 {
-    return o->config != NULL && !o->options.must_exist;
+    return !o->options.must_exist;
 }
 
 /* O_NONBLOCK: the name may belong to a pipe. */
@@ -689,11 +704,8 @@ static bool target_has_config(const struct bide_target *target, const struct bid
  * rejects it in its present state (leased, or being configured). */
 static void report_config_not_applied(const struct shared_op *o, enum bide_err err, const struct bide_problem *wrong)
 {
-    char text[256] = "another process is configuring it";
-    if (err != BIDE_ERR_BUSY)
-        bide_problem_format(text, sizeof text, wrong);
-    snprintf(o->problem->text, sizeof o->problem->text, "%.127s: the given configuration was not applied: %s", o->name,
-             text);
+    snprintf(o->problem->text, sizeof o->problem->text, "%.127s: the given configuration was not applied: %.300s",
+             o->name, err == BIDE_ERR_BUSY ? "another process is configuring it" : wrong->text);
 }
 
 /* Applies the given configuration if the target has another. While another process is configuring the target, which
@@ -701,7 +713,7 @@ static void report_config_not_applied(const struct shared_op *o, enum bide_err e
  * then the target keeps its configuration, and the problem's text reports that. */
 static void target_apply_config(const struct shared_op *o, struct bide_target *target)
 {
-    if (o->config == NULL || target_has_config(target, o->config))
+    if (o->keep_config || target_has_config(target, o->config))
         return;
     struct bide_problem wrong;
     enum bide_err err = bide_target_configure(target, o->config, o->now_ns, &wrong);
@@ -786,22 +798,27 @@ static enum bide_err file_map(const struct shared_op *o, int file, struct bide_s
 /* ---- the public functions ---- */
 
 static struct shared_op op_begin(const char *name, const struct bide_shared_options *options,
-                                 struct bide_shared_problem *problem)
+                                 struct bide_problem *problem)
 {
-    *problem = (struct bide_shared_problem){.reason = BIDE_SHARED_REASON_NOTHING};
+    *problem = (struct bide_problem){.reason = BIDE_SHARED_REASON_NOTHING};
     return (struct shared_op){.options = options != NULL ? *options : (struct bide_shared_options){0},
                               .problem = problem,
                               .name = name,
+                              .keep_config = true,
                               .directory_fd = -1};
 }
 
 static enum bide_err op_open_shared(struct shared_op *o, struct bide_shared *shared)
 {
     enum bide_err err;
-    if (o->config != NULL && !config_is_shareable(o->config))
-        return problem_set(o->problem, BIDE_SHARED_REASON_IN_FLIGHT,
-                           o->config->in_flight_max > 0 ? "in_flight_max" : "budget.kind",
-                           o->config->in_flight_max > 0 ? "; must be 0" : "; must be tokens, window or none");
+    if (o->config->in_flight_max > 0) {
+        problem_set(o->problem, BIDE_SHARED_REASON_IN_FLIGHT, "in_flight_max", "; must be 0");
+        return problem_set_field(o->problem, "in_flight_max", o->config->in_flight_max, "0");
+    }
+    if (!config_is_shareable(o->config)) {
+        problem_set(o->problem, BIDE_SHARED_REASON_IN_FLIGHT, "budget.kind", "; must be tokens, window or none");
+        return problem_set_field(o->problem, "budget.kind", o->config->budget.kind, "tokens, window or none");
+    }
     if ((err = op_read_boot(o)) != BIDE_OK || (err = op_set_file_name(o)) != BIDE_OK ||
         (err = directory_open(o, op_may_create(o))) != BIDE_OK)
         return err;
@@ -819,7 +836,7 @@ static enum bide_err op_open_private(const struct shared_op *o, struct bide_shar
 {
     struct bide_target *target = os_memory_lines(1, sizeof *target);
     if (target == NULL)
-        return BIDE_ERR_NOMEM;
+        return core_problem_set_text(o->problem, BIDE_ERR_NOMEM, "out of memory");
     bide_target_init(target, o->config, o->now_ns, NULL);
     *shared = (struct bide_shared){.target = target, .map_ = target, .map_size_ = sizeof *target};
     return BIDE_OK;
@@ -828,22 +845,23 @@ static enum bide_err op_open_private(const struct shared_op *o, struct bide_shar
 static enum bide_err op_check_config(const struct shared_op *o)
 {
     struct bide_problem wrong;
-    char text[256] = "; ";
-    enum bide_err err = o->config != NULL ? bide_target_config_check(o->config, &wrong) : BIDE_OK;
-    if (err == BIDE_OK)
+    char advice[sizeof wrong.text + 2];
+    if (bide_target_config_check(o->config, &wrong) == BIDE_OK)
         return BIDE_OK;
-    bide_problem_format(text + 2, sizeof text - 2, &wrong);
-    problem_set(o->problem, BIDE_SHARED_REASON_BAD_CONFIG, "configuration", text);
-    return err;
+    snprintf(advice, sizeof advice, "; %s", wrong.text);
+    problem_set(o->problem, BIDE_SHARED_REASON_BAD_CONFIG, "configuration", advice);
+    return problem_set_field(o->problem, wrong.field, wrong.value, wrong.want);
 }
 
 enum bide_err bide_shared_open(struct bide_shared *shared, const char *name, const struct bide_target_config *config,
-                               const struct bide_shared_options *options, int64_t now_ns,
-                               struct bide_shared_problem *problem)
+                               const struct bide_shared_options *options, int64_t now_ns, struct bide_problem *problem)
 {
-    struct bide_shared_problem unused_problem;
+    struct bide_problem unused_problem;
     struct shared_op o = op_begin(name, options, problem != NULL ? problem : &unused_problem);
-    o.config = config;
+    struct bide_target_config service;
+    bide_target_config_init(&service, BIDE_PRESET_SERVICE);
+    o.config = config != NULL ? config : &service;
+    o.keep_config = config == NULL;
     o.now_ns = now_ns;
     *shared = (struct bide_shared){0};
     enum bide_err err = op_check_config(&o);
@@ -851,7 +869,7 @@ enum bide_err bide_shared_open(struct bide_shared *shared, const char *name, con
         return err;
     err = op_open_shared(&o, shared);
     op_end(&o);
-    return err != BIDE_OK && o.options.private_instead && config != NULL ? op_open_private(&o, shared) : err;
+    return err != BIDE_OK && o.options.private_instead ? op_open_private(&o, shared) : err;
 }
 
 void bide_shared_close(struct bide_shared *shared)
@@ -869,7 +887,7 @@ void bide_shared_close(struct bide_shared *shared)
 /* ---- listing ---- */
 
 struct list_context {
-    bool (*each)(void *context, const char *name, const struct bide_shared_problem *wrong);
+    bool (*each)(void *context, const char *name, const struct bide_problem *wrong);
     void *context;
     char name[FILE_MAX];
 };
@@ -919,10 +937,10 @@ static bool list_file(struct shared_op *o, const char *file, void *context)
 }
 
 enum bide_err bide_shared_list(const struct bide_shared_options *options,
-                               bool (*each)(void *context, const char *name, const struct bide_shared_problem *wrong),
-                               void *context, struct bide_shared_problem *problem)
+                               bool (*each)(void *context, const char *name, const struct bide_problem *wrong),
+                               void *context, struct bide_problem *problem)
 {
-    struct bide_shared_problem unused_problem;
+    struct bide_problem unused_problem;
     struct shared_op o = op_begin(NULL, options, problem != NULL ? problem : &unused_problem);
     struct list_context list = {.each = each, .context = context};
     enum bide_err err = op_read_boot(&o);
@@ -934,9 +952,9 @@ enum bide_err bide_shared_list(const struct bide_shared_options *options,
 }
 
 enum bide_err bide_shared_remove(const char *name, const struct bide_shared_options *options,
-                                 struct bide_shared_problem *problem)
+                                 struct bide_problem *problem)
 {
-    struct bide_shared_problem unused_problem;
+    struct bide_problem unused_problem;
     struct shared_op o = op_begin(name, options, problem != NULL ? problem : &unused_problem);
     enum bide_err err;
     if ((err = op_read_boot(&o)) != BIDE_OK || (err = op_set_file_name(&o)) != BIDE_OK ||

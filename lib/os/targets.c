@@ -32,6 +32,7 @@
 #include <bide/targets.h>
 
 #include "core/gates.h"
+#include "core/problem.h"
 #include "core/random.h"
 #include "memory.h"
 
@@ -101,22 +102,15 @@ static bool name_key_init(struct name_key *name, const struct bide_targets *tabl
     return true;
 }
 
-static enum bide_err name_problem(struct bide_problem *problem, int64_t value, const char *want)
-{
-    if (problem != NULL)
-        *problem = (struct bide_problem){.field = "name", .want = want, .value = value};
-    return BIDE_ERR_INVALID;
-}
-
 enum bide_err bide_targets_name_check(const char *name, struct bide_problem *problem)
 {
     size_t length = name != NULL ? strnlen(name, BIDE_TARGET_NAME_MAX + 1) : 0;
     if (length == 0 || length > BIDE_TARGET_NAME_MAX)
-        return name_problem(problem, (int64_t)length, "1 to 127 bytes (the value is the length)");
+        return core_problem_set(problem, "name", (int64_t)length, "1 to 127 bytes (the value is the length)");
     for (; *name != 0; name++)
         if ((unsigned char)*name < 0x20 || *name == 0x7f)
-            return name_problem(problem, (unsigned char)*name,
-                                "without control characters (the value is the first of them)");
+            return core_problem_set(problem, "name", (unsigned char)*name,
+                                    "without control characters (the value is the first of them)");
     return BIDE_OK;
 }
 
@@ -321,11 +315,8 @@ static enum bide_err table_check_capacity(size_t capacity, struct bide_problem *
 {
     if (capacity >= 1 && capacity <= TARGETS_MAX)
         return BIDE_OK;
-    if (problem != NULL)
-        *problem = (struct bide_problem){.field = "most",
-                                         .want = "1 to 1000000 targets",
-                                         .value = capacity > INT64_MAX ? INT64_MAX : (int64_t)capacity};
-    return BIDE_ERR_INVALID;
+    return core_problem_set(problem, "most", capacity > INT64_MAX ? INT64_MAX : (int64_t)capacity,
+                            "1 to 1000000 targets");
 }
 
 /* Allocates at least twice as many cells as slots, so that probes are short and always end. On failure the caller
@@ -349,14 +340,21 @@ static enum bide_err table_allocate(struct bide_targets **table, uint32_t capaci
 enum bide_err bide_targets_new(struct bide_targets **table, size_t capacity, const struct bide_target_config *config,
                                struct bide_problem *problem)
 {
-    *table = NULL;
     struct bide_targets *made = NULL;
+    struct bide_target_config service;
     enum bide_err err;
+    *table = NULL;
+    if (config == NULL) {
+        bide_target_config_init(&service, BIDE_PRESET_SERVICE);
+        config = &service;
+    }
     if ((err = table_check_capacity(capacity, problem)) != BIDE_OK ||
         (err = bide_target_config_check(config, problem)) != BIDE_OK)
         goto out;
-    if ((err = table_allocate(&made, (uint32_t)capacity)) != BIDE_OK)
+    if ((err = table_allocate(&made, (uint32_t)capacity)) != BIDE_OK) {
+        core_problem_set_text(problem, err, "out of memory");
         goto out;
+    }
     made->hash_key = bide_seed();
     made->config = *config;
     *table = made;
@@ -418,12 +416,12 @@ struct bide_target *bide_targets_find(struct bide_targets *table, const char *na
 /* Retries, up to CONFIGURE_TRIES_MAX times, while another thread is configuring the same target, which takes
  * microseconds. */
 static enum bide_err target_configure(struct bide_target *target, const struct bide_target_config *config,
-                                      int64_t now_ns)
+                                      int64_t now_ns, struct bide_problem *problem)
 {
-    enum bide_err err = bide_target_configure(target, config, now_ns, NULL);
+    enum bide_err err = bide_target_configure(target, config, now_ns, problem);
     for (uint32_t tries = 1; err == BIDE_ERR_BUSY && tries < CONFIGURE_TRIES_MAX; tries++) {
         sched_yield();
-        err = bide_target_configure(target, config, now_ns, NULL);
+        err = bide_target_configure(target, config, now_ns, problem);
     }
     return err;
 }
@@ -439,16 +437,17 @@ enum bide_err bide_targets_configure(struct bide_targets *table, const struct bi
     pthread_mutex_lock(&table->lock);
     table->config = *config;
     if (table->overflow_ready)
-        err = target_configure(&table->overflow, config, now_ns);
+        err = target_configure(&table->overflow, config, now_ns, problem);
     for (uint32_t i = 0; i < table->held; i++) {
-        enum bide_err one = target_configure(&slot_at(table, i)->target, config, now_ns);
-        err = one != BIDE_OK ? one : err;
+        bool first = err == BIDE_OK; /* error, if there is one: it is returned */
+        enum bide_err one = target_configure(&slot_at(table, i)->target, config, now_ns, first ? problem : NULL);
+        err = first ? one : err;
     }
     pthread_mutex_unlock(&table->lock);
     return err;
 }
 
-struct bide_targets_view bide_targets_stats(struct bide_targets *table)
+struct bide_targets_view bide_targets_view_get(struct bide_targets *table)
 {
     return (struct bide_targets_view){
         .held = __atomic_load_n(&table->held, __ATOMIC_RELAXED),

@@ -156,7 +156,7 @@ enum bide_err bide_timers_set(struct bide_timers *queue, struct bide_timer *time
     return BIDE_OK;
 }
 
-int64_t bide_timers_next(const struct bide_timers *queue)
+int64_t bide_timers_due_get(const struct bide_timers *queue)
 {
     return queue->count > 0 ? queue->heap[0]->due_ns : BIDE_NEVER;
 }

@@ -36,16 +36,16 @@ enum bide_err bide_cancel_init(struct bide_cancel *cancel)
     return cancel->fd_plus_one > 0 ? BIDE_OK : BIDE_ERR_SYSTEM;
 }
 
-int bide_cancel_fd(const struct bide_cancel *cancel)
+int bide_cancel_fd_get(const struct bide_cancel *cancel)
 {
     return cancel != NULL ? cancel->fd_plus_one - 1 : -1;
 }
 
 void bide_cancel_free(struct bide_cancel *cancel)
 {
-    if (bide_cancel_fd(cancel) < 0)
+    if (bide_cancel_fd_get(cancel) < 0)
         return;
-    close(bide_cancel_fd(cancel));
+    close(bide_cancel_fd_get(cancel));
     cancel->fd_plus_one = 0;
 }
 
@@ -54,18 +54,18 @@ void bide_cancel_now(struct bide_cancel *cancel)
 {
     int saved = errno;
     const uint64_t one = 1;
-    if (bide_cancel_fd(cancel) >= 0)
-        while (write(bide_cancel_fd(cancel), &one, sizeof one) < 0 && errno == EINTR)
+    if (bide_cancel_fd_get(cancel) >= 0)
+        while (write(bide_cancel_fd_get(cancel), &one, sizeof one) < 0 && errno == EINTR)
             continue;
     errno = saved;
 }
 
 bool bide_cancelled(const struct bide_cancel *cancel)
 {
-    if (bide_cancel_fd(cancel) < 0)
+    if (bide_cancel_fd_get(cancel) < 0)
         return false;
     int saved = errno;
-    struct pollfd event = {.fd = bide_cancel_fd(cancel), .events = POLLIN};
+    struct pollfd event = {.fd = bide_cancel_fd_get(cancel), .events = POLLIN};
     int n;
     while ((n = poll(&event, 1, 0)) < 0 && errno == EINTR)
         continue;
@@ -121,7 +121,7 @@ static bool wait_or_cancel(int64_t until_ns, const struct bide_cancel *cancel)
         return !cancelled;
     int timer_fd = timerfd_at(until_ns);
     do {
-        wait_for_event(bide_cancel_fd(cancel), timer_fd, until_ns == BIDE_NEVER ? BIDE_NEVER : until_ns - now_ns);
+        wait_for_event(bide_cancel_fd_get(cancel), timer_fd, until_ns == BIDE_NEVER ? BIDE_NEVER : until_ns - now_ns);
         cancelled = bide_cancelled(cancel);
         now_ns = bide_now();
     } while (!cancelled && now_ns < until_ns);

@@ -45,8 +45,10 @@ struct bide_problem {
     const char *field;
     const char *want;
     int64_t value;
+    int reason;
+    int system_errno;
+    char text[512];
 };
-BIDE_API size_t bide_problem_format(char *text, size_t size, const struct bide_problem *problem);
 BIDE_API const char *bide_version(void);
 BIDE_END_DECLS
 #endif
@@ -219,7 +221,6 @@ struct bide_breaker_view {
     uint64_t reserved_[1];
 };
 struct bide_target;
-BIDE_API struct bide_breaker_view bide_breaker_get(const struct bide_target *target);
 enum bide_hold {
     BIDE_HOLD_RELEASE = 0,
     BIDE_HOLD_CLOSED,
@@ -266,7 +267,6 @@ struct bide_budget_config {
     int64_t cooldown_ns;
 };
 struct bide_target;
-BIDE_API int64_t bide_budget_left_milli(const struct bide_target *target, int64_t now_ns);
 BIDE_API int64_t bide_budget_add_milli(struct bide_target *target, int64_t amount_milli, int64_t now_ns);
 BIDE_END_DECLS
 #endif
@@ -408,9 +408,10 @@ enum bide_gate {
     BIDE_GATE_KEY_LIMIT = 1u << 7,
     BIDE_GATE_BUDGET = 1u << 8,
 };
-#define BIDE_GATE_COUNT   9
-#define BIDE_POLICY_GATES 0x00fu
-#define BIDE_TARGET_GATES 0x1f0u
+#define BIDE_GATE_COUNT       9
+#define BIDE_GATE_INDEX(gate) ((unsigned)__builtin_ctz(gate))
+#define BIDE_POLICY_GATES     0x00fu
+#define BIDE_TARGET_GATES     0x1f0u
 struct bide_verdict {
     enum bide_action action;
     enum bide_reason reason;
@@ -513,11 +514,17 @@ BIDE_API enum bide_err bide_target_init(struct bide_target *target, const struct
 BIDE_API enum bide_err bide_target_configure(struct bide_target *target, const struct bide_target_config *config,
                                              int64_t now_ns, struct bide_problem *problem);
 BIDE_API void bide_target_config_get(const struct bide_target *target, struct bide_target_config *config);
-BIDE_API int64_t bide_target_hold_off_until(const struct bide_target *target, int64_t now_ns);
+struct bide_target_view {
+    int64_t budget_left_milli;
+    int64_t hold_off_until_ns;
+    struct bide_breaker_view breaker;
+    uint64_t refused[BIDE_GATE_COUNT];
+    uint64_t reserved_[4];
+};
+BIDE_API struct bide_target_view bide_target_get(const struct bide_target *target, int64_t now_ns);
 BIDE_API void bide_target_hold_off(struct bide_target *target, int64_t until_ns, int64_t now_ns);
-BIDE_API int64_t bide_target_latency_ns(const struct bide_target *target, uint32_t permille);
+BIDE_API int64_t bide_target_latency_get(const struct bide_target *target, uint32_t permille);
 BIDE_API struct bide_target_next bide_target_next(const struct bide_target *target, int64_t now_ns);
-BIDE_API uint64_t bide_target_refused(const struct bide_target *target, enum bide_gate gate);
 BIDE_END_DECLS
 #endif
 BIDE_BEGIN_DECLS
@@ -736,6 +743,29 @@ BIDE_END_DECLS
 #endif
 #ifndef BIDE_RUN_H
 #define BIDE_RUN_H
+#ifndef BIDE_TARGETS_H
+#define BIDE_TARGETS_H
+#define BIDE_TARGET_NAME_MAX 127u
+BIDE_BEGIN_DECLS
+struct bide_targets;
+struct bide_targets_view {
+    size_t held;
+    uint64_t evicted;
+    uint64_t overflowed;
+    uint64_t reserved_[2];
+};
+BIDE_API struct bide_targets *bide_targets_default(void);
+BIDE_API enum bide_err bide_targets_new(struct bide_targets **table, size_t most,
+                                        const struct bide_target_config *config, struct bide_problem *problem);
+BIDE_API void bide_targets_free(struct bide_targets *table);
+BIDE_API enum bide_err bide_targets_name_check(const char *name, struct bide_problem *problem);
+BIDE_API struct bide_target *bide_targets_get(struct bide_targets *table, const char *name, int64_t now_ns);
+BIDE_API struct bide_target *bide_targets_find(struct bide_targets *table, const char *name);
+BIDE_API enum bide_err bide_targets_configure(struct bide_targets *table, const struct bide_target_config *config,
+                                              int64_t now_ns, struct bide_problem *problem);
+BIDE_API struct bide_targets_view bide_targets_view_get(struct bide_targets *table);
+BIDE_END_DECLS
+#endif
 #ifndef BIDE_WAIT_H
 #define BIDE_WAIT_H
 BIDE_BEGIN_DECLS
@@ -746,7 +776,7 @@ BIDE_API enum bide_err bide_cancel_init(struct bide_cancel *cancel);
 BIDE_API void bide_cancel_free(struct bide_cancel *cancel);
 BIDE_API void bide_cancel_now(struct bide_cancel *cancel);
 BIDE_API bool bide_cancelled(const struct bide_cancel *cancel);
-BIDE_API int bide_cancel_fd(const struct bide_cancel *cancel);
+BIDE_API int bide_cancel_fd_get(const struct bide_cancel *cancel);
 BIDE_API bool bide_wait_until(int64_t until_ns, const struct bide_cancel *cancel);
 BIDE_END_DECLS
 #endif
@@ -758,6 +788,7 @@ struct bide_event {
     uint64_t reserved_[4];
 };
 struct bide_job {
+    const char *name;
     const struct bide_policy *policy;
     struct bide_target *target;
     struct bide_request request;
@@ -772,28 +803,6 @@ BIDE_END_DECLS
 #endif
 #ifndef BIDE_SHARED_H
 #define BIDE_SHARED_H
-#ifndef BIDE_TARGETS_H
-#define BIDE_TARGETS_H
-#define BIDE_TARGET_NAME_MAX 127u
-BIDE_BEGIN_DECLS
-struct bide_targets;
-struct bide_targets_view {
-    size_t held;
-    uint64_t evicted;
-    uint64_t overflowed;
-    uint64_t reserved_[2];
-};
-BIDE_API enum bide_err bide_targets_new(struct bide_targets **table, size_t most,
-                                        const struct bide_target_config *config, struct bide_problem *problem);
-BIDE_API void bide_targets_free(struct bide_targets *table);
-BIDE_API enum bide_err bide_targets_name_check(const char *name, struct bide_problem *problem);
-BIDE_API struct bide_target *bide_targets_get(struct bide_targets *table, const char *name, int64_t now_ns);
-BIDE_API struct bide_target *bide_targets_find(struct bide_targets *table, const char *name);
-BIDE_API enum bide_err bide_targets_configure(struct bide_targets *table, const struct bide_target_config *config,
-                                              int64_t now_ns, struct bide_problem *problem);
-BIDE_API struct bide_targets_view bide_targets_stats(struct bide_targets *table);
-BIDE_END_DECLS
-#endif
 #define BIDE_SHARED_PATH_MAX 4096u
 BIDE_BEGIN_DECLS
 #define BIDE_SHARED_REASON_LIST(X)                                                                                     \
@@ -820,11 +829,6 @@ enum bide_shared_reason {
 #undef BIDE_SHARED_REASON_ENUM
         BIDE_SHARED_REASON_COUNT
 };
-struct bide_shared_problem {
-    enum bide_shared_reason reason;
-    int system_errno;
-    char text[512];
-};
 struct bide_shared_options {
     const char *directory;
     bool private_instead;
@@ -843,14 +847,13 @@ BIDE_API const char *bide_shared_directory(char path[BIDE_SHARED_PATH_MAX]);
 BIDE_API enum bide_err bide_shared_open(struct bide_shared *shared, const char *name,
                                         const struct bide_target_config *config,
                                         const struct bide_shared_options *options, int64_t now_ns,
-                                        struct bide_shared_problem *problem);
+                                        struct bide_problem *problem);
 BIDE_API void bide_shared_close(struct bide_shared *shared);
 BIDE_API enum bide_err bide_shared_list(const struct bide_shared_options *options,
-                                        bool (*each)(void *context, const char *name,
-                                                     const struct bide_shared_problem *wrong),
-                                        void *context, struct bide_shared_problem *problem);
+                                        bool (*each)(void *context, const char *name, const struct bide_problem *wrong),
+                                        void *context, struct bide_problem *problem);
 BIDE_API enum bide_err bide_shared_remove(const char *name, const struct bide_shared_options *options,
-                                          struct bide_shared_problem *problem);
+                                          struct bide_problem *problem);
 BIDE_API bool bide_shared_guard(void);
 BIDE_API const char *bide_shared_reason_label(enum bide_shared_reason reason);
 BIDE_API const char *bide_shared_reason_text(enum bide_shared_reason reason);
@@ -872,7 +875,7 @@ struct bide_timers {
 };
 BIDE_API void bide_timers_free(struct bide_timers *queue);
 BIDE_API enum bide_err bide_timers_set(struct bide_timers *queue, struct bide_timer *timer, int64_t due_ns);
-BIDE_API int64_t bide_timers_next(const struct bide_timers *queue);
+BIDE_API int64_t bide_timers_due_get(const struct bide_timers *queue);
 BIDE_API struct bide_timer *bide_timers_pop(struct bide_timers *queue, int64_t now_ns);
 BIDE_END_DECLS
 #endif
@@ -1084,14 +1087,14 @@ BIDE_API void bide_multi_free(struct bide_multi *multi);
 BIDE_API enum bide_err bide_multi_adopt(struct bide_multi **multi, CURLM *curl);
 BIDE_API void bide_multi_on_message(struct bide_multi *multi, void (*message)(void *context, CURLMsg *message),
                                     void *context);
-BIDE_API CURLM *bide_multi_handle(struct bide_multi *multi);
+BIDE_API CURLM *bide_multi_handle_get(struct bide_multi *multi);
 BIDE_API enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi_job *job,
                                         struct bide_multi_call **call, struct bide_problem *problem);
 BIDE_API void bide_multi_cancel(struct bide_multi *multi, struct bide_multi_call *call);
 BIDE_API void bide_multi_cancel_all(struct bide_multi *multi);
-BIDE_API size_t bide_multi_running(const struct bide_multi *multi);
+BIDE_API size_t bide_multi_running_get(const struct bide_multi *multi);
 BIDE_API size_t bide_multi_poll(struct bide_multi *multi, int64_t until_ns);
-BIDE_API int64_t bide_multi_due(const struct bide_multi *multi);
+BIDE_API int64_t bide_multi_due_get(const struct bide_multi *multi);
 BIDE_API void bide_multi_wakeup(struct bide_multi *multi);
 BIDE_API size_t bide_multi_drain(struct bide_multi *multi, int64_t until_ns);
 BIDE_API void bide_multi_on_timer(struct bide_multi *multi, void (*timer)(void *context, int64_t due_ns),
@@ -1103,9 +1106,6 @@ BIDE_END_DECLS
 #define BIDE_FLEET_H
 BIDE_BEGIN_DECLS
 struct bide_fleet;
-struct bide_fleet_problem {
-    char text[512];
-};
 struct bide_fleet_options {
     void (*report)(void *context, const char *text);
     void *context;
@@ -1133,13 +1133,13 @@ struct bide_fleet_bucket {
     uint64_t reserved_[4];
 };
 BIDE_API enum bide_err bide_fleet_open(struct bide_fleet **fleet, const char *url,
-                                       const struct bide_fleet_options *options, struct bide_fleet_problem *problem);
+                                       const struct bide_fleet_options *options, struct bide_problem *problem);
 BIDE_API enum bide_err bide_fleet_join(struct bide_fleet *fleet, const char *name, struct bide_target *target,
-                                       struct bide_fleet_problem *problem);
+                                       struct bide_problem *problem);
 BIDE_API void bide_fleet_leave(struct bide_fleet *fleet, struct bide_target *target);
 BIDE_API bool bide_fleet_get(struct bide_fleet *fleet, const struct bide_target *target, struct bide_fleet_view *view);
 BIDE_API void bide_fleet_close(struct bide_fleet *fleet);
 BIDE_API enum bide_err bide_fleet_read(const char *url, const char *name, struct bide_fleet_bucket *bucket,
-                                       struct bide_fleet_problem *problem);
+                                       struct bide_problem *problem);
 BIDE_END_DECLS
 #endif

@@ -15,13 +15,12 @@ int main(void)
 {
     struct bide_target target;
     struct bide_target_config config;
-    struct bide_problem wrong;
     struct bide_fleet *fleet;
     struct bide_fleet_view view;
-    struct bide_fleet_problem problem;
+    struct bide_problem problem;
 
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
-    if (bide_target_init(&target, &config, bide_now(), &wrong) != BIDE_OK)
+    if (bide_target_init(&target, &config, bide_now(), &problem) != BIDE_OK)
         return fail("there is no target");
     if (bide_fleet_open(&fleet, "rediss://127.0.0.1:one", NULL, &problem) != BIDE_ERR_INVALID)
         return fail("a port that is no number is taken");
@@ -31,7 +30,7 @@ int main(void)
         return fail(problem.text);
     if (!bide_fleet_get(fleet, &target, &view) || view.connected)
         return fail("the target has not joined, or a server answers on port 1");
-    if (bide_budget_left_milli(&target, bide_now()) != (int64_t)config.budget.cost_milli)
+    if (bide_target_get(&target, bide_now()).budget_left_milli != (int64_t)config.budget.cost_milli)
         return fail("a target that has joined without Redis has another budget than the first retry of its floor");
     bide_fleet_close(fleet);
     return 0;

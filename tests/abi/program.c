@@ -101,7 +101,7 @@ static struct bide_target *target_new(void)
     REQUIRE(bide_target_configure(target, config, 0, NULL) == BIDE_OK);
     bide_target_config_get(target, now);
     REQUIRE(memcmp(now, config, sizeof *now) == 0);
-    REQUIRE(bide_budget_left_milli(target, 0) == 5000);
+    REQUIRE(bide_target_get(target, 0).budget_left_milli == 5000);
     return target;
 }
 
@@ -118,13 +118,13 @@ static void call_retries_once(void)
     *outcome = bide_classify_http(503, NULL);
     v = bide_call_outcome(call, 1, outcome, 2 * BIDE_S);
     REQUIRE(v.action == BIDE_ACTION_WAIT && v.reason == BIDE_REASON_BACKOFF && v.wake_ns == 3 * BIDE_S);
-    REQUIRE(bide_budget_left_milli(target, 2 * BIDE_S) == 4000);
+    REQUIRE(bide_target_get(target, 2 * BIDE_S).budget_left_milli == 4000);
     v = bide_call_wake(call, 3 * BIDE_S);
     REQUIRE(v.action == BIDE_ACTION_START && v.attempt == 2);
     v = bide_call_outcome(call, 2, outcome, 4 * BIDE_S);
     REQUIRE(v.action == BIDE_ACTION_GIVE_UP && v.reason == BIDE_REASON_ATTEMPTS_SPENT);
     REQUIRE(strcmp(bide_reason_label(v.reason), "attempts_spent") == 0);
-    REQUIRE(bide_breaker_get(target).state == BIDE_BREAKER_CLOSED);
+    REQUIRE(bide_target_get(target, 4 * BIDE_S).breaker.state == BIDE_BREAKER_CLOSED);
     objects_end("call");
 }
 
@@ -176,7 +176,7 @@ static void job_runs(void)
     objects_end("run");
 }
 
-static bool list_one(void *context, const char *name, const struct bide_shared_problem *wrong)
+static bool list_one(void *context, const char *name, const struct bide_problem *wrong)
 {
     *(bool *)context = strcmp(name, "payments") == 0 && wrong == NULL;
     return true;
@@ -188,7 +188,7 @@ static void target_is_shared(void)
     struct bide_target_config *config = NEW(bide_target_config);
     struct bide_shared *a = NEW(bide_shared), *b = NEW(bide_shared);
     struct bide_shared_options *options = NEW(bide_shared_options);
-    struct bide_shared_problem *problem = NEW(bide_shared_problem);
+    struct bide_problem *problem = NEW(bide_problem);
     bool listed = false;
     REQUIRE(mkdtemp(directory) != NULL);
     options->directory = directory;
@@ -196,7 +196,7 @@ static void target_is_shared(void)
     REQUIRE(bide_shared_open(a, "payments", config, options, bide_now(), problem) == BIDE_OK && a->shared);
     REQUIRE(bide_shared_open(b, "payments", NULL, options, bide_now(), problem) == BIDE_OK);
     REQUIRE(bide_budget_add_milli(a->target, -10000, bide_now()) == -10000);
-    REQUIRE(bide_budget_left_milli(b->target, bide_now()) < 1000);
+    REQUIRE(bide_target_get(b->target, bide_now()).budget_left_milli < 1000);
     REQUIRE(bide_shared_list(options, list_one, &listed, problem) == BIDE_OK && listed);
     bide_shared_close(a);
     bide_shared_close(b);
@@ -216,9 +216,9 @@ static void tables_and_timers_work(void)
     bide_target_config_init(config, BIDE_PRESET_SERVICE);
     REQUIRE(bide_targets_new(&table, 8, config, NULL) == BIDE_OK);
     REQUIRE(bide_targets_get(table, "a", 0) == bide_targets_find(table, "a"));
-    REQUIRE(bide_targets_stats(table).held == 1);
+    REQUIRE(bide_targets_view_get(table).held == 1);
     bide_targets_free(table);
-    REQUIRE(bide_timers_set(timers, timer, 7) == BIDE_OK && bide_timers_next(timers) == 7);
+    REQUIRE(bide_timers_set(timers, timer, 7) == BIDE_OK && bide_timers_due_get(timers) == 7);
     REQUIRE(bide_timers_pop(timers, 7) == timer);
     bide_timers_free(timers);
     objects_end("targets and timers");
@@ -333,7 +333,7 @@ static void target_joins_a_fleet_without_redis(void)
     struct bide_fleet_options *options = NEW(bide_fleet_options);
     struct bide_fleet_view *view = NEW(bide_fleet_view);
     struct bide_fleet_bucket *bucket = NEW(bide_fleet_bucket);
-    struct bide_fleet_problem *problem = NEW(bide_fleet_problem);
+    struct bide_problem *problem = NEW(bide_problem);
     struct bide_target *target = target_new();
     struct bide_fleet *fleet;
     static const char url[] = "unix:///nowhere/at/all?timeout=1";

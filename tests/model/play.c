@@ -54,7 +54,7 @@ static void compare_verdict(struct world *w, const struct bide_verdict *v, const
 static void compare_budget(struct world *w)
 {
     struct level level = model_left(&w->model, w->now_ns);
-    require_range(w, "budget left", bide_budget_left_milli(&w->target, w->now_ns), level.lo, level.hi);
+    require_range(w, "budget left", bide_target_get(&w->target, w->now_ns).budget_left_milli, level.lo, level.hi);
 }
 
 static void compare_breaker(struct world *w)
@@ -75,7 +75,7 @@ static void compare_target(struct world *w)
     compare_breaker(w);
     for (int i = 0; i < BIDE_GATE_COUNT; i++)
         require_equal(w, bide_gate_label(1u << i), (int64_t)m->refused_by_library[i], (int64_t)m->refused[i]);
-    require_equal(w, "hold-off", bide_target_hold_off_until(&w->target, w->now_ns),
+    require_equal(w, "hold-off", bide_target_get(&w->target, w->now_ns).hold_off_until_ns,
                   m->hold_off_ns > w->now_ns ? m->hold_off_ns : 0);
     require_equal(w, "leased", core_lease_is_on(&w->target), m->lease.on);
     require_equal(w, "lease until", core_lease_until(&w->target), m->lease.on ? m->lease.until_ns : 0);
@@ -84,9 +84,10 @@ static void compare_target(struct world *w)
 /* Reads what the library decided, for the model to follow where both decisions are right. */
 static void observe_library(struct world *w)
 {
+    struct bide_target_view view = bide_target_get(&w->target, w->now_ns);
     for (int i = 0; i < BIDE_GATE_COUNT; i++)
-        w->model.refused_by_library[i] = bide_target_refused(&w->target, 1u << i);
-    w->model.view = bide_breaker_get(&w->target);
+        w->model.refused_by_library[i] = view.refused[i];
+    w->model.view = view.breaker;
 }
 
 static void tell(const struct world *w, const char *event, int64_t number)
@@ -460,8 +461,9 @@ static bool play_sequence(struct world *w, const struct play *play, uint64_t num
         compare_target(w);
         if (verbose)
             printf("    left %" PRId64 ", breaker %s, generation %u, opened %u, until %" PRId64 "\n",
-                   bide_budget_left_milli(&w->target, w->now_ns), bide_breaker_state_label(w->model.view.state),
-                   w->model.view.generation, w->model.view.openings, w->model.view.until_ns);
+                   bide_target_get(&w->target, w->now_ns).budget_left_milli,
+                   bide_breaker_state_label(w->model.view.state), w->model.view.generation, w->model.view.openings,
+                   w->model.view.until_ns);
     }
     core_force_slow_path = false;
     return !w->failed;

@@ -372,7 +372,7 @@ static void check_vote(struct run *r, const struct event *e, struct bide_breaker
                                                                               : r->fastest_ns;
     else if (is_no_evidence(r, e))
         require_invariant(r,
-                          bide_breaker_get(&r->target).generation == before.generation ||
+                          bide_target_get(&r->target, r->now_ns).breaker.generation == before.generation ||
                               r->verdict.reason == BIDE_REASON_BUDGET_EMPTY,
                           "a failure that is no evidence casts no vote");
 }
@@ -595,7 +595,7 @@ static void check_level(struct run *r)
 {
     if (!counts_tokens(r))
         return;
-    int64_t left = bide_budget_left_milli(&r->target, r->now_ns);
+    int64_t left = bide_target_get(&r->target, r->now_ns).budget_left_milli;
     require_invariant(r, left >= 0 && left <= budget_of(r)->capacity_milli, "the level is between 0 and the capacity");
     require_invariant(r, left <= r->level_milli + tick_slack(r), "the level never exceeds the tokens added");
     require_invariant(r, left == r->level_milli || r->inexact || budget_of(r)->refill_per_minute_milli > 0,

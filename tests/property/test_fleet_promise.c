@@ -505,7 +505,7 @@ static int64_t held_milli(const struct world *w)
 {
     int64_t sum = 0;
     for (uint32_t n = 0; n < w->size; n++)
-        sum += w->instance[n].is_here ? bide_budget_left_milli(&w->instance[n].target, w->now_ns) : 0;
+        sum += w->instance[n].is_here ? bide_target_get(&w->instance[n].target, w->now_ns).budget_left_milli : 0;
     return sum;
 }
 

@@ -439,7 +439,7 @@ static void the_open_time_of_a_breaker_is_uniform_over_its_spread(void **state)
         bide_target_init(&target, &config, 0, NULL);
         bide_call_begin(&call, &policy, &target, &request, 0);
         bide_call_outcome(&call, 1, &transient, 0);
-        put_position(i, (struct bide_range){2500 * MS, 7502 * MS}, bide_breaker_get(&target).until_ns);
+        put_position(i, (struct bide_range){2500 * MS, 7502 * MS}, bide_target_get(&target, 0).breaker.until_ns);
     }
     assert_true(kolmogorov_smirnov_accepts(sample, DRAWS));
     assert_true(neighbours_accept(sample, DRAWS));

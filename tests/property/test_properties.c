@@ -122,8 +122,8 @@ static void step(struct run *r, const struct event *e)
     }
     before = r->target;
     bool echo = is_not_due(&r->model[e->call], e);
-    int64_t hold_off_ns = r->world->has_target ? bide_target_hold_off_until(&r->target, e->now_ns) : 0;
-    struct bide_breaker_view breaker = bide_breaker_get(&r->target);
+    int64_t hold_off_ns = r->world->has_target ? bide_target_get(&r->target, e->now_ns).hold_off_until_ns : 0;
+    struct bide_breaker_view breaker = bide_target_get(&r->target, r->now_ns).breaker;
     credit_time(r, e->now_ns);
     r->verdict = apply(r, e);
     fingerprint(r);

@@ -35,13 +35,6 @@ static bool read_start(struct story *s, struct story_cursor *c, struct conf_pair
     return true;
 }
 
-static bool report_problem(struct story *s, const struct bide_problem *problem)
-{
-    char text[STORY_TEXT_MAX];
-    bide_problem_format(text, sizeof text, problem);
-    return story_fail(s, "%s", text);
-}
-
 static bool policy_line(struct story *s, struct story_cursor *c)
 {
     struct bide_problem problem;
@@ -55,7 +48,7 @@ static bool policy_line(struct story *s, struct story_cursor *c)
     if (!story_assign_all(s, &story_policy_fields, policy, c))
         return false;
     s->policies++;
-    return bide_policy_check(policy, &problem) == BIDE_OK || report_problem(s, &problem);
+    return bide_policy_check(policy, &problem) == BIDE_OK || story_fail(s, "%s", problem.text);
 }
 
 static bool target_line(struct story *s, struct story_cursor *c)
@@ -67,7 +60,7 @@ static bool target_line(struct story *s, struct story_cursor *c)
     if (!read_start(s, c, &start) || !story_assign_all(s, &story_target_fields, &start.target, c))
         return false;
     if (bide_target_init(&s->target, &start.target, s->now_ns, &problem) != BIDE_OK)
-        return report_problem(s, &problem);
+        return story_fail(s, "%s", problem.text);
     s->has_target = true;
     return true;
 }

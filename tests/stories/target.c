@@ -242,7 +242,7 @@ static void expect_number(struct story *s, const char *word, const char *key, ui
 static void expect_budget(struct story *s, const char *word, const char *key)
 {
     struct story_range range;
-    int64_t got = bide_budget_left_milli(&s->target, s->now_ns);
+    int64_t got = bide_target_get(&s->target, s->now_ns).budget_left_milli;
     char text[TEXT_VALUE_SIZE], line[STORY_TEXT_MAX];
     if (strcmp(word, "budget=unlimited") == 0)
         range = (struct story_range){INT64_MAX, INT64_MAX};
@@ -257,22 +257,22 @@ static void expect_budget(struct story *s, const char *word, const char *key)
 
 static void expect_breaker(struct story *s, const char *word, const char *key)
 {
-    expect_text(s, word, key, bide_breaker_state_label(bide_breaker_get(&s->target).state));
+    expect_text(s, word, key, bide_breaker_state_label(bide_target_get(&s->target, s->now_ns).breaker.state));
 }
 
 static void expect_openings(struct story *s, const char *word, const char *key)
 {
-    expect_number(s, word, key, bide_breaker_get(&s->target).openings);
+    expect_number(s, word, key, bide_target_get(&s->target, s->now_ns).breaker.openings);
 }
 
 static void expect_until(struct story *s, const char *word, const char *key)
 {
-    expect_time(s, word, key, bide_breaker_get(&s->target).until_ns);
+    expect_time(s, word, key, bide_target_get(&s->target, s->now_ns).breaker.until_ns);
 }
 
 static void expect_hold_off(struct story *s, const char *word, const char *key)
 {
-    int64_t until = bide_target_hold_off_until(&s->target, s->now_ns);
+    int64_t until = bide_target_get(&s->target, s->now_ns).hold_off_until_ns;
     if (until == 0)
         expect_text(s, word, key, "none");
     else
@@ -296,7 +296,7 @@ static void expect_p50(struct story *s, const char *word, const char *key)
 {
     struct story_range range;
     char text[32], line[STORY_TEXT_MAX];
-    int64_t got = bide_target_latency_ns(&s->target, 500);
+    int64_t got = bide_target_latency_get(&s->target, 500);
     if (!story_duration_range(word + strlen(key) + 1, &range)) {
         story_fail(s, "expected p50=TIME..TIME");
     } else if (!story_in_range(range, got)) {
@@ -340,7 +340,7 @@ static bool expect_refused(struct story *s, struct story_cursor *c)
         snprintf(gate, sizeof gate, "%.*s", (int)length, word);
         if (word[length] != '=' || !story_gates(gate, &bit) || bit == 0)
             return story_fail(s, "expected refused GATE=COUNT, not '%s'", word);
-        expect_number(s, word, gate, bide_target_refused(&s->target, (enum bide_gate)bit));
+        expect_number(s, word, gate, bide_target_get(&s->target, s->now_ns).refused[BIDE_GATE_INDEX(bit)]);
     }
     return true;
 }

@@ -102,7 +102,7 @@ bool live_reports_contain(struct live_reports *reports, const char *text)
     return contains;
 }
 
-static void fail_with(const struct bide_fleet_problem *problem)
+static void fail_with(const struct bide_problem *problem)
 {
     fprintf(stderr, "live_fleet: %s\n", problem->text);
     abort();
@@ -111,7 +111,7 @@ static void fail_with(const struct bide_fleet_problem *problem)
 struct bide_fleet *live_fleet_open(const char *url, struct live_reports *reports)
 {
     struct bide_fleet_options options = {.report = live_reports_add, .context = reports};
-    struct bide_fleet_problem problem;
+    struct bide_problem problem;
     struct bide_fleet *fleet;
     if (bide_fleet_open(&fleet, url, reports != NULL ? &options : NULL, &problem) != BIDE_OK)
         fail_with(&problem);
@@ -120,7 +120,7 @@ struct bide_fleet *live_fleet_open(const char *url, struct live_reports *reports
 
 void live_fleet_join(struct bide_fleet *fleet, const char *name, struct bide_target *target)
 {
-    struct bide_fleet_problem problem;
+    struct bide_problem problem;
     if (bide_fleet_join(fleet, name, target, &problem) != BIDE_OK)
         fail_with(&problem);
 }

@@ -109,7 +109,7 @@ bool live_multi_run(struct bide_multi *multi)
     int64_t until_ns = bide_now() + GIVE_UP_NS;
     while (bide_multi_poll(multi, until_ns) > 0 && bide_now() < until_ns)
         continue;
-    return bide_multi_running(multi) == 0;
+    return bide_multi_running_get(multi) == 0;
 }
 
 /* ---- a port that does not accept ---- */

@@ -161,7 +161,7 @@ static int use_fleet(const char *url)
     static struct bide_target target;
     struct bide_target_config config;
     struct bide_fleet *fleet;
-    struct bide_fleet_problem problem = {0};
+    struct bide_problem problem = {0};
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     bide_target_init(&target, &config, bide_now(), NULL);
     if (bide_fleet_open(&fleet, url, NULL, &problem) != BIDE_OK)
@@ -180,7 +180,7 @@ static int use_fleet(const char *url)
 static int read_fleet(const char *url)
 {
     struct bide_fleet_bucket bucket;
-    struct bide_fleet_problem problem = {0};
+    struct bide_problem problem = {0};
     if (bide_fleet_read(url, "db", &bucket, &problem) != BIDE_OK)
         return fail("read", problem.text[0] ? problem.text : "no text");
     if (!bucket.exists)
@@ -188,7 +188,7 @@ static int read_fleet(const char *url)
     return printf("capacity %lld\n", (long long)bucket.capacity_milli) > 0 ? 0 : fail("read", "cannot print");
 }
 
-static bool print_name(void *context, const char *name, const struct bide_shared_problem *wrong)
+static bool print_name(void *context, const char *name, const struct bide_problem *wrong)
 {
     bool *bad = context;
     *bad = *bad || wrong;
@@ -200,7 +200,7 @@ static bool print_name(void *context, const char *name, const struct bide_shared
 static int use_shared(const char *directory)
 {
     struct bide_shared shared;
-    struct bide_shared_problem problem = {0};
+    struct bide_problem problem = {0};
     struct bide_target_config config;
     const struct bide_shared_options where = {.directory = directory};
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);

@@ -50,10 +50,15 @@ static struct target_limits target_limits_get(const struct bide_target *target)
 }
 
 /* Returns the level of the target's bucket. A budget of another kind, which another process may have stored in a shared
- * target, counts as a full bucket; bide_budget_left_milli returns INT64_MAX for it. */
+ * target, counts as a full bucket; its budget_left_milli is INT64_MAX. */
 static int64_t target_level_milli(const struct bide_target *target, int64_t now_ns)
 {
-    return core_min(bide_budget_left_milli(target, now_ns), LEASE_MILLI_MAX);
+    return core_min(bide_target_get(target, now_ns).budget_left_milli, LEASE_MILLI_MAX);
+}
+
+static uint64_t target_refusals(const struct bide_target *target, int64_t now_ns)
+{
+    return bide_target_get(target, now_ns).refused[BIDE_GATE_INDEX(BIDE_GATE_BUDGET)];
 }
 
 static int64_t round_up_to_units(int64_t milli, int64_t unit_milli)
@@ -120,7 +125,7 @@ static void member_become_exchanger(struct lease_member *m, int64_t now_ns)
         member_enter(m, LEASE_MEMBER_JOINED);
     m->base_milli = target_level_milli(m->target, now_ns);
     m->spent_milli = m->rate_milli_per_s = m->share_milli = 0;
-    m->refusals = bide_target_refused(m->target, BIDE_GATE_BUDGET);
+    m->refusals = target_refusals(m->target, now_ns);
     m->next_ms = LEASE_INTERVAL_BUSY_MS;
     m->requested_ns = m->replied_ns = now_ns;
     m->reply = (struct lease_reply){0};
@@ -209,7 +214,7 @@ int64_t lease_member_leased_until_ns(const struct lease_member *m)
 
 static bool member_is_short(const struct lease_member *m, int64_t now_ns)
 {
-    if (bide_target_refused(m->target, BIDE_GATE_BUDGET) > m->refusals)
+    if (target_refusals(m->target, now_ns) > m->refusals)
         return true;
     int64_t level_milli = target_level_milli(m->target, now_ns);
     return 2 * level_milli < m->base_milli && m->base_milli - level_milli >= target_limits_get(m->target).unit_milli;
@@ -346,9 +351,9 @@ static int64_t member_return_tokens(struct lease_member *m, int64_t surplus_mill
 }
 
 /* Returns how many retries the budget refused since the last request, and resets that count. */
-static uint64_t member_take_refusals(struct lease_member *m)
+static uint64_t member_take_refusals(struct lease_member *m, int64_t now_ns)
 {
-    uint64_t all = bide_target_refused(m->target, BIDE_GATE_BUDGET);
+    uint64_t all = target_refusals(m->target, now_ns);
     uint64_t since = all > m->refusals ? all - m->refusals : 0;
     m->refusals = all;
     return since;
@@ -360,7 +365,7 @@ const struct lease_request *lease_member_make_request(struct lease_member *m, in
     struct target_limits limits = target_limits_get(m->target);
     struct core_lease_report report = core_lease_collect(m->target);
     int64_t level_milli = target_level_milli(m->target, now_ns);
-    uint64_t refused = member_take_refusals(m);
+    uint64_t refused = member_take_refusals(m, now_ns);
     member_count_spending(m, level_milli);
     if (m->reply.serial != 0) /* the first interval of an exchanger is unknown, so is the rate */
         member_update_rate(m, core_product(clamp_count(refused), limits.unit_milli), now_ns);

@@ -7,6 +7,7 @@
 
 #define BIDE_CURL_RECORD_DECLARE_ONLY
 #include <bide/budget.h>
+#include <bide/clock.h>
 #include <bide/curl_record.h>
 
 #include <fcntl.h>
@@ -391,7 +392,7 @@ static void idle_closes_by_a_healthy_server_cost_nothing(void **state)
         }
         live_server_stop(&c.server);
         assert_int_equal(live_server_requests(&c.server, "/pay"), CALLS);
-        assert_int_equal(bide_target_refused(&c.target, BIDE_GATE_BREAKER), 0);
+        assert_int_equal(bide_target_get(&c.target, bide_now()).refused[BIDE_GATE_INDEX(BIDE_GATE_BREAKER)], 0);
         live_call_close(&c);
     }
 }

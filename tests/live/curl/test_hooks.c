@@ -520,12 +520,13 @@ static void a_retry_whose_repetition_is_refused_is_not_refunded(void **state)
     live_target_service(&c.target);
     c.options.refresh = refresh_true;
     s.refuse_at = 3;
-    int64_t before_milli = bide_budget_left_milli(&c.target, bide_now());
+    int64_t before_milli = bide_target_get(&c.target, bide_now()).budget_left_milli;
     live_call_perform(&c, "/a");
     assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
     assert_int_equal(c.result.attempts, 2);
     expect_requests(&c, 2);
-    assert_true(bide_budget_left_milli(&c.target, bide_now()) <= before_milli - 900); /* 100 of refill: many seconds */
+    assert_true(bide_target_get(&c.target, bide_now()).budget_left_milli <=
+                before_milli - 900); /* 100 of refill: many seconds */
     close_signed(&c, &s);
 }
 

@@ -438,7 +438,7 @@ static void a_refused_stream_does_not_affect_other_streams(void **state)
     while (done_count == 0)
         bide_multi_poll(multi, BIDE_NEVER);
     live_assert_done(&other, 2);
-    assert_int_equal(bide_multi_running(multi), 1);
+    assert_int_equal(bide_multi_running_get(multi), 1);
     bide_multi_free(multi);
     assert_int_equal(done_count, 2);
     live_assert_gave_up(&client, BIDE_REASON_CANCELLED, 1); /* it was still waiting for its response */

@@ -221,7 +221,7 @@ static void perform_multi(struct test_call *p)
     int64_t until_ns = bide_now() + 30 * BIDE_S;
     while (bide_multi_poll(multi, until_ns) > 0 && bide_now() < until_ns)
         continue;
-    p->never_ended = bide_multi_running(multi) > 0;
+    p->never_ended = bide_multi_running_get(multi) > 0;
     bide_multi_free(multi);
 }
 
@@ -266,7 +266,7 @@ static int64_t retries_paid(const struct bide_curl_result *r)
 /* No token is lost and no in-flight slot is held. */
 static void check_target(struct test_call *p)
 {
-    int64_t spent = 10 - bide_budget_left_milli(&p->target, bide_now()) / 1000;
+    int64_t spent = 10 - bide_target_get(&p->target, bide_now()).budget_left_milli / 1000;
     if (spent != retries_paid(&p->result))
         print_message("%d tokens for %u attempts, code %d, %s\n", (int)spent, p->result.attempts, p->code,
                       bide_reason_label(p->result.verdict.reason));

@@ -80,7 +80,7 @@ static void a_successful_call_is_done_once_with_its_body(void **state)
     fixture_begin(&w, "/fine body=\"hello\"", 3);
     call_init_and_start(&w, &call, "/fine");
     assert_int_equal(call.done, 0);
-    assert_int_equal(bide_multi_running(w.multi), 1);
+    assert_int_equal(bide_multi_running_get(w.multi), 1);
     assert_true(live_multi_run(w.multi));
     assert_succeeded(&call, "hello");
     assert_int_equal(call.last_status, 200);
@@ -198,7 +198,7 @@ static void a_call_refused_by_the_breaker_is_done_before_start_returns(void **st
     assert_int_equal(call.code, BIDE_CURL_NOT_SENT);
     assert_int_equal(call.verdict.reason, BIDE_REASON_BREAKER_OPEN);
     assert_int_equal(call.result.attempts, 0);
-    assert_int_equal(bide_multi_running(w.multi), 0);
+    assert_int_equal(bide_multi_running_get(w.multi), 0);
     live_server_stop(&w.server);
     assert_int_equal(w.server.count, 0);
     live_multi_call_free(&call);
@@ -236,7 +236,7 @@ static void invalid_options_start_no_call(void **state)
     assert_string_equal(problem.field, "body.read");
     assert_null(transfer);
     assert_int_equal(call.done, 0);
-    assert_int_equal(bide_multi_running(w.multi), 0);
+    assert_int_equal(bide_multi_running_get(w.multi), 0);
     live_multi_call_free(&call);
     fixture_end(&w);
 }
@@ -286,10 +286,10 @@ static void two_thousand_calls_succeed_despite_failures(void **state)
     uint64_t attempts = 0;
     fixture_begin(
         &w, "/mix 200 body=\"fine\" x3 | 503 body=\"bad\" | 200 body=\"fine\" | reset | 429 body=\"less\" | loop", 60);
-    curl_multi_setopt(bide_multi_handle(w.multi), CURLMOPT_MAX_TOTAL_CONNECTIONS, 100L);
+    curl_multi_setopt(bide_multi_handle_get(w.multi), CURLMOPT_MAX_TOTAL_CONNECTIONS, 100L);
     for (size_t i = 0; i < MANY; i++)
         call_init_and_start(&w, &call[i], "/mix");
-    assert_int_equal(bide_multi_running(w.multi), MANY);
+    assert_int_equal(bide_multi_running_get(w.multi), MANY);
     assert_true(live_multi_run(w.multi));
     for (size_t i = 0; i < MANY; i++) {
         assert_succeeded(&call[i], "fine");
@@ -440,12 +440,12 @@ static void a_waiting_call_has_no_handle_in_libcurl_and_can_be_cancelled(void **
     call_init_and_start(&w, &call, "/down");
     assert_false(handle_is_free(&call));
     assert_true(live_multi_run_until(w.multi, handle_is_free, &call));
-    assert_int_equal(bide_multi_running(w.multi), 1);
+    assert_int_equal(bide_multi_running_get(w.multi), 1);
     assert_int_equal(call.done, 0);
     bide_multi_cancel(w.multi, call.active);
     assert_cancelled(&call);
     assert_int_equal(call.result.attempts, 1);
-    assert_int_equal(bide_multi_running(w.multi), 0);
+    assert_int_equal(bide_multi_running_get(w.multi), 0);
     assert_int_equal(bide_multi_poll(w.multi, BIDE_NEVER), 0);
     live_server_stop(&w.server);
     assert_int_equal(w.server.count, 1);
@@ -615,7 +615,7 @@ static void mixed_calls_begin(struct fixture *w, struct mixed_calls *m)
         call_start(w, &m->call[i]);
     assert_true(live_multi_run_until(w->multi, mixed_calls_are_ready, m));
     call_start(w, &m->call[4]);
-    assert_int_equal(bide_multi_running(w->multi), 5);
+    assert_int_equal(bide_multi_running_get(w->multi), 5);
 }
 
 static void mixed_calls_end(struct mixed_calls *m)
@@ -633,7 +633,7 @@ static void cancel_all_ends_every_call_once(void **state)
     struct mixed_calls m;
     mixed_calls_begin(&w, &m);
     bide_multi_cancel_all(w.multi);
-    assert_int_equal(bide_multi_running(w.multi), 0);
+    assert_int_equal(bide_multi_running_get(w.multi), 0);
     bide_multi_cancel_all(w.multi);
     mixed_calls_end(&m);
     fixture_end(&w);
@@ -996,7 +996,7 @@ static void a_retry_starts_when_its_wait_is_over_and_not_before(void **state)
     unsigned rounds = 0;
     fixture_begin(&w, "/busy 503 retry-after=1 | 200", 3);
     call_init_and_start(&w, &call, "/busy");
-    for (; bide_multi_running(w.multi) > 0; rounds++)
+    for (; bide_multi_running_get(w.multi) > 0; rounds++)
         bide_multi_poll(w.multi, BIDE_NEVER);
     assert_succeeded(&call, "ok\n");
     live_server_stop(&w.server);

@@ -85,7 +85,7 @@ static void transfers_of_the_program_run_beside_calls_in_its_own_multi(void **st
     struct bide_multi *multi;
     CURLM *curl = curl_multi_init();
     assert_int_equal(bide_multi_adopt(&multi, curl), BIDE_OK);
-    assert_ptr_equal(bide_multi_handle(multi), curl);
+    assert_ptr_equal(bide_multi_handle_get(multi), curl);
     bide_multi_on_message(multi, on_message, &foreign);
     foreign_add(&foreign, curl);
     live_multi_call_init(&call, live_server_url(&server, "/flaky"), &policy);
@@ -142,7 +142,7 @@ static void a_multi_without_calls_runs_the_transfers_of_the_program(void **state
     struct foreign foreign;
     struct bide_multi *multi = live_multi_new();
     bide_multi_on_message(multi, on_message, &foreign);
-    foreign_add(&foreign, bide_multi_handle(multi));
+    foreign_add(&foreign, bide_multi_handle_get(multi));
     assert_true(live_multi_run_until(multi, foreign_has_ended, &foreign));
     foreign_expect_end(&foreign);
     assert_int_equal(bide_multi_poll(multi, BIDE_NEVER), 0); /* nothing is left: it does not wait */
@@ -154,12 +154,12 @@ static void a_message_that_no_function_wants_is_dropped(void **state)
     struct foreign foreign;
     struct live_multi_call call;
     struct bide_multi *multi = live_multi_new();
-    foreign_add(&foreign, bide_multi_handle(multi));
+    foreign_add(&foreign, bide_multi_handle_get(multi));
     live_multi_call_init(&call, live_server_url(&server, "/flaky"), &policy);
     live_multi_call_start(&call, multi, &target);
     assert_true(live_multi_run(multi));
     assert_int_equal(call.code, CURLE_OK);
-    curl_multi_remove_handle(bide_multi_handle(multi), foreign.easy);
+    curl_multi_remove_handle(bide_multi_handle_get(multi), foreign.easy);
     curl_easy_cleanup(foreign.easy);
     live_sink_free(&foreign.sink);
     live_multi_call_free(&call);
@@ -203,8 +203,8 @@ static void select_until_due(struct bide_multi *multi)
     FD_ZERO(&readable);
     FD_ZERO(&writable);
     FD_ZERO(&failed);
-    assert_int_equal(curl_multi_fdset(bide_multi_handle(multi), &readable, &writable, &failed, &last), CURLM_OK);
-    int64_t due_ns = bide_multi_due(multi), left_ns = due_ns - bide_now();
+    assert_int_equal(curl_multi_fdset(bide_multi_handle_get(multi), &readable, &writable, &failed, &last), CURLM_OK);
+    int64_t due_ns = bide_multi_due_get(multi), left_ns = due_ns - bide_now();
     assert_true(last >= 0 || due_ns != BIDE_NEVER); /* or the loop would hang */
     left_ns = left_ns < 0 ? 0 : left_ns < 60 * BIDE_S ? left_ns : 60 * BIDE_S;
     struct timeval wait = {.tv_sec = left_ns / BIDE_S, .tv_usec = left_ns % BIDE_S / 1000};
@@ -215,7 +215,7 @@ static void a_select_loop_knows_when_a_retry_is_due(void **state)
 {
     struct live_multi_call call;
     struct bide_multi *multi = live_multi_new();
-    assert_int_equal(bide_multi_due(multi), BIDE_NEVER);
+    assert_int_equal(bide_multi_due_get(multi), BIDE_NEVER);
     policy.base_ns = policy.cap_ns = 50 * BIDE_MS;
     live_multi_call_init(&call, live_server_url(&server, "/flaky"), &policy);
     live_multi_call_start(&call, multi, &target);
@@ -235,7 +235,7 @@ static void expect_queue_costs_nothing(void)
 {
     static struct live_multi_call calls[QUEUED];
     struct bide_multi *multi = live_multi_new();
-    curl_multi_setopt(bide_multi_handle(multi), CURLMOPT_MAX_HOST_CONNECTIONS, 1L);
+    curl_multi_setopt(bide_multi_handle_get(multi), CURLMOPT_MAX_HOST_CONNECTIONS, 1L);
     live_target_service(&target);
     for (size_t i = 0; i < QUEUED; i++) {
         live_multi_call_init(&calls[i], live_server_url(&server, "/slow"), &policy);
@@ -269,7 +269,7 @@ static void the_connect_timeout_begins_after_libcurl_s_queue(void **state)
     struct live_blackhole port;
     struct bide_multi *multi = live_multi_new();
     live_blackhole_open(&port);
-    curl_multi_setopt(bide_multi_handle(multi), CURLMOPT_MAX_TOTAL_CONNECTIONS, 1L);
+    curl_multi_setopt(bide_multi_handle_get(multi), CURLMOPT_MAX_TOTAL_CONNECTIONS, 1L);
     policy.attempts_max = 1;
     policy.connect_timeout_ns = 400 * BIDE_MS;
     live_multi_call_init(&first, live_server_url(&server, "/later"), &policy);
@@ -310,7 +310,7 @@ static void a_call_that_stays_in_the_queue_ends_at_its_deadline(void **state)
 {
     struct live_multi_call first, queued;
     struct bide_multi *multi = live_multi_new();
-    curl_multi_setopt(bide_multi_handle(multi), CURLMOPT_MAX_HOST_CONNECTIONS, 1L);
+    curl_multi_setopt(bide_multi_handle_get(multi), CURLMOPT_MAX_HOST_CONNECTIONS, 1L);
     live_multi_call_init(&first, live_server_url(&server, "/silent"), &policy);
     live_multi_call_start(&first, multi, &target);
     live_multi_call_init(&queued, live_server_url(&server, "/silent"), &policy);

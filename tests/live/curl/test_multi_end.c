@@ -364,7 +364,7 @@ static void calls_refused_in_done_do_not_nest_on_the_stack(void **state)
                                     .context = &l};
     assert_int_equal(bide_multi_start(w.multi, &l.job, NULL, NULL), BIDE_OK);
     assert_int_equal(l.done, MANY);
-    assert_int_equal(bide_multi_running(w.multi), 0);
+    assert_int_equal(bide_multi_running_get(w.multi), 0);
     assert_true(l.high - l.low < STACK_MOST);
     live_server_stop(&w.server);
     assert_int_equal(w.server.count, 0);

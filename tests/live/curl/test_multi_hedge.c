@@ -46,7 +46,7 @@ static void target_with_tokens(struct bide_target *target, uint32_t capacity_mil
 
 static int64_t tokens_spent(const struct fixture *w)
 {
-    return 10 - bide_budget_left_milli(&w->target, bide_now()) / 1000;
+    return 10 - bide_target_get(&w->target, bide_now()).budget_left_milli / 1000;
 }
 
 /* Prepares a call that is hedged unless the test changes its options. */
@@ -538,7 +538,7 @@ static void an_empty_budget_refuses_hedges(void **state)
     call_run(&w);
     assert_won(&w, 1, "slow");
     assert_int_equal(w.server.count, 1);
-    assert_true(bide_target_refused(&w.target, BIDE_GATE_BUDGET) > 0);
+    assert_true(bide_target_get(&w.target, bide_now()).refused[BIDE_GATE_INDEX(BIDE_GATE_BUDGET)] > 0);
     fixture_end(&w);
 }
 
@@ -697,7 +697,7 @@ static void a_call_with_two_attempts_can_be_cancelled(void **state)
     assert_int_equal(w.call.verdict.reason, BIDE_REASON_CANCELLED);
     assert_int_equal(w.call.code, CURLE_ABORTED_BY_CALLBACK);
     assert_int_equal(w.call.result.attempts, 2);
-    assert_int_equal(bide_multi_running(w.multi), 0);
+    assert_int_equal(bide_multi_running_get(w.multi), 0);
     fixture_end(&w);
 }
 

@@ -44,7 +44,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void
     event.events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
     if (epoll_ctl(loop->epoll, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) != 0)
         fail_msg("epoll_ctl");
-    return curl_multi_assign(bide_multi_handle(loop->multi), fd, loop), 0;
+    return curl_multi_assign(bide_multi_handle_get(loop->multi), fd, loop), 0;
 }
 
 static int milliseconds_until(int64_t due_ns)
@@ -83,9 +83,9 @@ static void event_loop_round(struct loop *loop, int64_t until_ns)
 static bool event_loop_run(struct loop *loop)
 {
     int64_t until_ns = bide_now() + 60 * BIDE_S;
-    while (bide_multi_running(loop->multi) > 0 && bide_now() < until_ns)
+    while (bide_multi_running_get(loop->multi) > 0 && bide_now() < until_ns)
         event_loop_round(loop, until_ns);
-    return bide_multi_running(loop->multi) == 0;
+    return bide_multi_running_get(loop->multi) == 0;
 }
 
 static void event_loop_begin(struct loop *loop, const char *script, uint32_t attempts)
@@ -96,8 +96,8 @@ static void event_loop_begin(struct loop *loop, const char *script, uint32_t att
     loop->multi = live_multi_new();
     loop->policy = live_policy(attempts);
     live_target_without_gates(&loop->target);
-    curl_multi_setopt(bide_multi_handle(loop->multi), CURLMOPT_SOCKETFUNCTION, on_socket);
-    curl_multi_setopt(bide_multi_handle(loop->multi), CURLMOPT_SOCKETDATA, loop);
+    curl_multi_setopt(bide_multi_handle_get(loop->multi), CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl_multi_setopt(bide_multi_handle_get(loop->multi), CURLMOPT_SOCKETDATA, loop);
     bide_multi_on_timer(loop->multi, set_timer, loop);
 }
 
@@ -150,7 +150,7 @@ static void many_calls_share_the_event_loop(void **state)
     struct loop loop;
     struct live_multi_call *call = calloc(CALLS, sizeof *call);
     event_loop_begin(&loop, "/mix 200 body=\"fine\" x3 | 503 | reset | 429 | loop", 60);
-    curl_multi_setopt(bide_multi_handle(loop.multi), CURLMOPT_MAX_TOTAL_CONNECTIONS, 50L);
+    curl_multi_setopt(bide_multi_handle_get(loop.multi), CURLMOPT_MAX_TOTAL_CONNECTIONS, 50L);
     for (size_t i = 0; i < CALLS; i++) {
         call_init(&loop, &call[i], "/mix");
         call_start(&loop, &call[i]);
@@ -238,7 +238,7 @@ static void a_timer_that_fires_early_is_set_again(void **state)
     event_loop_begin(&loop, "/busy 503 retry-after=1 | 200", 3);
     call_init(&loop, &call, "/busy");
     call_start(&loop, &call);
-    while (bide_multi_running(loop.multi) > 0) {
+    while (bide_multi_running_get(loop.multi) > 0) {
         event_loop_round(&loop, BIDE_NEVER);
         if (loop.due_ns != BIDE_NEVER)
             event_loop_fire_timer(&loop); /* before it is due: the multi must set it again */

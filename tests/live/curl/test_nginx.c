@@ -398,7 +398,7 @@ static void parallel_calls_send_one_request_per_recorded_attempt(void **state)
     size_t attempts = 0, ok = 0;
     start_nginx_with_upstream("/x 200 fail=30%:503");
     assert_int_equal(bide_multi_new(&multi), BIDE_OK);
-    curl_multi_setopt(bide_multi_handle(multi), CURLMOPT_MAX_TOTAL_CONNECTIONS, 8L);
+    curl_multi_setopt(bide_multi_handle_get(multi), CURLMOPT_MAX_TOTAL_CONNECTIONS, 8L);
     for (size_t i = 0; i < CALLS; i++) {
         live_client_init(&calls[i], 50);
         start_call(multi, &calls[i], live_process_url(&nginx, "http", "/x"), &ok);

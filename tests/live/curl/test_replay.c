@@ -96,7 +96,7 @@ static void expect_sent_once(const struct cut_case *cut_case, const char *method
     struct live_call c;
     expect_bare_libcurl_repeats(cut_case->script, method, body);
     open_with_connection(&c, cut_case->script, 4);
-    int64_t left = bide_budget_left_milli(&c.target, bide_now());
+    int64_t left = bide_target_get(&c.target, bide_now()).budget_left_milli;
     curl_easy_setopt(c.easy, CURLOPT_CUSTOMREQUEST, method);
     live_call_post(&c, body);
     live_call_perform(&c, "/pay");
@@ -104,7 +104,7 @@ static void expect_sent_once(const struct cut_case *cut_case, const char *method
     expect_requests(&c, "/pay", 1);
     assert_int_equal(c.server.seen[1].body_hash, bide_hash(body, strlen(body)));
     assert_int_equal(c.server.seen[1].on_connection, 2);
-    assert_true(bide_budget_left_milli(&c.target, bide_now()) >= left);
+    assert_true(bide_target_get(&c.target, bide_now()).budget_left_milli >= left);
     live_call_close(&c);
 }
 
@@ -228,7 +228,7 @@ static void expect_retried_by_bide(struct live_call *c, int64_t left)
     assert_true(c->result.attempt[0].replay_stopped);
     assert_false(c->result.attempt[1].replay_stopped);
     live_expect_attempt(c, 0, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
-    assert_true(bide_budget_left_milli(&c->target, bide_now()) < left);
+    assert_true(bide_target_get(&c->target, bide_now()).budget_left_milli < left);
     expect_requests(c, "/pay", c->result.attempts);
     assert_int_equal(live_server_request(&c->server, "/pay", 0)->body_hash,
                      live_server_request(&c->server, "/pay", 1)->body_hash);
@@ -241,7 +241,7 @@ static void a_get_is_retried_by_bide_and_charged(void **state)
     for (size_t i = 0; i < sizeof cut_cases / sizeof *cut_cases; i++) {
         struct live_call c;
         open_with_connection(&c, cut_cases[i].script, 4);
-        int64_t left = bide_budget_left_milli(&c.target, bide_now());
+        int64_t left = bide_target_get(&c.target, bide_now()).budget_left_milli;
         live_call_perform(&c, "/pay");
         expect_retried_by_bide(&c, left);
         live_call_close(&c);
@@ -252,7 +252,7 @@ static void a_put_is_retried_by_bide_and_charged(void **state)
 {
     struct live_call c;
     open_with_connection(&c, cut_cases[0].script, 4);
-    int64_t left = bide_budget_left_milli(&c.target, bide_now());
+    int64_t left = bide_target_get(&c.target, bide_now()).budget_left_milli;
     curl_easy_setopt(c.easy, CURLOPT_CUSTOMREQUEST, "PUT");
     live_call_post(&c, BODY);
     live_call_perform(&c, "/pay");
@@ -265,7 +265,7 @@ static void a_keyed_post_is_retried_by_bide_with_the_same_key(void **state)
     for (size_t i = 0; i < sizeof cut_cases / sizeof *cut_cases; i++) {
         struct live_call c;
         open_with_connection(&c, cut_cases[i].script, 4);
-        int64_t left = bide_budget_left_milli(&c.target, bide_now());
+        int64_t left = bide_target_get(&c.target, bide_now()).budget_left_milli;
         c.options.inject = BIDE_CURL_INJECT_KEY;
         live_call_post(&c, BODY);
         live_call_perform(&c, "/pay");

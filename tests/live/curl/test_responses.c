@@ -511,7 +511,8 @@ static void an_empty_budget_refuses_retries_but_not_first_attempts(void **state)
     for (int i = 0; i < 3; i++) {
         live_call_perform(&c, "/a");
         live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 2);
-        assert_int_equal(bide_budget_left_milli(&c.target, bide_now()), (2 - i) * (int64_t)config.budget.cost_milli);
+        assert_int_equal(bide_target_get(&c.target, bide_now()).budget_left_milli,
+                         (2 - i) * (int64_t)config.budget.cost_milli);
     }
     live_call_perform(&c, "/a");
     live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BUDGET_EMPTY, 1);

@@ -31,7 +31,7 @@ static void votes_open(struct live_call *c, const char *script)
 
 static enum bide_breaker_state breaker_state(const struct live_call *c)
 {
-    return bide_breaker_get(&c->target).state;
+    return bide_target_get(&c->target, bide_now()).breaker.state;
 }
 
 /* Performs a call that the deadline cuts. */
@@ -147,6 +147,20 @@ static void a_name_that_does_not_resolve_does_not_open_the_breaker(void **state)
     live_call_close(&c);
 }
 
+static void a_call_without_a_target_meets_no_breaker(void **state)
+{
+    struct live_call c;
+    votes_open(&c, "");
+    assert_int_equal(bide_targets_new(&c.options.targets, 10, NULL, NULL), BIDE_OK);
+    for (uint32_t i = 0; i < 2 * IMPATIENT; i++) {
+        curl_easy_setopt(c.easy, CURLOPT_URL, "http://127.0.0.1:1/");
+        assert_int_equal(bide_curl_perform(c.easy, BIDE_NO_TARGET, &c.options, &c.result), CURLE_COULDNT_CONNECT);
+    }
+    assert_int_equal(bide_targets_view_get(c.options.targets).held, 0);
+    bide_targets_free(c.options.targets);
+    live_call_close(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +170,7 @@ int main(void)
         cmocka_unit_test(a_process_without_descriptors_does_not_open_the_breaker),
         cmocka_unit_test(a_refused_connection_votes),
         cmocka_unit_test(a_name_that_does_not_resolve_does_not_open_the_breaker),
+        cmocka_unit_test(a_call_without_a_target_meets_no_breaker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

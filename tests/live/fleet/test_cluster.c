@@ -156,7 +156,7 @@ static void fleet_follows_its_slot_to_another_node(void **state)
     struct cluster c;
     struct member m;
     struct bide_fleet_bucket bucket;
-    struct bide_fleet_problem problem;
+    struct bide_problem problem;
     cluster_start(&c);
     member_join(&m, &c.node[!cluster_owner(&c)]); /* so the first reply is -MOVED */
     wait_for_exchanges(&m);
@@ -215,7 +215,7 @@ static void replica_is_reported_and_used_after_promotion(void **state)
     wait_for_exchanges(&there);
     member_join(&here, &replica);
     EVENTUALLY(live_reports_contain(&here.reports, "READONLY"));
-    assert_int_equal(bide_budget_left_milli(&here.target, bide_now()), 0);
+    assert_int_equal(bide_target_get(&here.target, bide_now()).budget_left_milli, 0);
     assert_false(view_of(&here).connected);
     bide_fleet_close(there.fleet);
     live_redis_kill(&master, SIGKILL);

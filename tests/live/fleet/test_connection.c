@@ -90,7 +90,7 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *wa
 
 static void open_url(const char *text)
 {
-    struct bide_fleet_problem problem;
+    struct bide_problem problem;
     fleet_connection_free(connection);
     fleet_url_free(&url);
     if (fleet_url_parse(&url, text, &problem) != BIDE_OK)

@@ -39,7 +39,7 @@ static struct bide_fleet_view view_of(struct member *m)
 
 static int64_t left_milli(struct member *m)
 {
-    return bide_budget_left_milli(&m->target, bide_now());
+    return bide_target_get(&m->target, bide_now()).budget_left_milli;
 }
 
 /* ---- errors and garbage ---- */
@@ -271,7 +271,7 @@ static void shared_member_returns_tokens_granted_after_it_left(void **state)
     assert_int_equal(final->leaving, 1);
     assert_int_equal(final->returned_milli, 3000);
     assert_int_equal(final->seen_serial, 0);
-    assert_int_equal(bide_budget_left_milli(&target, bide_now()), 0);
+    assert_int_equal(bide_target_get(&target, bide_now()).budget_left_milli, 0);
     bide_fleet_close(fleet);
     live_fake_free(&fake);
 }
@@ -514,7 +514,7 @@ static void moved_without_a_host_means_the_replying_host(void **state)
     char to_second[32], to_third[16], want[64];
     struct live_fake_redis gone = {0}, second = {.respond = reply_moved_to_text, .context = to_third};
     struct live_fake_redis first = {.respond = reply_moved_to_text, .context = to_second};
-    struct bide_fleet_problem problem = {0};
+    struct bide_problem problem = {0};
     struct bide_fleet_bucket bucket;
     struct member m;
     live_fake_start(&gone);
@@ -734,7 +734,7 @@ static void no_report_contains_the_password(void **state)
     assert_false(live_reports_contain(&m.reports, "hush-hush"));
     bide_fleet_close(m.fleet);
 
-    struct bide_fleet_problem problem = {0};
+    struct bide_problem problem = {0};
     struct bide_fleet_bucket bucket;
     assert_int_equal(bide_fleet_read(url, "payments", &bucket, &problem), BIDE_ERR_SYSTEM);
     assert_non_null(strstr(problem.text, "AUTH"));

@@ -33,7 +33,7 @@
 
 static int64_t left_milli(const struct bide_target *target)
 {
-    return bide_budget_left_milli(target, bide_now());
+    return bide_target_get(target, bide_now()).budget_left_milli;
 }
 
 /* Returns the stored bucket: numbers with a space after each. All zeros if the key does not exist. */
@@ -71,7 +71,7 @@ _Noreturn static void worker_run(struct worker *worker, const char *directory, c
 {
     struct bide_shared_options here = {.directory = directory};
     struct bide_target_config config;
-    struct bide_fleet_problem problem;
+    struct bide_problem problem;
     struct bide_shared host;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
@@ -347,7 +347,7 @@ static void invalid_join_is_refused_with_a_reason(void **state)
 {
     struct bide_target target, window;
     struct bide_target_config config;
-    struct bide_fleet_problem problem;
+    struct bide_problem problem;
     struct bide_fleet *fleet = live_fleet_open("redis://127.0.0.1:1", NULL);
     live_fleet_target(&target, 0);
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
@@ -355,7 +355,8 @@ static void invalid_join_is_refused_with_a_reason(void **state)
     config.budget.ratio_ppm = 100000;
     assert_int_equal(bide_target_init(&window, &config, bide_now(), NULL), BIDE_OK);
     assert_int_equal(bide_fleet_join(fleet, "payments", &window, &problem), BIDE_ERR_INVALID);
-    assert_non_null(strstr(problem.text, "payments: budget.kind"));
+    assert_string_equal(problem.field, "budget.kind");
+    assert_non_null(strstr(problem.text, "budget.kind is 1; must be"));
     assert_int_equal(bide_fleet_join(fleet, "", &target, &problem), BIDE_ERR_INVALID);
     assert_non_null(strstr(problem.text, "1 to 127 bytes"));
     assert_int_equal(bide_fleet_join(fleet, "pay\nments", &target, &problem), BIDE_ERR_INVALID);
@@ -570,7 +571,7 @@ static bool has_tcp_connection(void)
 static int check_forked_child(struct bide_fleet *fleet, struct bide_target *target, struct bide_target *other)
 {
     struct bide_fleet_view view;
-    struct bide_fleet_problem problem;
+    struct bide_problem problem;
     if (left_milli(target) != 0 || live_fleet_fail(target))
         return 1;
     if (core_lease_collect(target).successes != 0 || has_tcp_connection())
@@ -618,7 +619,7 @@ static void forked_child_has_no_tokens_and_the_parent_keeps_its_own(void **state
 static void stored_bucket_can_be_read(void **state)
 {
     struct live_redis redis = {0};
-    struct bide_fleet_problem problem = {0};
+    struct bide_problem problem = {0};
     struct bide_fleet_bucket bucket;
     struct bide_target target;
     char url[128];
@@ -658,7 +659,7 @@ static void any_target_name_works(void **state)
 {
     static const char *const names[] = {"a b", "{payments}", "}{", "100%", "zahlungs-\xc3\xbc\xc3\x9f", "\xff\xfe"};
     struct live_redis redis = {0};
-    struct bide_fleet_problem problem;
+    struct bide_problem problem;
     struct bide_fleet_bucket bucket;
     struct bide_target target[7];
     char long_name[BIDE_TARGET_NAME_MAX + 1];

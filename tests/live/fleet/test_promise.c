@@ -170,7 +170,7 @@ static void member_init(struct member *m, uint32_t number)
 static void member_run(uint32_t number)
 {
     static struct member m;
-    struct bide_fleet_problem problem;
+    struct bide_problem problem;
     char url[160];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     snprintf(url, sizeof url, "redis://127.0.0.1:%u/?capacity=%d&per_minute=%d&timeout=%d",

@@ -89,8 +89,8 @@ static void make_target_event(struct random *r, int64_t now_ns)
     case 3: (void)bide_budget_add_milli(target, (int64_t)draw(r, 3000) - 1500, now_ns); break;
     case 4: (void)core_lease_begin(target, now_ns, NULL); break;
     case 5: (void)core_lease_collect(target); break;
-    case 6: (void)bide_target_latency_ns(target, 990); break;
-    default: (void)bide_breaker_state_label(bide_breaker_get(target).state);
+    case 6: (void)bide_target_latency_get(target, 990); break;
+    default: (void)bide_breaker_state_label(bide_target_get(target, now_ns).breaker.state);
     }
 }
 

@@ -135,7 +135,7 @@ static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidenc
 
 static struct bide_shared open_or_abort(const char *name, const struct bide_target_config *config)
 {
-    struct bide_shared_problem problem;
+    struct bide_problem problem;
     struct bide_shared shared;
     if (bide_shared_open(&shared, name, config, &here, bide_now(), &problem) != BIDE_OK) {
         fprintf(stderr, "%s\n", problem.text);
@@ -389,7 +389,7 @@ static void assert_tokens_not_overspent(const struct account *all)
 static int64_t tokens_lost(const struct account *all, const struct bide_target *target)
 {
     return INITIAL_MILLI + (int64_t)SUM(all, earned) - (int64_t)SUM(all, granted) -
-           bide_budget_left_milli(target, bide_now());
+           bide_target_get(target, bide_now()).budget_left_milli;
 }
 
 static void killed_processes_never_overspend_and_lose_at_most_one_charge_each(void **state)
@@ -404,7 +404,7 @@ static void killed_processes_never_overspend_and_lose_at_most_one_charge_each(vo
     assert_int_equal(tokens_lost(all, shared.target), 0);
     unsigned kills = storm_run(&storm, all, &random);
 
-    int64_t lost = tokens_lost(all, shared.target), left = bide_budget_left_milli(shared.target, bide_now());
+    int64_t lost = tokens_lost(all, shared.target), left = bide_target_get(shared.target, bide_now()).budget_left_milli;
     print_message("%" PRIu64 " calls, %" PRIu64 " retries, %u kills: %" PRId64 " thousandths lost, %" PRId64 " left\n",
                   SUM(all, calls), SUM(all, granted) / COST_MILLI, kills, lost, left);
     assert_true(lost >= 0);
@@ -494,7 +494,7 @@ static void window_is_never_overspent_and_loses_at_most_one_retry_per_kill(void 
         struct bide_verdict v = bide_call_begin(&call, &policy, shared.target, &request, bide_now());
         bide_call_outcome(&call, v.attempt, &ok, bide_now());
     }
-    int64_t left = bide_budget_left_milli(shared.target, bide_now()) / 1000;
+    int64_t left = bide_target_get(shared.target, bide_now()).budget_left_milli / 1000;
     int64_t spent = (int64_t)(RESERVE + requests_of(shared.target) / (1000000 / RATIO_PPM)) - left;
     int64_t lost = spent - (int64_t)(SUM(all, granted) - SUM(all, earned));
     print_message("%" PRIu64 " calls, %" PRIu64 " retries, %u kills: %" PRId64 " lost\n", SUM(all, calls),
@@ -563,7 +563,7 @@ static struct bide_verdict attempt_once(struct bide_target *target, struct accou
 static void fail_until_open(struct bide_target *target)
 {
     struct bide_policy policy = without_waits();
-    for (unsigned i = 0; i < 1000 && bide_breaker_get(target).state == BIDE_BREAKER_CLOSED; i++) {
+    for (unsigned i = 0; i < 1000 && bide_target_get(target, bide_now()).breaker.state == BIDE_BREAKER_CLOSED; i++) {
         struct bide_request request = {.safety = BIDE_SAFE, .seed = i + 1};
         struct bide_call call;
         struct bide_verdict v = bide_call_begin(&call, &policy, target, &request, bide_now());
@@ -605,13 +605,14 @@ static void assert_probes_only(const struct account *all, const struct bide_targ
                   " ended in time, in %u half-open periods, "
                   "%u with all probes; %" PRIu64 " stalled\n",
                   SUM(all, calls), SUM(all, started), in_time, periods, full, SUM(all, stalled));
-    assert_true(bide_breaker_get(target).generation / 2 > 1);
+    assert_true(bide_target_get(target, bide_now()).breaker.generation / 2 > 1);
 }
 
 /* Makes attempts until the breaker was half open twice: a storm whose probes are all killed may see one period only. */
 static void attempt_until_second_period(struct bide_target *target, struct account *account, struct random *random)
 {
-    for (int64_t until_ns = bide_now() + PATIENCE_NS; bide_breaker_get(target).generation < 4; sleep_ns(BIDE_MS)) {
+    for (int64_t until_ns = bide_now() + PATIENCE_NS; bide_target_get(target, bide_now()).breaker.generation < 4;
+         sleep_ns(BIDE_MS)) {
         attempt_once(target, account, random);
         assert_true(bide_now() < until_ns);
     }
@@ -649,8 +650,8 @@ static void breaker_with_killed_probes_admits_no_more_and_closes_on_recovery(voi
     storm.grows = offsetof(struct account, healthy);
     storm.kills /= 4;
     storm_run(&storm, all, &random);
-    for (int64_t until_ns = bide_now() + PATIENCE_NS; bide_breaker_get(shared.target).state != BIDE_BREAKER_CLOSED;
-         sleep_ns(BIDE_MS)) {
+    for (int64_t until_ns = bide_now() + PATIENCE_NS;
+         bide_target_get(shared.target, bide_now()).breaker.state != BIDE_BREAKER_CLOSED; sleep_ns(BIDE_MS)) {
         attempt_once(shared.target, &all[0], &random);
         assert_true(bide_now() < until_ns);
     }
@@ -718,7 +719,7 @@ static void concurrent_creators_share_the_winner_s_target(void **state)
         close(gate[0]);
         assert_int_equal(count_files(path), 1);
         struct bide_shared shared = open_or_abort(name, NULL);
-        assert_int_equal(bide_budget_left_milli(shared.target, bide_now()), 0);
+        assert_int_equal(bide_target_get(shared.target, bide_now()).budget_left_milli, 0);
         bide_shared_close(&shared);
         assert_int_equal(bide_shared_remove(name, &here, NULL), BIDE_OK);
     }
@@ -750,7 +751,7 @@ static void killed_creator_leaves_a_complete_file_or_none(void **state)
         assert_int_equal(kill(pid, SIGKILL), 0);
         assert_int_equal(status_of(pid), SIGKILL);
         struct bide_shared shared = open_or_abort("churn", &config);
-        assert_int_equal(bide_budget_left_milli(shared.target, bide_now()), INITIAL_MILLI);
+        assert_int_equal(bide_target_get(shared.target, bide_now()).budget_left_milli, INITIAL_MILLI);
         bide_shared_close(&shared);
     }
 }
@@ -787,14 +788,14 @@ static void pre_forked_workers_see_each_other_s_breaker_hold_off_and_latency(voi
         _exit(0);
     }
     assert_int_equal(status_of(worker), 0);
-    assert_int_equal(bide_breaker_get(shared.target).state, BIDE_BREAKER_OPEN);
-    assert_true(bide_target_latency_ns(shared.target, 500) == BIDE_NEVER); /* beyond the histogram's range */
+    assert_int_equal(bide_target_get(shared.target, bide_now()).breaker.state, BIDE_BREAKER_OPEN);
+    assert_true(bide_target_latency_get(shared.target, 500) == BIDE_NEVER); /* beyond the histogram's range */
     worker = fork();
     if (worker == 0) {
         struct bide_request request = {.safety = BIDE_SAFE, .seed = 1};
         struct bide_call call;
         struct bide_verdict v = bide_call_begin(&call, &policy, shared.target, &request, bide_now());
-        bool hold_off = bide_target_hold_off_until(shared.target, bide_now()) > 0;
+        bool hold_off = bide_target_get(shared.target, bide_now()).hold_off_until_ns > 0;
         _exit(v.action == BIDE_ACTION_GIVE_UP && v.reason == BIDE_REASON_BREAKER_OPEN && hold_off ? 0 : 1);
     }
     assert_int_equal(status_of(worker), 0);
@@ -827,16 +828,16 @@ _Noreturn static void survive_truncation(off_t size)
     if (v.action != BIDE_ACTION_GIVE_UP || (size == 0 && v.reason != BIDE_REASON_BUDGET_EMPTY))
         _exit(12);
     bide_target_config_get(shared.target, &found);
-    if (size == 0 &&
-        (memcmp(&found, &config, sizeof found) != 0 || bide_budget_left_milli(shared.target, bide_now()) != 0))
+    if (size == 0 && (memcmp(&found, &config, sizeof found) != 0 ||
+                      bide_target_get(shared.target, bide_now()).budget_left_milli != 0))
         _exit(13);
     if (size == 0 && bide_budget_add_milli(shared.target, 5000, bide_now()) != 5000)
         _exit(14);
     bide_shared_close(&shared);
-    if (bide_budget_left_milli(unhurt.target, bide_now()) != 0)
+    if (bide_target_get(unhurt.target, bide_now()).budget_left_milli != 0)
         _exit(15);
     bide_shared_close(&unhurt);
-    struct bide_shared_problem problem;
+    struct bide_problem problem;
     here.private_instead = true;
     bool refused = bide_shared_open(&shared, "cut", &config, &here, bide_now(), &problem) == BIDE_OK && !shared.shared;
     _exit(refused && problem.reason == BIDE_SHARED_REASON_WRONG_SIZE ? 0 : 16);
@@ -867,7 +868,7 @@ static void replacement_of_a_leased_target_is_leased(void **state)
         struct bide_shared shared = open_or_abort("cut", NULL);
         bide_shared_guard();
         truncate_only_file(0);
-        bool empty = bide_budget_left_milli(shared.target, bide_now()) == 0;
+        bool empty = bide_target_get(shared.target, bide_now()).budget_left_milli == 0;
         _exit(empty && core_lease_is_on(shared.target) ? 0 : 12);
     }
     assert_int_equal(status_of(pid), 0);

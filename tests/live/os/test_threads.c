@@ -103,12 +103,12 @@ static void threads_never_spend_more_than_initial_plus_earned_tokens(void **stat
         sum.refused += callers[i].refused;
         sum.unexpected += callers[i].unexpected;
     }
-    uint64_t left = (uint64_t)bide_budget_left_milli(&target, bide_now());
+    uint64_t left = (uint64_t)bide_target_get(&target, bide_now()).budget_left_milli;
     assert_int_equal(sum.unexpected, 0);
     assert_true(sum.refused > 0); /* otherwise nothing was tested */
     assert_true(sum.retries * 1000 + left <= CAPACITY + sum.successes * EARN);
     assert_true(sum.retries * 1000 + left > CAPACITY); /* tokens were earned and spent */
-    assert_int_equal(bide_target_refused(&target, BIDE_GATE_BUDGET), sum.refused);
+    assert_int_equal(bide_target_get(&target, bide_now()).refused[BIDE_GATE_INDEX(BIDE_GATE_BUDGET)], sum.refused);
 }
 
 static void threads_without_successes_spend_exactly_the_capacity(void **state)
@@ -125,7 +125,7 @@ static void threads_without_successes_spend_exactly_the_capacity(void **state)
     for (size_t i = 0; i < THREADS; i++)
         retries += callers[i].retries;
     assert_int_equal(retries, 50);
-    assert_int_equal(bide_budget_left_milli(&target, bide_now()), 0);
+    assert_int_equal(bide_target_get(&target, bide_now()).budget_left_milli, 0);
 }
 
 /* -- A target that is reused --------------------------------------------------------------------------------------- */
@@ -214,7 +214,7 @@ static void visit_sticky(struct visitor *v)
     write_name(name, sizeof name, 's', i);
     v->errors += bide_targets_get(v->table, name, bide_now()) != v->sticky[i];
     v->errors += bide_targets_find(v->table, name) != v->sticky[i];
-    v->errors += bide_budget_left_milli(v->sticky[i], bide_now()) != 0;
+    v->errors += bide_target_get(v->sticky[i], bide_now()).budget_left_milli != 0;
 }
 
 static struct bide_outcome fail_sometimes(void *context, const struct bide_verdict *start)
@@ -257,7 +257,7 @@ static void *visit(void *part)
             visit_passing(v);
         if (v->first && step % 500 == 0)
             reload(v, step % 1000 == 0 ? 20000 : 10000);
-        v->errors += bide_targets_stats(v->table).held > MOST;
+        v->errors += bide_targets_view_get(v->table).held > MOST;
     }
     return NULL;
 }
@@ -284,7 +284,7 @@ static void threads_find_evict_and_reload_without_losing_a_drained_target(void *
     for (size_t i = 0; i < THREADS; i++)
         errors += visitors[i].errors;
     assert_int_equal(errors, 0);
-    assert_true(bide_targets_stats(table).evicted > 0);
+    assert_true(bide_targets_view_get(table).evicted > 0);
     bide_targets_free(table);
 }
 
@@ -314,9 +314,25 @@ static void threads_draw_different_seeds(void **state)
         assert_true(((uint64_t *)seeds)[i] != ((uint64_t *)seeds)[i - 1]);
 }
 
+static void *find_default(void *part)
+{
+    struct bide_target **found = part;
+    *found = bide_targets_get(bide_targets_default(), "payments", bide_now());
+    return NULL;
+}
+
+static void threads_find_one_table_of_the_process(void **state)
+{
+    struct bide_target *found[THREADS];
+    in_threads(find_default, found, sizeof *found);
+    for (size_t i = 1; i < THREADS; i++)
+        assert_ptr_equal(found[i], found[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_find_one_table_of_the_process),
         cmocka_unit_test(threads_never_spend_more_than_initial_plus_earned_tokens),
         cmocka_unit_test(threads_without_successes_spend_exactly_the_capacity),
         cmocka_unit_test(calls_survive_reuse_of_their_target_at_any_instant),

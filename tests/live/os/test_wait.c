@@ -149,7 +149,7 @@ static void cancel_is_closed_by_exec(void **state)
 {
     struct bide_cancel cancel;
     assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
-    assert_true(fcntl(bide_cancel_fd(&cancel), F_GETFD) & FD_CLOEXEC);
+    assert_true(fcntl(bide_cancel_fd_get(&cancel), F_GETFD) & FD_CLOEXEC);
     bide_cancel_free(&cancel);
 }
 
@@ -209,7 +209,7 @@ static void wait_with_a_closed_cancel_does_not_spin(void **state)
 {
     struct bide_cancel cancel;
     assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
-    close(bide_cancel_fd(&cancel));
+    close(bide_cancel_fd_get(&cancel));
     int64_t used_ns = cpu_ns();
     no_timerfd = true; /* otherwise the timerfd would get the same number */
     assert_waits(200 * BIDE_MS, &cancel);
@@ -243,9 +243,9 @@ static void with_all_descriptors_in_use(void)
     struct bide_cancel cancel, second;
     if (bide_cancel_init(&cancel) != BIDE_OK)
         _exit(3);
-    limit_descriptors((rlim_t)bide_cancel_fd(&cancel) + 1);
+    limit_descriptors((rlim_t)bide_cancel_fd_get(&cancel) + 1);
     errno = 0;
-    if (bide_cancel_init(&second) != BIDE_ERR_SYSTEM || errno != EMFILE || bide_cancel_fd(&second) >= 0)
+    if (bide_cancel_init(&second) != BIDE_ERR_SYSTEM || errno != EMFILE || bide_cancel_fd_get(&second) >= 0)
         _exit(4);
     int64_t until_ns = bide_now() + 20 * BIDE_MS;
     if (!bide_wait_until(until_ns, &cancel) || bide_now() < until_ns)
@@ -324,7 +324,7 @@ static void run_waits_the_full_backoff_under_signals(void **state)
     policy.jitter = BIDE_JITTER_NONE;
     policy.base_ns = policy.cap_ns = 20 * BIDE_MS;
     struct work w = {.shortest_ns = BIDE_NEVER};
-    struct bide_job job = {.policy = &policy, .attempt = fail_fast, .context = &w};
+    struct bide_job job = {.policy = &policy, .target = BIDE_NO_TARGET, .attempt = fail_fast, .context = &w};
     signal_every(1000);
     struct bide_verdict end = bide_run(&job);
     signal_every(0);
@@ -350,7 +350,8 @@ static void run_ends_when_another_thread_cancels_its_wait(void **state)
     policy.base_ns = policy.cap_ns = 60 * BIDE_MINUTE;
     policy.call_timeout_ns = BIDE_NEVER;
     struct work w = {.shortest_ns = BIDE_NEVER};
-    struct bide_job job = {.policy = &policy, .attempt = fail_fast, .context = &w, .cancel = &w.cancel};
+    struct bide_job job = {
+        .policy = &policy, .target = BIDE_NO_TARGET, .attempt = fail_fast, .context = &w, .cancel = &w.cancel};
     pthread_t thread;
     assert_int_equal(bide_cancel_init(&w.cancel), BIDE_OK);
     assert_int_equal(pthread_create(&thread, NULL, cancel_in_thread, &w.cancel), 0);

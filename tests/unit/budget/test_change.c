@@ -44,16 +44,16 @@ static void set_level_is_exact(void **state)
     assert_string_equal(error_for("budget=2.5"), "");
     assert_false(change.has_config);
     budget_change_apply(&change, &target, NOW_NS);
-    assert_int_equal(bide_budget_left_milli(&target, NOW_NS), 2500);
+    assert_int_equal(bide_target_get(&target, NOW_NS).budget_left_milli, 2500);
     budget_change_read(&change, "budget=7", error_text);
     budget_change_apply(&change, &target, NOW_NS);
-    assert_int_equal(bide_budget_left_milli(&target, NOW_NS), 7000);
+    assert_int_equal(bide_target_get(&target, NOW_NS).budget_left_milli, 7000);
     budget_change_read(&change, "budget=empty", error_text);
     budget_change_apply(&change, &target, NOW_NS);
-    assert_int_equal(bide_budget_left_milli(&target, NOW_NS), 0);
+    assert_int_equal(bide_target_get(&target, NOW_NS).budget_left_milli, 0);
     budget_change_read(&change, "budget=full", error_text);
     budget_change_apply(&change, &target, NOW_NS);
-    assert_int_equal(bide_budget_left_milli(&target, NOW_NS), 10000);
+    assert_int_equal(bide_target_get(&target, NOW_NS).budget_left_milli, 10000);
 }
 
 static void set_level_must_fit_new_capacity(void **state)
@@ -79,13 +79,13 @@ static void set_breaker_holds_and_releases(void **state)
 {
     assert_string_equal(error_for("breaker=open"), "");
     budget_change_apply(&change, &target, NOW_NS);
-    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_HELD_OPEN);
+    assert_int_equal(bide_target_get(&target, NOW_NS).breaker.state, BIDE_BREAKER_HELD_OPEN);
     assert_true(budget_change_read(&change, "breaker=closed", error_text));
     budget_change_apply(&change, &target, NOW_NS);
-    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_HELD_CLOSED);
+    assert_int_equal(bide_target_get(&target, NOW_NS).breaker.state, BIDE_BREAKER_HELD_CLOSED);
     assert_true(budget_change_read(&change, "breaker=auto", error_text));
     budget_change_apply(&change, &target, NOW_NS);
-    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_CLOSED);
+    assert_int_equal(bide_target_get(&target, NOW_NS).breaker.state, BIDE_BREAKER_CLOSED);
     assert_non_null(strstr(error_for("breaker=shut"), "open or closed"));
 }
 
@@ -159,7 +159,7 @@ static void leased_budget_can_only_be_emptied(void **state)
     assert_true(budget_change_read(&change, "budget=empty", error_text));
     assert_true(budget_change_check(&change, error_text));
     budget_change_apply(&change, &target, NOW_NS);
-    assert_int_equal(bide_budget_left_milli(&target, NOW_NS), 0);
+    assert_int_equal(bide_target_get(&target, NOW_NS).budget_left_milli, 0);
 }
 
 static void reset_keeps_valid_lease_and_ends_expired_one(void **state)
@@ -170,8 +170,8 @@ static void reset_keeps_valid_lease_and_ends_expired_one(void **state)
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
     budget_reset(&target, NOW_NS);
     assert_true(core_lease_is_on(&target));
-    assert_int_equal(bide_budget_left_milli(&target, NOW_NS), 2000);
-    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_CLOSED);
+    assert_int_equal(bide_target_get(&target, NOW_NS).budget_left_milli, 2000);
+    assert_int_equal(bide_target_get(&target, NOW_NS).breaker.state, BIDE_BREAKER_CLOSED);
 
     budget_snapshot_take(&before, &target, "x", NOW_NS + 2 * BIDE_S);
     budget_reset(&target, NOW_NS + 2 * BIDE_S);

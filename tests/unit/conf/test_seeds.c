@@ -401,7 +401,7 @@ static void seed_001_verify_4_after_100_retries_of_5_tokens_the_101st_is_refused
     struct bide_call call;
     (void)state;
     target_of(&target, &seed_001.target, 0);
-    assert_int_equal(bide_budget_left_milli(&target, 0), 500000);
+    assert_int_equal(bide_target_get(&target, 0).budget_left_milli, 500000);
     assert_int_equal(affordable_retries(&policy, &target), 100);
     assert_int_equal(answer_get(&call, &policy, &target, failed, 0).reason, BIDE_REASON_BUDGET_EMPTY);
 }
@@ -417,7 +417,7 @@ static void seed_001_each_success_buys_one_retry(void **state)
     target_of(&target, &seed_001.target, 0);
     affordable_retries(&policy, &target);
     answer_get(&call, &policy, &target, good, 0);
-    assert_int_equal(bide_budget_left_milli(&target, 0), 5000);
+    assert_int_equal(bide_target_get(&target, 0).budget_left_milli, 5000);
     assert_int_equal(affordable_retries(&policy, &target), 1);
 }
 

@@ -59,7 +59,7 @@ static inline void init_target(const struct bide_target_config *config)
 /* The state from the public view. */
 static inline enum bide_breaker_state state_now(void)
 {
-    return bide_breaker_get(&target).state;
+    return core_breaker_get(&target).state;
 }
 
 /* -- admissions and votes ------------------------------------------------------------------------------------------ */
@@ -102,7 +102,7 @@ static inline struct core_admission probe_at(int64_t now_ns)
 /* A call that is admitted and ends at once. */
 static inline void call(char outcome, int64_t now_ns)
 {
-    struct core_admission a = {.ticket = bide_breaker_get(&target).generation};
+    struct core_admission a = {.ticket = core_breaker_get(&target).generation};
     report(a, outcome == '.' ? CORE_VOTE_HEALTHY : outcome == 'x' ? CORE_VOTE_FAILURE : CORE_VOTE_NEUTRAL, now_ns);
 }
 

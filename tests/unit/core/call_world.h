@@ -59,7 +59,7 @@ static inline void reset_world(void)
 /* Initializes the target from `config`; a policy or configuration that does not pass its check fails the test. */
 static inline void open_target(void)
 {
-    struct bide_problem problem = {"", "", 0};
+    struct bide_problem problem = {.field = ""};
     if (bide_policy_check(&policy, &problem) != BIDE_OK || bide_target_init(&target, &config, T0, &problem) != BIDE_OK)
         fail_msg("%s is %lld; want %s", problem.field, (long long)problem.value, problem.want);
 }
@@ -132,7 +132,7 @@ static inline struct bide_outcome with_stop(struct bide_outcome outcome)
 /* The level of the budget, in thousandths of a token. */
 static inline int64_t tokens_left(void)
 {
-    return bide_budget_left_milli(&target, T0);
+    return core_budget_left_milli(&target, T0);
 }
 
 /* The number of latencies that the target recorded. */

@@ -190,12 +190,12 @@ static void trip_opens_a_closed_breaker_without_evidence(void **state)
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
     assert_true(bide_breaker_trip(&target, 1, NOW));
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
-    struct bide_breaker_view before = bide_breaker_get(&target);
+    struct bide_breaker_view before = core_breaker_get(&target);
     assert_false(bide_breaker_trip(&target, 1, NOW + 1 * S)); /* open already */
     probe_at(LATER);
     assert_false(bide_breaker_trip(&target, 1, LATER)); /* half open: its probe decides */
     assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
-    assert_int_equal(bide_breaker_get(&target).generation, before.generation + 1);
+    assert_int_equal(core_breaker_get(&target).generation, before.generation + 1);
     assert_int_equal(target.openings, 1);
 }
 
@@ -259,7 +259,7 @@ static void in_observe_mode_the_breaker_counts_refusals_and_admits_calls(void **
         struct bide_verdict v = begin(&c, &policy, i, NOW + 1 * S);
         assert_int_equal(v.action, BIDE_ACTION_START);
         assert_int_equal(v.observed, BIDE_GATE_BREAKER);
-        assert_int_equal(bide_target_refused(&target, BIDE_GATE_BREAKER), i);
+        assert_int_equal(target.refused[BIDE_GATE_INDEX(BIDE_GATE_BREAKER)], i);
         bide_call_outcome(&c, 1, i % 2 ? &ok : &bad_gateway,
                           NOW + 1 * S); /* no vote: an enforcing breaker would have refused the call */
         assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
@@ -277,7 +277,7 @@ static void an_open_breaker_refuses_every_call_until_its_end(void **state)
 {
     struct bide_target_config config = fragile(1);
     open_breaker(&config);
-    int64_t until_ns = bide_breaker_get(&target).until_ns;
+    int64_t until_ns = core_breaker_get(&target).until_ns;
     assert_in_range(until_ns - NOW, 5 * S, 5 * S + TICK);
     assert_refused(admit(1, NOW), BIDE_REASON_BREAKER_OPEN);
     assert_refused(admit(1, until_ns - 1), BIDE_REASON_BREAKER_OPEN);
@@ -286,7 +286,7 @@ static void an_open_breaker_refuses_every_call_until_its_end(void **state)
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN); /* until the next call */
     assert_admitted(admit(1, until_ns), true);
     assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
-    assert_int_equal(bide_breaker_get(&target).until_ns, 0);
+    assert_int_equal(core_breaker_get(&target).until_ns, 0);
 }
 
 static void the_open_time_is_jittered_over_its_whole_range_and_never_beyond(void **state)
@@ -300,7 +300,7 @@ static void the_open_time_is_jittered_over_its_whole_range_and_never_beyond(void
         for (uint64_t seed = 0; seed < 2000; seed++) {
             init_target(&config);
             bide_breaker_trip(&target, seed, NOW);
-            int64_t open_ns = bide_breaker_get(&target).until_ns - NOW;
+            int64_t open_ns = core_breaker_get(&target).until_ns - NOW;
             assert_in_range(open_ns, least, most + TICK);
             shortest = open_ns < shortest ? open_ns : shortest;
             longest = open_ns > longest ? open_ns : longest;
@@ -318,7 +318,7 @@ static void assert_open_times(const struct bide_target_config *config, const int
     int64_t now_ns = NOW;
     open_breaker(config);
     for (size_t i = 0; i < count; i++) {
-        struct bide_breaker_view view = bide_breaker_get(&target);
+        struct bide_breaker_view view = core_breaker_get(&target);
         assert_int_equal(view.state, BIDE_BREAKER_OPEN);
         assert_int_equal(view.openings, i < 15 ? i + 1 : 15);
         assert_in_range(view.until_ns - now_ns, open_s[i] * S, open_s[i] * S + TICK);
@@ -348,7 +348,7 @@ static void an_open_time_beyond_the_tick_range_ends_at_the_last_tick(void **stat
     config.breaker.open_ns = config.breaker.open_max_ns = BIDE_DURATION_MAX;
     init_target(&config);
     bide_breaker_trip(&target, 1, late);
-    assert_int_equal(bide_breaker_get(&target).until_ns, end);
+    assert_int_equal(core_breaker_get(&target).until_ns, end);
     assert_refused(admit(1, end - 1), BIDE_REASON_BREAKER_OPEN);
 }
 
@@ -441,8 +441,8 @@ static void failures_during_ramp_up_reopen_the_breaker_for_longer(void **state)
     close_breaker(&config);
     call('x', LATER + 1 * S);
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
-    assert_int_equal(bide_breaker_get(&target).openings, 2);
-    assert_in_range(bide_breaker_get(&target).until_ns - LATER - 1 * S, 10 * S, 10 * S + TICK);
+    assert_int_equal(core_breaker_get(&target).openings, 2);
+    assert_in_range(core_breaker_get(&target).until_ns - LATER - 1 * S, 10 * S, 10 * S + TICK);
 }
 
 /* The count resets after the breaker stayed closed for the ramp and the longest open time: 10 s and 60 s. */
@@ -453,10 +453,10 @@ static void the_opening_count_resets_after_staying_closed(void **state)
         close_breaker(&config);
         int64_t at = (LATER / TICK + 1) * TICK + 70 * S - (reset ? 0 : 1);
         assert_admitted(admit(1, at), false);
-        assert_int_equal(bide_breaker_get(&target).openings, reset ? 0 : 1);
+        assert_int_equal(core_breaker_get(&target).openings, reset ? 0 : 1);
         assert_int_equal(CORE_BREAKER_CALM(target.breaker), reset);
         call('x', at);
-        assert_in_range(bide_breaker_get(&target).until_ns - at, (reset ? 5 : 10) * S, (reset ? 5 : 10) * S + TICK);
+        assert_in_range(core_breaker_get(&target).until_ns - at, (reset ? 5 : 10) * S, (reset ? 5 : 10) * S + TICK);
     }
 }
 
@@ -478,7 +478,7 @@ static void a_breaker_held_open_refuses_every_call_until_released(void **state)
     init_target(&config);
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
     assert_int_equal(state_now(), BIDE_BREAKER_HELD_OPEN);
-    assert_int_equal(bide_breaker_get(&target).until_ns, 0);
+    assert_int_equal(core_breaker_get(&target).until_ns, 0);
     assert_refused(admit(1, NOW), BIDE_REASON_BREAKER_OPEN);
     assert_refused(admit(1, NOW + 86400 * S), BIDE_REASON_BREAKER_OPEN);
     assert_true(core_breaker_is_open_at(&target, BIDE_NEVER));
@@ -520,7 +520,7 @@ static void a_manual_hold_replaces_every_other_state(void **state)
         bide_breaker_hold(&target, holds[i]);
         report(probe, CORE_VOTE_FAILURE, LATER); /* it began before the hold */
         assert_int_equal(state_now(), then[i]);
-        assert_int_equal(bide_breaker_get(&target).openings, 0);
+        assert_int_equal(core_breaker_get(&target).openings, 0);
     }
 }
 
@@ -545,7 +545,7 @@ static void releasing_a_breaker_that_is_not_held_changes_nothing(void **state)
     bide_breaker_hold(&target, (enum bide_hold)3); /* nor does a hold that does not exist */
     bide_breaker_hold(&target, (enum bide_hold)7);
     assert_memory_equal(&target, &before, sizeof target);
-    assert_int_equal(bide_breaker_get(&target).openings_total, 1);
+    assert_int_equal(core_breaker_get(&target).openings_total, 1);
 }
 
 static void a_manual_hold_retries_until_its_swap_succeeds(void **state)
@@ -566,14 +566,14 @@ static void the_generation_may_wrap(void **state)
     config.breaker.ramp_ns = 0;
     for (uint32_t before = 0; before < 4; before++) { /* so that each change in turn wraps the generation */
         init_target(&config);
-        while (bide_breaker_get(&target).generation != 0x10000 - 2 - before)
+        while (core_breaker_get(&target).generation != 0x10000 - 2 - before)
             bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
         bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
         call('x', NOW);
         assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
         report(probe_at(LATER), CORE_VOTE_HEALTHY, LATER);
         assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
-        assert_int_equal(bide_breaker_get(&target).generation, (0x10000 - 1 - before + 3) & 0xffff);
+        assert_int_equal(core_breaker_get(&target).generation, (0x10000 - 1 - before + 3) & 0xffff);
         call('x', LATER);
         assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
     }
@@ -754,7 +754,7 @@ static void the_open_time_varies_by_exactly_its_jitter(void **state)
     for (uint64_t seed = 0; seed < 20000; seed++) {
         init_target(&config);
         assert_true(bide_breaker_trip(&target, seed, NOW));
-        int64_t open_ns = bide_breaker_get(&target).until_ns - NOW;
+        int64_t open_ns = core_breaker_get(&target).until_ns - NOW;
         least = open_ns < least ? open_ns : least;
         most = open_ns > most ? open_ns : most;
     }

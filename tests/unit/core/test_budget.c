@@ -58,7 +58,7 @@ static void reload(struct bide_budget_config budget, int64_t now_ns)
 
 static int64_t tokens_left(int64_t now_ns)
 {
-    return bide_budget_left_milli(&target, now_ns);
+    return core_budget_left_milli(&target, now_ns);
 }
 
 static bool charge_for(const struct bide_outcome *reason, int64_t now_ns, struct core_charge *charge)

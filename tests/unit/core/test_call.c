@@ -111,7 +111,7 @@ static void a_mutating_request_without_a_key_is_refused_or_observed(void **state
         assert_action(v, BIDE_ACTION_START, BIDE_REASON_FIRST_ATTEMPT);
         assert_int_equal(v.observed, table[i].refused ? BIDE_GATE_KEY : 0);
     }
-    assert_int_equal(bide_target_refused(&target, BIDE_GATE_KEY), 4);
+    assert_int_equal(target.refused[BIDE_GATE_INDEX(BIDE_GATE_KEY)], 4);
 }
 
 /* ---- without a target ---- */
@@ -421,7 +421,7 @@ static void each_outcome_votes_as_failure_healthy_or_not_at_all(void **state)
             begin(T0);
             report(1, table[i].outcome, T0);
         }
-        assert_int_equal(bide_breaker_get(&target).state, table[i].opens ? BIDE_BREAKER_OPEN : BIDE_BREAKER_CLOSED);
+        assert_int_equal(core_breaker_get(&target).state, table[i].opens ? BIDE_BREAKER_OPEN : BIDE_BREAKER_CLOSED);
     }
 }
 
@@ -436,7 +436,7 @@ static void a_slow_success_may_count_as_a_failure(void **state)
             begin(T0);
             assert_action(report(1, good, T0 + latency_ns), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
         }
-        assert_int_equal(bide_breaker_get(&target).state, latency_ns < 2 * S ? BIDE_BREAKER_CLOSED : BIDE_BREAKER_OPEN);
+        assert_int_equal(core_breaker_get(&target).state, latency_ns < 2 * S ? BIDE_BREAKER_CLOSED : BIDE_BREAKER_OPEN);
     }
 }
 
@@ -536,7 +536,7 @@ static void a_success_with_more_to_record_takes_the_slow_path(void **state)
         assert_int_equal(target.lane[0].accepts, lesson == THROTTLE ? 2 : 0);
         assert_int_equal(target.in_flight, 0);
         assert_int_equal(target.lane[0].healthy, lesson == SLOW ? 1 : 2);
-        assert_int_equal(bide_target_hold_off_until(&target, T0), 0);
+        assert_int_equal(core_hold_off_until(&target, T0), 0);
     }
 }
 
@@ -616,7 +616,7 @@ static void the_latency_of_a_hedge_counts_from_its_own_start(void **state)
                 assert_action(wake(T0 + n * 100 * MS), BIDE_ACTION_START, BIDE_REASON_HEDGE);
             int64_t end_ns = T0 + hedge * 100 * MS + 50 * MS - (slow ? 0 : BIDE_US);
             assert_action(report(hedge + 1, good, end_ns), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
-            assert_int_equal(bide_breaker_get(&target).state, slow ? BIDE_BREAKER_OPEN : BIDE_BREAKER_CLOSED);
+            assert_int_equal(core_breaker_get(&target).state, slow ? BIDE_BREAKER_OPEN : BIDE_BREAKER_CLOSED);
         }
 }
 
@@ -666,7 +666,7 @@ static void a_hold_off_until_the_first_instant_is_kept(void **state)
     bide_target_hold_off(&target, 1, 0);
     assert_verdict(wake(0), VERDICT(NONE, HOLD_OFF, 1, NEVER, NEVER, NEVER));
     assert_action(report(1, good, 0), BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED);
-    assert_int_equal(bide_target_hold_off_until(&target, 0), 0); /* the success ends it */
+    assert_int_equal(core_hold_off_until(&target, 0), 0); /* the success ends it */
 }
 
 static void a_deadline_before_the_first_instant_has_passed(void **state)
@@ -703,7 +703,7 @@ static void the_lowest_quantile_of_the_latency_delays_a_hedge(void **state)
     policy.hedge_quantile_permille = 1;
     for (int i = 0; i < 20; i++)
         core_latency_record(&target, 10 * MS);
-    int64_t expected_ns = T0 + bide_target_latency_ns(&target, 1);
+    int64_t expected_ns = T0 + bide_target_latency_get(&target, 1);
     assert_in_range(expected_ns, T0 + 10 * MS, T0 + 13 * MS);
     assert_int_equal(begin(T0).wake_ns, expected_ns);
 }

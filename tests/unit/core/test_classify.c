@@ -256,7 +256,7 @@ static void good_rules_pass_the_check(void **state)
         {5, 5, BIDE_KIND_OK, BIDE_EVIDENCE_BODY_DELIVERED, 63},
         {INT32_MIN, INT32_MAX, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0},
     };
-    struct bide_problem problem = {"untouched", NULL, 0};
+    struct bide_problem problem = {.field = "untouched"};
     (void)state;
     assert_int_equal(bide_rules_check(&(struct bide_rules){rule, COUNT(rule), true}, &problem), BIDE_OK);
     assert_int_equal(bide_rules_check(&(struct bide_rules){NULL, 0, false}, &problem), BIDE_OK);

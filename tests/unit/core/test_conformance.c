@@ -50,7 +50,7 @@ static void set_up(struct world *w, enum bide_preset preset)
 /* Opens the target after the values of a row were filled in. */
 static void open_target(struct world *w)
 {
-    struct bide_problem problem = {"", "", 0};
+    struct bide_problem problem = {.field = ""};
     if (bide_policy_check(&w->policy, &problem) != BIDE_OK ||
         bide_target_init(&w->target, &w->config, w->now_ns, &problem) != BIDE_OK)
         fail_msg("%s is %lld; want %s", problem.field, (long long)problem.value, problem.want);
@@ -167,7 +167,7 @@ static void aws_step(struct world *w, const struct aws_case *c, size_t i)
         v = wake(w);
     }
     assert_row(c->name, i, "verdict", v.action, action[s->end]);
-    assert_row(c->name, i, "quota", bide_budget_left_milli(&w->target, w->now_ns), s->quota * 1000);
+    assert_row(c->name, i, "quota", core_budget_left_milli(&w->target, w->now_ns), s->quota * 1000);
     if (s->end == RETRY)
         assert_row(c->name, i, "verdict of the wake", wake(w).action, BIDE_ACTION_START);
     else
@@ -325,7 +325,7 @@ static void aws_2_1_honours_the_header_with_any_jitter(void **state)
         assert_int_equal(report(&w, o).wake_ns - w.now_ns, 1500 * MS);
         wake(&w);
         report(&w, good);
-        assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 500000);
+        assert_int_equal(core_budget_left_milli(&w.target, w.now_ns), 500000);
     }
 }
 
@@ -340,10 +340,10 @@ static void an_aws_success_without_a_retry_earns_one_token_and_a_failure_none(vo
         open_target(&w);
         begin(&w);
         report(&w, good);
-        assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 491000);
+        assert_int_equal(core_budget_left_milli(&w.target, w.now_ns), 491000);
         begin(&w);
         report(&w, hopeless);
-        assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 491000);
+        assert_int_equal(core_budget_left_milli(&w.target, w.now_ns), 491000);
     }
 }
 
@@ -358,17 +358,17 @@ static void an_aws_quota_is_acquired_in_full_or_not_at_all(void **state)
     open_target(&w);
     begin(&w);
     report(&w, failed); /* acquire 5 */
-    assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 45000);
+    assert_int_equal(core_budget_left_milli(&w.target, w.now_ns), 45000);
     assert_int_equal(bide_budget_add_milli(&w.target, 10000, w.now_ns), 5000); /* release 10: full at 50 */
-    assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 50000);
+    assert_int_equal(core_budget_left_milli(&w.target, w.now_ns), 50000);
     begin(&w);
     assert_int_equal(report(&w, (struct bide_outcome){.kind = BIDE_KIND_THROTTLED}).action,
                      BIDE_ACTION_WAIT); /* acquire 49 */
-    assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 1000);
+    assert_int_equal(core_budget_left_milli(&w.target, w.now_ns), 1000);
     begin(&w);
     struct bide_outcome timeout = {.kind = BIDE_KIND_TRANSIENT, .flags = BIDE_FLAG_TIMED_OUT};
     assert_int_equal(report(&w, timeout).reason, BIDE_REASON_BUDGET_EMPTY); /* acquire 10 */
-    assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 1000);
+    assert_int_equal(core_budget_left_milli(&w.target, w.now_ns), 1000);
 }
 
 static void aws_windows_end_where_the_sdks_do(void **state)
@@ -445,7 +445,7 @@ static void grpc_throttling_allows_retries_above_half(void **state)
                        table[i].allowed ? BIDE_ACTION_WAIT : BIDE_ACTION_GIVE_UP);
         if (table[i].op == OK)
             assert_row("ok", i, "verdict", report(&w, good).action, BIDE_ACTION_DONE);
-        assert_row("tokens", i, "left", bide_budget_left_milli(&w.target, w.now_ns), table[i].left_milli);
+        assert_row("tokens", i, "left", core_budget_left_milli(&w.target, w.now_ns), table[i].left_milli);
     }
 }
 
@@ -457,7 +457,7 @@ static void a_grpc_token_ratio_counts_to_three_decimals(void **state)
     bide_budget_add_milli(&w.target, -9000, w.now_ns);
     begin(&w);
     report(&w, good);
-    assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 1546);
+    assert_int_equal(core_budget_left_milli(&w.target, w.now_ns), 1546);
 }
 
 static void grpc_failures_that_are_not_retryable_do_not_count(void **state)
@@ -470,7 +470,7 @@ static void grpc_failures_that_are_not_retryable_do_not_count(void **state)
         begin(&w);
         struct bide_verdict v = report(&w, bide_classify_grpc(code, NULL));
         assert_row("code", (size_t)code - 1, "verdict", v.action, counts ? BIDE_ACTION_WAIT : BIDE_ACTION_GIVE_UP);
-        assert_row("code", (size_t)code - 1, "left", bide_budget_left_milli(&w.target, w.now_ns),
+        assert_row("code", (size_t)code - 1, "left", core_budget_left_milli(&w.target, w.now_ns),
                    counts ? 9000 : 10000);
     }
 }
@@ -485,7 +485,7 @@ static void the_last_grpc_attempt_counts_as_a_failure_too(void **state)
     report(&w, failed);
     wake(&w);
     assert_int_equal(report(&w, failed).reason, BIDE_REASON_ATTEMPTS_SPENT);
-    assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 8000);
+    assert_int_equal(core_budget_left_milli(&w.target, w.now_ns), 8000);
 }
 
 static void grpc_pushback_is_followed_exactly_or_forbids_the_retry(void **state)
@@ -510,7 +510,7 @@ static void grpc_pushback_is_followed_exactly_or_forbids_the_retry(void **state)
             assert_row(table[i].value, 0, "wait", v.wake_ns - w.now_ns, table[i].wait_ms * MS);
         assert_row(table[i].value, 0, "reason", v.reason,
                    table[i].wait_ms >= 0 ? BIDE_REASON_SERVER_HINT : BIDE_REASON_SERVER_STOP);
-        assert_row(table[i].value, 0, "left", bide_budget_left_milli(&w.target, w.now_ns), 9000);
+        assert_row(table[i].value, 0, "left", core_budget_left_milli(&w.target, w.now_ns), 9000);
     }
 }
 
@@ -523,7 +523,7 @@ static void a_grpc_do_not_retry_pushback_counts_with_any_status(void **state)
     grpc_open(&w, 10, 100);
     begin(&w);
     assert_int_equal(report(&w, o).action, BIDE_ACTION_GIVE_UP);
-    assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 9000);
+    assert_int_equal(core_budget_left_milli(&w.target, w.now_ns), 9000);
 }
 
 static void a_grpc_success_with_a_pushback_is_no_failure(void **state)
@@ -535,7 +535,7 @@ static void a_grpc_success_with_a_pushback_is_no_failure(void **state)
     grpc_open(&w, 10, 100);
     begin(&w);
     assert_int_equal(report(&w, o).action, BIDE_ACTION_DONE);
-    assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 10000);
+    assert_int_equal(core_budget_left_milli(&w.target, w.now_ns), 10000);
 }
 
 /* min(initial * 2^(n-1), max) * U[0.8, 1.2], n counted since the start or the last pushback. */
@@ -736,7 +736,7 @@ static void envoys_retry_budget_is_a_share_of_the_calls_in_flight(void **state)
         w.config.budget.reserve = table[i].least;
         open_target(&w);
         begin_calls(&w, calls, table[i].active);
-        assert_row("limit", i, "left", bide_budget_left_milli(&w.target, w.now_ns), table[i].limit * 1000);
+        assert_row("limit", i, "left", core_budget_left_milli(&w.target, w.now_ns), table[i].limit * 1000);
         while (allowed < table[i].active &&
                bide_call_outcome(&calls[allowed], 1, &failed, w.now_ns).action == BIDE_ACTION_WAIT)
             allowed++;
@@ -758,9 +758,9 @@ static void an_envoy_retry_holds_its_permit_until_its_attempt_ends(void **state)
         assert_int_equal(bide_call_outcome(&calls[i], 1, &failed, w.now_ns).action, BIDE_ACTION_WAIT);
     w.now_ns = calls[0].wake_ns;
     assert_int_equal(bide_call_wake(&calls[0], w.now_ns).action, BIDE_ACTION_START);
-    assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 0);
+    assert_int_equal(core_budget_left_milli(&w.target, w.now_ns), 0);
     assert_int_equal(bide_call_outcome(&calls[0], 2, &good, w.now_ns).action, BIDE_ACTION_DONE);
-    assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 1000);
+    assert_int_equal(core_budget_left_milli(&w.target, w.now_ns), 1000);
     assert_int_equal(bide_call_outcome(&calls[3], 1, &failed, w.now_ns).action, BIDE_ACTION_WAIT);
 }
 
@@ -824,10 +824,10 @@ static void finagles_preset_starts_with_a_hundred_retries(void **state)
     (void)state;
     set_up(&w, BIDE_PRESET_FINAGLE); /* ttl 10 s, 10 a second, 20 % */
     open_target(&w);
-    assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 100 * 1000);
+    assert_int_equal(core_budget_left_milli(&w.target, w.now_ns), 100 * 1000);
     for (int i = 0; i < 50; i++)
         begin(&w);
-    assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 110 * 1000);
+    assert_int_equal(core_budget_left_milli(&w.target, w.now_ns), 110 * 1000);
 }
 
 /* Finagle accepts percentages up to 1000; here more than one retry per request is an error. */

@@ -132,13 +132,13 @@ static void read_everything(int64_t now_ns)
     struct bide_target_config config;
     bide_target_config_get(t, &config);
     (void)core_target_is_evictable(t, now_ns);
-    (void)bide_target_hold_off_until(t, now_ns);
-    (void)bide_target_latency_ns(t, (uint32_t)draw(1000));
-    (void)bide_target_refused(t, BIDE_GATE_BUDGET);
+    (void)core_hold_off_until(t, now_ns);
+    (void)bide_target_latency_get(t, (uint32_t)draw(1000));
+    (void)bide_target_get(t, now_ns);
     (void)core_lease_until(t);
     (void)core_lease_memo_get(t);
-    assert_true(bide_budget_left_milli(t, now_ns) >= 0);
-    assert_non_null(bide_breaker_state_label(bide_breaker_get(t).state));
+    assert_true(core_budget_left_milli(t, now_ns) >= 0);
+    assert_non_null(bide_breaker_state_label(core_breaker_get(t).state));
 }
 
 static void random_control(int64_t now_ns)
@@ -207,7 +207,7 @@ static void relate_settings(struct bide_target_config *c)
 static void every_setting_is_read_in_its_range_from(uint64_t first)
 {
     struct bide_target_config config;
-    struct bide_problem problem = {"", "", 0};
+    struct bide_problem problem = {.field = ""};
     for (seed = first; seed < first + ROUNDS; seed++) {
         draws = 0;
         fill_memory();

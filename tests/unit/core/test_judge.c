@@ -151,7 +151,7 @@ static void gates_that_refuse_a_first_attempt_may_only_observe(void **state)
         bide_call_cancel(&second, T0);
         cancel(T0);
         assert_nothing_held();
-        assert_int_equal(bide_target_refused(&target, BIDE_GATE_THROTTLE), 1);
+        assert_int_equal(target.refused[BIDE_GATE_INDEX(BIDE_GATE_THROTTLE)], 1);
     }
 }
 
@@ -641,7 +641,7 @@ static void a_hold_off_requested_of_one_call_extends_the_waits_of_others(void **
     bide_call_begin(&other, &policy, &target, &get, T0);
     struct bide_outcome o = with_hint(limited, 4 * S);
     bide_call_outcome(&other, 1, &o, T0);
-    assert_int_equal(bide_target_hold_off_until(&target, T0), T0 + 4 * S);
+    assert_int_equal(core_hold_off_until(&target, T0), T0 + 4 * S);
     struct bide_verdict v = report(1, failed, T0 + S);
     assert_action(v, BIDE_ACTION_WAIT, BIDE_REASON_HOLD_OFF);
     assert_int_equal(v.wake_ns, T0 + 4 * S);
@@ -663,10 +663,10 @@ static void a_hint_that_is_too_long_or_empty_causes_no_hold_off(void **state)
     report(1, with_hint(hopeless, 5 * S), T0);
     begin(T0);
     report(1, with_hint(failed, 0), T0);
-    assert_int_equal(bide_target_hold_off_until(&target, T0), 0);
+    assert_int_equal(core_hold_off_until(&target, T0), 0);
     begin(T0);
     report(1, with_hint(failed, 10 * S), T0); /* just short enough */
-    assert_int_equal(bide_target_hold_off_until(&target, T0), T0 + 10 * S);
+    assert_int_equal(core_hold_off_until(&target, T0), T0 + 10 * S);
 }
 
 static void a_success_that_started_after_the_hold_off_ends_it(void **state)
@@ -676,10 +676,10 @@ static void a_success_that_started_after_the_hold_off_ends_it(void **state)
     begin(T0);
     bide_target_hold_off(&target, T0 + 9 * S, T0 + S);
     report(1, good, T0 + 2 * S); /* it had started before */
-    assert_int_equal(bide_target_hold_off_until(&target, T0 + 2 * S), T0 + 9 * S);
+    assert_int_equal(core_hold_off_until(&target, T0 + 2 * S), T0 + 9 * S);
     begin(T0 + S);
     report(1, good, T0 + 2 * S);
-    assert_int_equal(bide_target_hold_off_until(&target, T0 + 2 * S), 0);
+    assert_int_equal(core_hold_off_until(&target, T0 + 2 * S), 0);
 }
 
 /* Invalid input is read as the careful value. */

@@ -39,7 +39,7 @@ static void record_samples(uint32_t times, int64_t latency_ns)
 
 static int64_t quantile(uint32_t permille)
 {
-    return bide_target_latency_ns(&target, permille);
+    return bide_target_latency_get(&target, permille);
 }
 
 static void assert_tight_bound(int64_t bound_ns, int64_t true_ns)

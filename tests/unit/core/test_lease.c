@@ -36,7 +36,7 @@ static void open_leased(void)
 
 static int64_t tokens_left_at(int64_t now_ns)
 {
-    return bide_budget_left_milli(&target, now_ns);
+    return core_budget_left_milli(&target, now_ns);
 }
 
 static int64_t add_tokens(int64_t milli)
@@ -253,7 +253,7 @@ static void a_failed_call_records_a_first_attempt_and_no_success(void **state)
     begin(T0);
     assert_action(report(1, hopeless, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT);
     assert_report(core_lease_collect(&target), 2, 0, 0);
-    assert_int_equal(bide_target_refused(&target, BIDE_GATE_BUDGET), 1);
+    assert_int_equal(target.refused[BIDE_GATE_INDEX(BIDE_GATE_BUDGET)], 1);
 }
 
 static void a_refund_is_recorded_instead_of_the_success_earning(void **state)
@@ -352,7 +352,7 @@ static void a_leased_budget_in_observe_mode_admits_and_counts_retries(void **sta
     assert_int_equal(v.observed, BIDE_GATE_BUDGET);
     cancel(T0);
     assert_int_equal(tokens_left_at(T0), 0); /* an unpaid retry is not refunded */
-    assert_int_equal(bide_target_refused(&target, BIDE_GATE_BUDGET), 1);
+    assert_int_equal(target.refused[BIDE_GATE_INDEX(BIDE_GATE_BUDGET)], 1);
 }
 
 /* ---- refill ---- */
@@ -559,7 +559,7 @@ static void a_configuration_read_from_a_leased_target_carries_no_lease(void **st
     static struct bide_target other;
     assert_int_equal(bide_target_init(&other, &read, T0, NULL), BIDE_OK);
     assert_false(core_lease_is_on(&other));
-    assert_int_equal(bide_budget_left_milli(&other, T0), 10000);
+    assert_int_equal(core_budget_left_milli(&other, T0), 10000);
 }
 
 /* ---- the claim ---- */
@@ -746,12 +746,12 @@ static void check_begun_or_not(const struct bide_target *seen)
     static struct bide_target t;
     t = *seen;
     bool leased = core_lease_is_on(&t);
-    assert_int_equal(bide_budget_left_milli(&t, T0), leased ? 0 : 10000);
+    assert_int_equal(core_budget_left_milli(&t, T0), leased ? 0 : 10000);
     assert_int_equal(charge_for(&t, T0), !leased);
     t = *seen;
     assert_int_equal(core_lease_begin(&t, T0 + 11 * S, NULL), BIDE_OK);
     assert_true(core_lease_is_on(&t));
-    assert_int_equal(bide_budget_left_milli(&t, T0 + 11 * S), 0);
+    assert_int_equal(core_budget_left_milli(&t, T0 + 11 * S), 0);
     assert_int_equal(bide_budget_add_milli(&t, 1000, T0 + 11 * S), 1000);
     assert_true(charge_for(&t, T0 + 11 * S));
 }
@@ -760,7 +760,7 @@ static void check_three_tokens(const struct bide_target *seen)
 {
     static struct bide_target t;
     t = *seen;
-    assert_int_equal(bide_budget_left_milli(&t, T0 + S), 3000);
+    assert_int_equal(core_budget_left_milli(&t, T0 + S), 3000);
     assert_true(charge_for(&t, T0 + S) && charge_for(&t, T0 + S) && charge_for(&t, T0 + S));
     assert_false(charge_for(&t, T0 + S));
 }
@@ -768,9 +768,9 @@ static void check_three_tokens(const struct bide_target *seen)
 /* Never more than a minute's refill, and no token exists twice. */
 static void check_refill_of_a_minute_at_most(const struct bide_target *seen)
 {
-    int64_t left_milli = bide_budget_left_milli(seen, T0 + MINUTE);
+    int64_t left_milli = core_budget_left_milli(seen, T0 + MINUTE);
     assert_true(left_milli == 0 || (left_milli >= 990 && left_milli <= 1000));
-    assert_in_range(bide_budget_left_milli(seen, T0 + 2 * MINUTE), 0, 2000);
+    assert_in_range(core_budget_left_milli(seen, T0 + 2 * MINUTE), 0, 2000);
 }
 
 static void check_recorded_once_at_most(const struct bide_target *seen)

@@ -127,7 +127,7 @@ static void one_failed_probe_reopens_the_breaker_for_longer(void **state)
             report(held[i], CORE_VOTE_HEALTHY, LATER);
         report(held[probes - 1], CORE_VOTE_FAILURE, LATER);
         assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
-        assert_in_range(bide_breaker_get(&target).until_ns - LATER, 10 * S, 10 * S + TICK);
+        assert_in_range(core_breaker_get(&target).until_ns - LATER, 10 * S, 10 * S + TICK);
         report(probe_at(LATER + 11 * S), CORE_VOTE_HEALTHY, LATER + 11 * S); /* earlier successes no longer count */
         assert_int_equal(state_now(), probes == 1 ? BIDE_BREAKER_CLOSED : BIDE_BREAKER_HALF_OPEN);
     }
@@ -487,9 +487,9 @@ static void a_lost_race_to_reset_the_opening_count_resets_it_later(void **state)
     core_cas_failures = 1;
     assert_admitted(admit(1, LATER + 80 * S), false);
     assert_int_equal(core_cas_failures, 0);
-    assert_int_equal(bide_breaker_get(&target).openings, 1);
+    assert_int_equal(core_breaker_get(&target).openings, 1);
     assert_admitted(admit(1, LATER + 80 * S), false);
-    assert_int_equal(bide_breaker_get(&target).openings, 0);
+    assert_int_equal(core_breaker_get(&target).openings, 0);
 }
 
 /* Another process wrote the state without a new generation: the ticket of the probe fits, its vote does not. */

@@ -50,7 +50,7 @@ static void stage_call(enum stage stage, enum bide_budget_kind kind)
         report(1, failed, T0); /* opens the breaker; two seconds later it is half open */
         cancel(T0);
         assert_action(begin_as(&keyed, T0 + 2 * S), BIDE_ACTION_START, BIDE_REASON_FIRST_ATTEMPT);
-        assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_HALF_OPEN);
+        assert_int_equal(core_breaker_get(&target).state, BIDE_BREAKER_HALF_OPEN);
         break;
     case RUNNING: assert_action(begin_as(&keyed, T0), BIDE_ACTION_START, BIDE_REASON_FIRST_ATTEMPT); break;
     case HEDGED:
@@ -111,7 +111,7 @@ static void every_end_of_a_call_releases_its_probe_slot(void **state)
             break;
         case WAYS: break;
         }
-        assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_HALF_OPEN);
+        assert_int_equal(core_breaker_get(&target).state, BIDE_BREAKER_HALF_OPEN);
         assert_action(begin(T0 + 2 * S), BIDE_ACTION_START, BIDE_REASON_FIRST_ATTEMPT); /* the slot is free */
         struct bide_call second;
         assert_action(bide_call_begin(&second, &policy, &target, &get, T0 + 2 * S), BIDE_ACTION_GIVE_UP,
@@ -488,7 +488,7 @@ static void an_empty_budget_may_open_the_breaker(void **state)
     open_target();
     begin(T0);
     assert_action(report(1, failed, T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
-    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_OPEN);
+    assert_int_equal(core_breaker_get(&target).state, BIDE_BREAKER_OPEN);
     assert_action(begin(T0), BIDE_ACTION_GIVE_UP, BIDE_REASON_BREAKER_OPEN);
 }
 
@@ -703,7 +703,7 @@ static void charges_and_permits_balance_after_every_event_from(uint64_t first)
         for (int i = 0; i < STEPS; i++) {
             play_step(&p);
             int64_t balance = 10 - p.spent - count_held(&p);
-            if (!concurrency && bide_budget_left_milli(&target, p.now_ns) != 1000 * balance)
+            if (!concurrency && core_budget_left_milli(&target, p.now_ns) != 1000 * balance)
                 fail_msg("seed %llu, step %d: the budget is off", (unsigned long long)seed, i);
             if (target.in_flight != (counted ? count_in_flight(&p) : 0))
                 fail_msg("seed %llu, step %d: in flight is off", (unsigned long long)seed, i);
@@ -712,7 +712,7 @@ static void charges_and_permits_balance_after_every_event_from(uint64_t first)
             bide_call_cancel(&p.actor[i].call, p.now_ns);
         assert_nothing_held();
         if (!concurrency)
-            assert_int_equal(bide_budget_left_milli(&target, p.now_ns), 1000 * (10 - p.spent));
+            assert_int_equal(core_budget_left_milli(&target, p.now_ns), 1000 * (10 - p.spent));
     }
 }
 
@@ -836,8 +836,8 @@ static void a_losing_attempt_is_recorded_with_its_time_so_far(void **state)
         wake(T0 + 100 * MS);
         report(2, good, T0 + 200 * MS);
     }
-    assert_in_range(bide_target_latency_ns(&target, 500), 100 * MS, 125 * MS);
-    assert_in_range(bide_target_latency_ns(&target, 999), 200 * MS, 250 * MS);
+    assert_in_range(bide_target_latency_get(&target, 500), 100 * MS, 125 * MS);
+    assert_in_range(bide_target_latency_get(&target, 999), 200 * MS, 250 * MS);
 }
 
 int main(void)

@@ -76,7 +76,7 @@ static struct bide_verdict begin(struct bide_call *call, const struct bide_polic
 
 static void vote(enum core_vote what, int64_t now_ns)
 {
-    struct core_ballot b = {.vote = what, .ticket = bide_breaker_get(&target).generation};
+    struct core_ballot b = {.vote = what, .ticket = core_breaker_get(&target).generation};
     core_breaker_vote(&target, &b, core_hot(&target), now_ns);
 }
 
@@ -109,13 +109,13 @@ static void a_new_target_has_a_full_budget_a_closed_breaker_and_no_history(void 
     init_target(&config);
     bide_target_config_get(&target, &got);
     assert_memory_equal(&got, &config, sizeof got);
-    assert_int_equal(bide_budget_left_milli(&target, NOW), 10000);
-    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_CLOSED);
-    assert_int_equal(bide_target_hold_off_until(&target, NOW), 0);
-    assert_int_equal(bide_target_latency_ns(&target, 500), 0);
+    assert_int_equal(core_budget_left_milli(&target, NOW), 10000);
+    assert_int_equal(core_breaker_get(&target).state, BIDE_BREAKER_CLOSED);
+    assert_int_equal(core_hold_off_until(&target, NOW), 0);
+    assert_int_equal(bide_target_latency_get(&target, 500), 0);
     assert_true(core_target_is_evictable(&target, NOW));
     for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++)
-        assert_int_equal(bide_target_refused(&target, (enum bide_gate)(1u << i)), 0);
+        assert_int_equal(target.refused[i], 0);
 }
 
 static void init_refuses_a_bad_configuration_and_reports_its_field(void **state)
@@ -207,10 +207,10 @@ static void a_drained_budget_stays_drained_through_a_reload(void **state)
     init_target(&config);
     assert_int_equal(charge_all_retries(), 10);
     reload(&config);
-    assert_int_equal(bide_budget_left_milli(&target, NOW), 0);
+    assert_int_equal(core_budget_left_milli(&target, NOW), 0);
     config.budget.capacity_milli = 50000;
     reload(&config);
-    assert_int_equal(bide_budget_left_milli(&target, NOW), 0);
+    assert_int_equal(core_budget_left_milli(&target, NOW), 0);
     assert_false(charge_retry());
 }
 
@@ -220,7 +220,7 @@ static void a_smaller_capacity_removes_tokens_above_it(void **state)
     init_target(&config);
     config.budget.capacity_milli = 2000;
     reload(&config);
-    assert_int_equal(bide_budget_left_milli(&target, NOW), 2000);
+    assert_int_equal(core_budget_left_milli(&target, NOW), 2000);
     assert_int_equal(charge_all_retries(), 2);
 }
 
@@ -230,11 +230,11 @@ static void an_open_breaker_stays_open_through_a_reload(void **state)
     init_target(&config);
     vote(CORE_VOTE_FAILURE, NOW);
     vote(CORE_VOTE_FAILURE, NOW);
-    struct bide_breaker_view before = bide_breaker_get(&target);
+    struct bide_breaker_view before = core_breaker_get(&target);
     assert_int_equal(before.state, BIDE_BREAKER_OPEN);
     config.breaker.kind = BIDE_BREAKER_BY_COUNT;
     reload(&config);
-    struct bide_breaker_view after = bide_breaker_get(&target);
+    struct bide_breaker_view after = core_breaker_get(&target);
     assert_int_equal(after.state, BIDE_BREAKER_OPEN);
     assert_int_equal(after.until_ns, before.until_ns);
     assert_int_equal(after.generation, before.generation);
@@ -251,7 +251,7 @@ static void the_hold_off_and_keys_survive_a_reload(void **state)
     assert_true(core_key_charge(&target, 9, NOW, &tick));
     config.throttle_k_milli = 2000;
     reload(&config);
-    assert_int_equal(bide_target_hold_off_until(&target, NOW), NOW + 20 * S);
+    assert_int_equal(core_hold_off_until(&target, NOW), NOW + 20 * S);
     assert_false(core_key_charge(&target, 9, NOW, &tick));
 }
 
@@ -264,7 +264,7 @@ static void evidence_is_kept_by_a_reload_that_still_fits_it(void **state)
     config.budget.cost_milli = 2000;
     reload(&config);
     vote(CORE_VOTE_FAILURE, NOW);
-    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_OPEN);
+    assert_int_equal(core_breaker_get(&target).state, BIDE_BREAKER_OPEN);
 }
 
 static void evidence_is_cleared_when_a_reload_changes_how_it_is_counted(void **state)
@@ -295,7 +295,7 @@ static void evidence_is_cleared_when_a_reload_changes_how_it_is_counted(void **s
         reload(&config);
         assert_true(core_breaker_is_evictable(&target, NOW));
         vote(CORE_VOTE_FAILURE, NOW);
-        assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_CLOSED);
+        assert_int_equal(core_breaker_get(&target).state, BIDE_BREAKER_CLOSED);
     }
 }
 
@@ -310,9 +310,9 @@ static void a_shorter_window_slides_from_the_reload_on(void **state)
     reload(&config);
     vote(CORE_VOTE_FAILURE, NOW + 1 * S);
     vote(CORE_VOTE_FAILURE, NOW + 60 * S);
-    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_CLOSED);
+    assert_int_equal(core_breaker_get(&target).state, BIDE_BREAKER_CLOSED);
     vote(CORE_VOTE_FAILURE, NOW + 61 * S);
-    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_OPEN);
+    assert_int_equal(core_breaker_get(&target).state, BIDE_BREAKER_OPEN);
 }
 
 static void a_bad_reload_changes_nothing_and_the_next_one_works(void **state)
@@ -335,12 +335,23 @@ static void a_bad_reload_changes_nothing_and_the_next_one_works(void **state)
     assert_int_equal(got.breaker.probes, 2);
 }
 
+static void a_target_without_a_configuration_has_the_gates_of_the_preset_service(void **state)
+{
+    struct bide_target_config config = service(), got;
+    assert_int_equal(bide_target_init(&target, NULL, NOW, NULL), BIDE_OK);
+    bide_target_config_get(&target, &got);
+    assert_memory_equal(&got, &config, sizeof got);
+}
+
 static void a_reload_during_another_reload_is_busy_and_changes_nothing(void **state)
 {
     struct bide_target_config config = service(), other = fragile(), got;
+    struct bide_problem problem;
     init_target(&config);
     target.claim = NOW | 1; /* another process, since now */
-    assert_int_equal(bide_target_configure(&target, &other, NOW + 1 * S, NULL), BIDE_ERR_BUSY);
+    assert_int_equal(bide_target_configure(&target, &other, NOW + 1 * S, &problem), BIDE_ERR_BUSY);
+    assert_string_equal(problem.text, "another thread or process is configuring the target; try again");
+    assert_null(problem.field);
     assert_int_equal(bide_target_configure(&target, &other, NOW + 10 * S, NULL), BIDE_ERR_BUSY);
     bide_target_config_get(&target, &got);
     assert_memory_equal(&got, &config, sizeof got);
@@ -496,7 +507,7 @@ static void a_longer_or_shorter_window_remembers_requests_and_retries(void **sta
             assert_true(charge_retry());
         config.budget.window_ns = windows[i];
         reload(&config);
-        assert_int_equal(bide_budget_left_milli(&target, NOW), 6000);
+        assert_int_equal(core_budget_left_milli(&target, NOW), 6000);
         assert_int_equal(charge_all_retries(), 6);
     }
 }
@@ -510,7 +521,7 @@ static void an_exhausted_window_is_not_refilled_by_a_new_length(void **state)
     config.budget.window_ns = 20 * S;
     reload(&config);
     assert_false(charge_retry());
-    assert_int_equal(bide_budget_left_milli(&target, NOW), 0);
+    assert_int_equal(core_budget_left_milli(&target, NOW), 0);
 }
 
 /* A clock that starts at 0, as in the simulator: cleared slots must not count as slots of its first instants. */
@@ -524,7 +535,7 @@ static void a_longer_window_does_not_restore_expired_counts(void **state)
     assert_int_equal(bide_target_configure(&target, &config, 20 * S, NULL), BIDE_OK);
     for (uint32_t i = 0; i < 100; i++)
         core_budget_record_first(&target, 0, 20 * S);
-    assert_int_equal(bide_budget_left_milli(&target, 20 * S), 10000);
+    assert_int_equal(core_budget_left_milli(&target, 20 * S), 10000);
 }
 
 static void a_bucket_starts_with_at_most_what_the_window_had_left(void **state)
@@ -535,7 +546,7 @@ static void a_bucket_starts_with_at_most_what_the_window_had_left(void **state)
     for (int n = 0; n < 7; n++)
         assert_true(charge_retry());
     reload(&tokens);
-    assert_int_equal(bide_budget_left_milli(&target, NOW), 3000);
+    assert_int_equal(core_budget_left_milli(&target, NOW), 3000);
     assert_int_equal(charge_all_retries(), 3);
 }
 
@@ -545,7 +556,7 @@ static void a_bucket_that_replaces_a_larger_budget_starts_just_full(void **state
     config.budget.kind = BIDE_BUDGET_NONE;
     init_target(&config);
     reload(&tokens);
-    assert_int_equal(bide_budget_left_milli(&target, NOW), 10000);
+    assert_int_equal(core_budget_left_milli(&target, NOW), 10000);
 }
 
 static void a_drained_bucket_is_not_refilled_by_changing_its_kind_and_back(void **state)
@@ -593,8 +604,8 @@ static void a_target_in_reused_memory_is_like_new(void **state)
     config.budget.capacity_milli = 3000;
     assert_int_equal(core_target_reuse(&target, &config, NOW, NULL), BIDE_OK);
     assert_true(core_target_is_evictable(&target, NOW));
-    assert_int_equal(bide_budget_left_milli(&target, NOW), 3000);
-    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_CLOSED);
+    assert_int_equal(core_budget_left_milli(&target, NOW), 3000);
+    assert_int_equal(core_breaker_get(&target).state, BIDE_BREAKER_CLOSED);
     reload(&config);
 }
 
@@ -669,14 +680,14 @@ static void a_hold_off_is_extended_and_never_shortened(void **state)
     struct bide_target_config config = service();
     init_target(&config);
     bide_target_hold_off(&target, NOW + 20 * S, NOW);
-    assert_int_equal(bide_target_hold_off_until(&target, NOW), NOW + 20 * S);
+    assert_int_equal(core_hold_off_until(&target, NOW), NOW + 20 * S);
     bide_target_hold_off(&target, NOW + 10 * S, NOW);
     bide_target_hold_off(&target, NOW, NOW);
     bide_target_hold_off(&target, 0, NOW);
     bide_target_hold_off(&target, -1, NOW);
-    assert_int_equal(bide_target_hold_off_until(&target, NOW), NOW + 20 * S);
+    assert_int_equal(core_hold_off_until(&target, NOW), NOW + 20 * S);
     bide_target_hold_off(&target, NOW + 30 * S, NOW);
-    assert_int_equal(bide_target_hold_off_until(&target, NOW), NOW + 30 * S);
+    assert_int_equal(core_hold_off_until(&target, NOW), NOW + 30 * S);
 }
 
 static void a_hold_off_ends_at_its_instant(void **state)
@@ -684,8 +695,8 @@ static void a_hold_off_ends_at_its_instant(void **state)
     struct bide_target_config config = service();
     init_target(&config);
     bide_target_hold_off(&target, NOW + 20 * S, NOW);
-    assert_int_equal(bide_target_hold_off_until(&target, NOW + 20 * S - 1), NOW + 20 * S);
-    assert_int_equal(bide_target_hold_off_until(&target, NOW + 20 * S), 0);
+    assert_int_equal(core_hold_off_until(&target, NOW + 20 * S - 1), NOW + 20 * S);
+    assert_int_equal(core_hold_off_until(&target, NOW + 20 * S), 0);
 }
 
 /* A held permit must be released later, so such a target cannot be reused. */
@@ -723,7 +734,7 @@ static void a_reload_to_a_shorter_maximum_shortens_the_hold_off(void **state)
     bide_target_hold_off(&target, NOW + 60 * S, NOW);
     config.hold_off_max_ns = 5 * S;
     reload(&config);
-    assert_int_equal(bide_target_hold_off_until(&target, NOW), NOW + 5 * S);
+    assert_int_equal(core_hold_off_until(&target, NOW), NOW + 5 * S);
 }
 
 static void a_reload_to_another_rate_credits_earlier_time_at_the_old_rate(void **state)
@@ -735,8 +746,8 @@ static void a_reload_to_another_rate_credits_earlier_time_at_the_old_rate(void *
     config.budget.capacity_milli = 100000;
     config.budget.refill_per_minute_milli = 60000;
     assert_int_equal(bide_target_configure(&target, &config, NOW + 3600 * S, NULL), BIDE_OK);
-    assert_int_equal(bide_budget_left_milli(&target, NOW + 3600 * S), 0);
-    assert_in_range(bide_budget_left_milli(&target, NOW + 3602 * S), 1990, 2010); /* accurate to a tick */
+    assert_int_equal(core_budget_left_milli(&target, NOW + 3600 * S), 0);
+    assert_in_range(core_budget_left_milli(&target, NOW + 3602 * S), 1990, 2010); /* accurate to a tick */
 }
 
 static void a_reload_that_races_with_a_charge_loses_no_credit(void **state)
@@ -747,7 +758,7 @@ static void a_reload_that_races_with_a_charge_loses_no_credit(void **state)
     core_cas_failures = 1;
     reload(&config);
     assert_int_equal(core_cas_failures, 0);
-    assert_int_equal(bide_budget_left_milli(&target, NOW), config.budget.capacity_milli);
+    assert_int_equal(core_budget_left_milli(&target, NOW), config.budget.capacity_milli);
 }
 
 static void a_too_long_hold_off_is_limited_from_now(void **state)
@@ -756,8 +767,8 @@ static void a_too_long_hold_off_is_limited_from_now(void **state)
     config.hold_off_max_ns = 60 * S;
     init_target(&config);
     bide_target_hold_off(&target, BIDE_NEVER, NOW);
-    assert_int_equal(bide_target_hold_off_until(&target, NOW), NOW + 60 * S);
-    assert_int_equal(bide_target_hold_off_until(&target, NOW + 5 * S), NOW + 60 * S);
+    assert_int_equal(core_hold_off_until(&target, NOW), NOW + 60 * S);
+    assert_int_equal(core_hold_off_until(&target, NOW + 5 * S), NOW + 60 * S);
 }
 
 static void no_hold_off_when_hints_are_not_shared(void **state)
@@ -766,7 +777,7 @@ static void no_hold_off_when_hints_are_not_shared(void **state)
     config.hold_off_max_ns = 0;
     init_target(&config);
     bide_target_hold_off(&target, NOW + 20 * S, NOW);
-    assert_int_equal(bide_target_hold_off_until(&target, NOW), 0);
+    assert_int_equal(core_hold_off_until(&target, NOW), 0);
 }
 
 static void a_hold_off_is_extended_despite_lost_races(void **state)
@@ -777,7 +788,7 @@ static void a_hold_off_is_extended_despite_lost_races(void **state)
         core_cas_failures = losses;
         bide_target_hold_off(&target, NOW + 20 * S, NOW);
         assert_int_equal(core_cas_failures, 0);
-        assert_int_equal(bide_target_hold_off_until(&target, NOW), NOW + 20 * S);
+        assert_int_equal(core_hold_off_until(&target, NOW), NOW + 20 * S);
     }
 }
 
@@ -803,20 +814,28 @@ static void refusals_are_counted_by_gate(void **state)
     for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++) {
         enum bide_gate gate = (enum bide_gate)(1u << i);
         uint64_t expected = gate == BIDE_GATE_BUDGET ? 3 : gate == BIDE_GATE_BREAKER ? 2 : gate == BIDE_GATE_KEY;
-        assert_int_equal(bide_target_refused(&target, gate), expected);
+        assert_int_equal(bide_target_get(&target, NOW).refused[BIDE_GATE_INDEX(gate)], expected);
     }
 }
 
-static void refusals_of_no_single_gate_are_zero(void **state)
+static void a_view_has_the_state_of_every_gate(void **state)
 {
-    static const unsigned strangers[] = {0, 3, 1u << BIDE_GATE_COUNT, 1u << 31, UINT32_MAX};
     struct bide_target_config config = service();
     init_target(&config);
     for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++)
-        target.refused[i] = 5;
-    target.openings = 5; /* the word after them */
-    for (size_t i = 0; i < COUNT(strangers); i++)
-        assert_int_equal(bide_target_refused(&target, (enum bide_gate)strangers[i]), 0);
+        target.refused[i] = 5 + i;
+    bide_budget_add_milli(&target, -3000, NOW);
+    bide_breaker_hold(&target, BIDE_HOLD_OPEN);
+    bide_target_hold_off(&target, NOW + 2 * S, NOW);
+    struct bide_target_view view = bide_target_get(&target, NOW + 1 * S);
+    assert_int_equal(view.budget_left_milli, core_budget_left_milli(&target, NOW + 1 * S));
+    assert_int_equal(view.hold_off_until_ns, NOW + 2 * S);
+    assert_int_equal(bide_target_get(&target, NOW + 2 * S).hold_off_until_ns, 0);
+    assert_int_equal(view.breaker.state, BIDE_BREAKER_HELD_OPEN);
+    for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++)
+        assert_int_equal(view.refused[BIDE_GATE_INDEX(1u << i)], 5 + i);
+    for (size_t i = 0; i < COUNT(view.reserved_); i++)
+        assert_int_equal(view.reserved_[i], 0);
 }
 
 static void the_counts_of_all_lanes_are_summed(void **state)
@@ -1061,6 +1080,7 @@ int main(void)
         cmocka_unit_test(evidence_is_cleared_when_a_reload_changes_how_it_is_counted),
         cmocka_unit_test(a_shorter_window_slides_from_the_reload_on),
         cmocka_unit_test(a_bad_reload_changes_nothing_and_the_next_one_works),
+        cmocka_unit_test(a_target_without_a_configuration_has_the_gates_of_the_preset_service),
         cmocka_unit_test(a_reload_during_another_reload_is_busy_and_changes_nothing),
         cmocka_unit_test(the_claim_of_a_killed_process_is_taken_over),
         cmocka_unit_test(a_lost_race_for_the_claim_is_busy_and_the_next_try_works),
@@ -1089,7 +1109,7 @@ int main(void)
         cmocka_unit_test(no_hold_off_when_hints_are_not_shared),
         cmocka_unit_test(a_hold_off_is_extended_despite_lost_races),
         cmocka_unit_test(refusals_are_counted_by_gate),
-        cmocka_unit_test(refusals_of_no_single_gate_are_zero),
+        cmocka_unit_test(a_view_has_the_state_of_every_gate),
         cmocka_unit_test(the_counts_of_all_lanes_are_summed),
         cmocka_unit_test(a_target_with_an_attempt_in_flight_is_not_evictable),
         cmocka_unit_test(a_target_in_hold_off_is_not_evictable),

@@ -14,6 +14,8 @@
 #include <bide/outcome.h>
 #include <bide/verdict.h>
 
+#include "core/problem.h"
+
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
 static void assert_fit_for_a_metric(const char *label)
@@ -109,43 +111,44 @@ static void several_gates_at_once_have_the_label_unknown(void **state)
         assert_string_equal(bide_gate_label((enum bide_gate)table[i]), "unknown");
 }
 
-static void a_problem_text_states_what_would_be_right(void **state)
-{
-    static const struct bide_problem problem = {"attempts_max", "1 or more (1 means no retry)", 0};
-    static const char *const want = "attempts_max is 0; must be 1 or more (1 means no retry)";
-    char text[100];
-    (void)state;
-    assert_int_equal(bide_problem_format(text, sizeof text, &problem), strlen(want));
-    assert_string_equal(text, want);
-}
-
 static void a_problem_text_shows_every_value_in_full(void **state)
 {
     static const int64_t values[] = {0, 9, 10, -1, -10, 1234567890123456789, INT64_MAX, INT64_MIN};
-    char text[100], want[100];
+    struct bide_problem problem;
+    char want[100];
     (void)state;
     for (size_t i = 0; i < COUNT(values); i++) {
+        memset(&problem, 0xff, sizeof problem);
         snprintf(want, sizeof want, "x is %lld; must be y", (long long)values[i]);
-        bide_problem_format(text, sizeof text, &(struct bide_problem){"x", "y", values[i]});
-        assert_string_equal(text, want);
+        assert_int_equal(core_problem_set(&problem, "x", values[i], "y"), BIDE_ERR_INVALID);
+        assert_string_equal(problem.text, want);
+        assert_int_equal(problem.reason, 0);
+        assert_int_equal(problem.system_errno, 0);
     }
 }
 
-static void a_problem_text_is_truncated_and_returns_the_needed_length(void **state)
+static void a_problem_without_a_field_has_a_text(void **state)
 {
-    static const struct bide_problem problem = {"base_ns", "more", -5};
-    static const char *const want = "base_ns is -5; must be more";
-    char text[40];
+    struct bide_problem problem;
     (void)state;
-    for (size_t size = 1; size <= 26; size++) {
-        memset(text, 'x', sizeof text);
-        assert_int_equal(bide_problem_format(text, size, &problem), strlen(want));
-        size_t kept = size - 1 < strlen(want) ? size - 1 : strlen(want);
-        assert_memory_equal(text, want, kept);
-        assert_int_equal(text[kept], '\0');
-        assert_int_equal(text[size], 'x');
-    }
-    assert_int_equal(bide_problem_format(NULL, 0, &problem), strlen(want));
+    memset(&problem, 0xff, sizeof problem);
+    assert_int_equal(core_problem_set_text(&problem, BIDE_ERR_NOMEM, "out of memory"), BIDE_ERR_NOMEM);
+    assert_string_equal(problem.text, "out of memory");
+    assert_null(problem.field);
+    assert_null(problem.want);
+    assert_int_equal(problem.value, 0);
+    assert_int_equal(problem.reason, 0);
+    assert_int_equal(problem.system_errno, 0);
+    assert_int_equal(core_problem_set_text(NULL, BIDE_ERR_NOMEM, "out of memory"), BIDE_ERR_NOMEM);
+}
+
+static void a_text_is_cut_between_characters(void **state)
+{
+    static const char text[] = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x99\x82z"; /* 1, 2, 3, 4 and 1 bytes */
+    static const size_t want[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11};
+    (void)state;
+    for (size_t most = 0; most < COUNT(want); most++)
+        assert_int_equal(core_problem_cut(text, most), want[most]);
 }
 
 static void the_version_matches_the_header(void **state)
@@ -167,9 +170,9 @@ int main(void)
         cmocka_unit_test(every_breaker_state_has_its_label),
         cmocka_unit_test(a_value_outside_its_list_is_unknown_and_never_null),
         cmocka_unit_test(several_gates_at_once_have_the_label_unknown),
-        cmocka_unit_test(a_problem_text_states_what_would_be_right),
+        cmocka_unit_test(a_problem_without_a_field_has_a_text),
         cmocka_unit_test(a_problem_text_shows_every_value_in_full),
-        cmocka_unit_test(a_problem_text_is_truncated_and_returns_the_needed_length),
+        cmocka_unit_test(a_text_is_cut_between_characters),
         cmocka_unit_test(the_version_matches_the_header),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ static bool opens(const struct bide_outcome *outcome, int64_t deadline_ns, int64
     bide_call_begin(&call, &policy, &target, &request, T0);
     bide_call_outcome(&call, 1, outcome, T0 + took_ns);
     bide_call_cancel(&call, T0 + took_ns);
-    return bide_breaker_get(&target).state == BIDE_BREAKER_OPEN;
+    return core_breaker_get(&target).state == BIDE_BREAKER_OPEN;
 }
 
 static const enum bide_breaker_kind kinds[] = {BIDE_BREAKER_BY_TIME, BIDE_BREAKER_BY_COUNT, BIDE_BREAKER_BY_RUN};

@@ -40,14 +40,14 @@ static struct bide_curl_options initialized_options(void)
 
 static void expect_valid(const struct bide_curl_options *o)
 {
-    struct bide_problem problem = {NULL, NULL, 0};
+    struct bide_problem problem = {0};
     if (bide_curl_options_check(o, &problem) != BIDE_OK)
         fail_msg("%s is %lld; want %s", problem.field, (long long)problem.value, problem.want);
 }
 
 static void expect_invalid(const struct bide_curl_options *o, const char *field, int64_t value)
 {
-    struct bide_problem problem = {NULL, NULL, 0};
+    struct bide_problem problem = {0};
     assert_int_equal(bide_curl_options_check(o, &problem), BIDE_ERR_INVALID);
     assert_string_equal(problem.field, field);
     assert_non_null(problem.want);
@@ -161,7 +161,7 @@ static void only_control_bytes_in_a_header_are_rejected(void **state)
 
 static const char *wanted_text(const struct bide_curl_options *o)
 {
-    struct bide_problem problem = {NULL, NULL, 0};
+    struct bide_problem problem = {0};
     assert_int_equal(bide_curl_options_check(o, &problem), BIDE_ERR_INVALID);
     return problem.want;
 }

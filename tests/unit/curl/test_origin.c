@@ -221,7 +221,7 @@ static void unsupported_urls_share_a_target(void **state)
     assert_non_null(target);
     assert_ptr_equal(target, target_of(table, NULL));
     assert_ptr_equal(target, target_of(table, "http://:80"));
-    assert_int_equal(bide_targets_stats(table).held, 1);
+    assert_int_equal(bide_targets_view_get(table).held, 1);
     bide_targets_free(table);
 }
 

@@ -59,7 +59,7 @@ static void join(void)
 
 static int64_t level(void)
 {
-    return bide_budget_left_milli(&target, now);
+    return bide_target_get(&target, now).budget_left_milli;
 }
 
 static void spend(int64_t retries)

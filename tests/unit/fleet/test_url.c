@@ -15,7 +15,7 @@
 #include "fleet/url.h"
 
 static struct fleet_url url;
-static struct bide_fleet_problem problem;
+static struct bide_problem problem;
 static char file[64];
 
 static int free_url(void **state)

@@ -102,6 +102,17 @@ static void an_invalid_field_is_named_and_nothing_is_changed(void **state)
     }
 }
 
+static void without_a_configuration_the_defaults_apply(void **state)
+{
+    struct bide_inbound_ratio ratio, by_default;
+    struct bide_inbound_ratio_config config;
+    (void)state;
+    bide_inbound_ratio_config_init(&config);
+    assert_int_equal(bide_inbound_ratio_init(&by_default, &config, NULL), BIDE_OK);
+    assert_int_equal(bide_inbound_ratio_init(&ratio, NULL, NULL), BIDE_OK);
+    assert_memory_equal(&ratio, &by_default, sizeof ratio);
+}
+
 static void range_limits_are_valid(void **state)
 {
     static const struct bide_inbound_ratio_config table[] = {
@@ -367,6 +378,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_defaults_are_as_documented_and_valid),
         cmocka_unit_test(an_invalid_field_is_named_and_nothing_is_changed),
+        cmocka_unit_test(without_a_configuration_the_defaults_apply),
         cmocka_unit_test(range_limits_are_valid),
         cmocka_unit_test(the_attempt_header_distinguishes_first_attempts_and_retries),
         cmocka_unit_test(a_request_counts_for_nine_to_ten_tenths_of_the_window),

@@ -92,6 +92,7 @@ static struct bide_verdict run_call(struct test_call *s, const struct bide_polic
 {
     struct bide_job job = {
         .policy = policy,
+        .target = BIDE_NO_TARGET,
         .attempt = make_attempt,
         .event = record_event,
         .context = s,
@@ -165,7 +166,8 @@ static void slow_attempt_is_not_hedged(void **state)
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     policy.hedges_max = 2;
     policy.hedge_delay_ns = 50 * BIDE_MS;
-    struct bide_job job = {.policy = &policy, .attempt = make_attempt, .event = record_event, .context = &s};
+    struct bide_job job = {
+        .policy = &policy, .target = BIDE_NO_TARGET, .attempt = make_attempt, .event = record_event, .context = &s};
     job.request.safety = BIDE_SAFE;
     struct bide_verdict end = bide_run(&job);
     assert_true(s.start[0].wake_ns != BIDE_NEVER); /* a hedge was due */
@@ -224,7 +226,7 @@ static void listener_is_optional(void **state)
     struct test_call s = {.script = {not_sent, success}, .scripted = 2};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     policy.backoff = BIDE_BACKOFF_NONE;
-    struct bide_job job = {.policy = &policy, .attempt = make_attempt, .context = &s};
+    struct bide_job job = {.policy = &policy, .target = BIDE_NO_TARGET, .attempt = make_attempt, .context = &s};
     assert_int_equal(bide_run(&job).action, BIDE_ACTION_DONE);
 }
 
@@ -235,7 +237,8 @@ static int64_t first_wait_ns(uint64_t seed)
     struct test_call s = {.script = {not_sent, success}, .scripted = 2};
     struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MINUTE);
     policy.jitter = BIDE_JITTER_FULL;
-    struct bide_job job = {.policy = &policy, .attempt = make_attempt, .event = record_event, .context = &s};
+    struct bide_job job = {
+        .policy = &policy, .target = BIDE_NO_TARGET, .attempt = make_attempt, .event = record_event, .context = &s};
     job.request.seed = seed;
     bide_run(&job);
     return s.started_ns[1] - s.started_ns[0];
@@ -318,11 +321,68 @@ static void cancelled_retry_refunds_its_token(void **state)
     struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MINUTE);
     struct bide_job job = {
         .policy = &policy, .target = &target, .attempt = make_attempt, .context = &s, .cancel = &s.cancel};
-    int64_t before = bide_budget_left_milli(&target, virtual_ns);
+    int64_t before = bide_target_get(&target, virtual_ns).budget_left_milli;
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
     assert_int_equal(bide_run(&job).reason, BIDE_REASON_CANCELLED);
-    assert_int_equal(bide_budget_left_milli(&target, virtual_ns), before);
+    assert_int_equal(bide_target_get(&target, virtual_ns).budget_left_milli, before);
     bide_cancel_free(&s.cancel);
+}
+
+static struct bide_target *target_named(const char *name)
+{
+    return bide_targets_find(bide_targets_default(), name);
+}
+
+static void name_safety_and_function_are_enough(void **state)
+{
+    struct test_call s = {.script = {not_sent, success}, .scripted = 2};
+    struct bide_job job = {.name = "inventory", .request.safety = BIDE_SAFE, .attempt = make_attempt, .context = &s};
+    job.event = record_event; /* which advances the clock */
+    assert_int_equal(bide_run(&job).action, BIDE_ACTION_DONE);
+    assert_int_equal(s.attempts, 2);
+    struct bide_target *target = target_named("inventory");
+    assert_non_null(target);
+    assert_null(target_named("default"));
+    assert_true(bide_target_get(target, virtual_ns).budget_left_milli < 10000); /* the retry was charged */
+}
+
+static void calls_of_one_name_share_a_budget(void **state)
+{
+    struct test_call s = {.script = {not_sent}, .scripted = 1};
+    struct bide_policy policy = fixed_backoff(8, BIDE_MS);
+    struct bide_job job = {
+        .name = "orders", .policy = &policy, .attempt = make_attempt, .event = record_event, .context = &s};
+    enum bide_reason reason = BIDE_REASON_ATTEMPTS_SPENT;
+    for (int i = 0; i < 20 && reason == BIDE_REASON_ATTEMPTS_SPENT; i++) {
+        s.attempts = s.events = 0;
+        reason = bide_run(&job).reason;
+    }
+    assert_true(reason == BIDE_REASON_BUDGET_EMPTY || reason == BIDE_REASON_BREAKER_OPEN);
+    job.name = "customers";
+    s.attempts = s.events = 0;
+    assert_int_equal(bide_run(&job).reason, BIDE_REASON_ATTEMPTS_SPENT);
+}
+
+static void call_without_a_name_has_the_target_named_default(void **state)
+{
+    struct test_call s = {.script = {success}, .scripted = 1};
+    struct bide_job job = {.attempt = make_attempt, .context = &s};
+    assert_int_equal(bide_run(&job).action, BIDE_ACTION_DONE);
+    assert_non_null(target_named("default"));
+}
+
+static void call_without_a_target_meets_no_gate_and_leaves_no_name(void **state)
+{
+    struct test_call s = {.script = {not_sent}, .scripted = 1};
+    struct bide_policy policy = fixed_backoff(8, BIDE_MS);
+    struct bide_job job = {.name = "unused", .policy = &policy, .target = BIDE_NO_TARGET, .attempt = make_attempt};
+    job.event = record_event;
+    job.context = &s;
+    for (int i = 0; i < 20; i++) {
+        s.attempts = s.events = 0;
+        assert_int_equal(bide_run(&job).reason, BIDE_REASON_ATTEMPTS_SPENT);
+    }
+    assert_null(target_named("unused"));
 }
 
 int main(void)
@@ -344,6 +404,10 @@ int main(void)
         cmocka_unit_test(retry_without_a_wait_is_cancelled_too),
         cmocka_unit_test(listener_may_cancel),
         cmocka_unit_test(cancelled_retry_refunds_its_token),
+        cmocka_unit_test(name_safety_and_function_are_enough),
+        cmocka_unit_test(calls_of_one_name_share_a_budget),
+        cmocka_unit_test(call_without_a_name_has_the_target_named_default),
+        cmocka_unit_test(call_without_a_target_meets_no_gate_and_leaves_no_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

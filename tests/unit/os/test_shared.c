@@ -10,6 +10,7 @@
 #include "core/lease.h"
 #include "os/memory.h"
 #include "seed.h"
+#include "text/utf8.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -107,7 +108,7 @@ struct dirent *readdir(DIR *stream)
 
 static char directory[64];
 static struct bide_shared_options here = {.directory = directory};
-static struct bide_shared_problem problem;
+static struct bide_problem problem;
 
 static int make_directory(void **state)
 {
@@ -195,9 +196,9 @@ static void assert_refused(const char *name, enum bide_shared_reason reason)
     struct bide_shared shared;
     enum bide_err err = open_named(&shared, name);
     assert_true(err == BIDE_ERR_INVALID || err == BIDE_ERR_SYSTEM);
-    if (problem.reason != reason)
-        fail_msg("%s instead of %s: %s", bide_shared_reason_label(problem.reason), bide_shared_reason_label(reason),
-                 problem.text);
+    if (problem.reason != (int)reason)
+        fail_msg("%s instead of %s: %s", bide_shared_reason_label((enum bide_shared_reason)problem.reason),
+                 bide_shared_reason_label(reason), problem.text);
     assert_non_null(strstr(problem.text, bide_shared_reason_text(reason)));
     assert_null(shared.target);
     bide_shared_close(&shared);
@@ -206,7 +207,7 @@ static void assert_refused(const char *name, enum bide_shared_reason reason)
     here.private_instead = false;
     assert_int_equal(problem.reason, reason);
     assert_false(shared.shared);
-    assert_true(bide_budget_left_milli(shared.target, NOW) > 0);
+    assert_true(bide_target_get(shared.target, NOW).budget_left_milli > 0);
     bide_shared_close(&shared);
 }
 
@@ -240,12 +241,12 @@ struct seen {
 };
 
 /* "[name]" or "[name: reason]" */
-static bool list_add(void *context, const char *name, const struct bide_shared_problem *wrong)
+static bool list_add(void *context, const char *name, const struct bide_problem *wrong)
 {
     struct seen *seen = context;
     size_t used = strlen(seen->all);
     snprintf(seen->all + used, sizeof seen->all - used, "[%s%s%s]", name, wrong != NULL ? ": " : "",
-             wrong != NULL ? bide_shared_reason_label(wrong->reason) : "");
+             wrong != NULL ? bide_shared_reason_label((enum bide_shared_reason)wrong->reason) : "");
     return ++seen->count < seen->most;
 }
 
@@ -267,10 +268,10 @@ static void every_process_that_opens_a_name_shares_one_target(void **state)
     struct bide_target_config c = config();
     assert_ptr_not_equal(a.target, b.target);
     bide_budget_add_milli(a.target, -3000, NOW);
-    assert_int_equal(bide_budget_left_milli(b.target, NOW), c.budget.capacity_milli - 3000);
-    assert_int_equal(bide_budget_left_milli(other.target, NOW), c.budget.capacity_milli);
+    assert_int_equal(bide_target_get(b.target, NOW).budget_left_milli, c.budget.capacity_milli - 3000);
+    assert_int_equal(bide_target_get(other.target, NOW).budget_left_milli, c.budget.capacity_milli);
     bide_breaker_hold(b.target, BIDE_HOLD_OPEN);
-    assert_int_equal(bide_breaker_get(a.target).state, BIDE_BREAKER_HELD_OPEN);
+    assert_int_equal(bide_target_get(a.target, NOW).breaker.state, BIDE_BREAKER_HELD_OPEN);
     bide_shared_close(&a);
     bide_shared_close(&b);
     bide_shared_close(&other);
@@ -282,7 +283,7 @@ static void target_keeps_its_state_while_it_is_not_open(void **state)
     bide_budget_add_milli(shared.target, -BIDE_S, NOW);
     bide_shared_close(&shared);
     shared = open_or_fail("payments");
-    assert_int_equal(bide_budget_left_milli(shared.target, NOW), 0);
+    assert_int_equal(bide_target_get(shared.target, NOW).budget_left_milli, 0);
     bide_shared_close(&shared);
 }
 
@@ -295,7 +296,7 @@ static void opening_with_another_configuration_applies_it_and_keeps_the_state(vo
     assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
     bide_target_config_get(shared.target, &found);
     assert_int_equal(found.budget.cost_milli, 7000);
-    assert_int_equal(bide_budget_left_milli(shared.target, NOW), 0);
+    assert_int_equal(bide_target_get(shared.target, NOW).budget_left_milli, 0);
     bide_shared_close(&again);
     assert_int_equal(bide_shared_open(&again, "payments", NULL, &here, NOW, &problem), BIDE_OK);
     bide_target_config_get(again.target, &found);
@@ -324,17 +325,32 @@ static void target_being_configured_by_another_process_keeps_its_configuration(v
     bide_shared_close(&shared);
 }
 
-static void no_file_is_created_with_must_exist_or_without_configuration(void **state)
+static void new_target_without_configuration_has_the_gates_of_the_preset_service(void **state)
+{
+    struct bide_target_config service, found;
+    struct bide_shared shared;
+    bide_target_config_init(&service, BIDE_PRESET_SERVICE);
+    assert_int_equal(bide_shared_open(&shared, "payments", NULL, &here, NOW, &problem), BIDE_OK);
+    assert_true(shared.shared);
+    bide_target_config_get(shared.target, &found);
+    assert_memory_equal(&found, &service, sizeof found);
+    bide_shared_close(&shared);
+    here.private_instead = true;
+    assert_int_equal(bide_shared_open(&shared, "", NULL, &here, NOW, &problem), BIDE_OK);
+    assert_false(shared.shared);
+    bide_target_config_get(shared.target, &found);
+    assert_memory_equal(&found, &service, sizeof found);
+    bide_shared_close(&shared);
+}
+
+static void no_file_is_created_with_must_exist(void **state)
 {
     struct bide_target_config c = config();
     struct bide_shared shared;
+    here.must_exist = true;
     assert_int_equal(bide_shared_open(&shared, "payments", NULL, &here, NOW, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOT_THERE);
-    here.private_instead = true; /* a private target needs a configuration too */
-    assert_int_equal(bide_shared_open(&shared, "payments", NULL, &here, NOW, &problem), BIDE_ERR_INVALID);
     assert_null(shared.target);
-    here.private_instead = false;
-    here.must_exist = true;
     assert_int_equal(bide_shared_open(&shared, "payments", &c, &here, NOW, NULL), BIDE_ERR_INVALID);
     here.directory = "/nowhere/at/all";
     assert_int_equal(bide_shared_open(&shared, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
@@ -357,7 +373,7 @@ static void leased_target_stays_leased_when_opened_again(void **state)
     assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
     assert_false(shared.target->active == generation);
     assert_true(core_lease_is_on(shared.target));
-    assert_int_equal(bide_budget_left_milli(again.target, NOW), 0);
+    assert_int_equal(bide_target_get(again.target, NOW).budget_left_milli, 0);
     bide_shared_close(&again);
     bide_shared_close(&shared);
 }
@@ -407,11 +423,14 @@ static void in_flight_limits_are_refused(void **state)
     c.in_flight_max = 10;
     assert_int_equal(bide_shared_open(&shared, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_IN_FLIGHT);
+    assert_string_equal(problem.field, "in_flight_max");
+    assert_int_equal(problem.value, 10);
     c = config();
     c.budget.kind = BIDE_BUDGET_CONCURRENCY;
     c.budget.reserve = 3;
     assert_int_equal(bide_shared_open(&shared, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_IN_FLIGHT);
+    assert_string_equal(problem.field, "budget.kind");
     assert_int_equal(list_files().count, 0);
     assert_counts_nothing_in_flight();
     here.private_instead = true; /* a private target may count */
@@ -429,7 +448,26 @@ static void bad_configuration_is_an_error_with_its_field_even_with_private_inste
     assert_int_equal(bide_shared_open(&shared, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_BAD_CONFIG);
     assert_non_null(strstr(problem.text, "breaker.probes is 99"));
+    assert_string_equal(problem.field, "breaker.probes");
+    assert_string_equal(problem.want, "1 to 8");
+    assert_int_equal(problem.value, 99);
     assert_null(shared.target);
+}
+
+static void long_path_in_a_problem_is_cut_between_characters(void **state)
+{
+    char path[801] = "/";
+    struct bide_shared shared;
+    here.directory = path;
+    for (size_t length = 790; length < 794; length++) {
+        for (size_t at = 1 + length % 2; at + 1 < length; at += 2)
+            memcpy(path + at, "\xc3\xa9", 3);
+        if (length % 2 == 1)
+            path[1] = 'x';
+        assert_int_not_equal(bide_shared_open(&shared, "payments", NULL, &here, NOW, &problem), BIDE_OK);
+        assert_true(text_utf8_is_valid(problem.text, strlen(problem.text)));
+        assert_non_null(strstr(problem.text, bide_shared_reason_text((enum bide_shared_reason)problem.reason)));
+    }
 }
 
 static bool refuse(void)
@@ -445,6 +483,7 @@ static void private_target_fails_without_memory(void **state)
     enum bide_err err = open_named(&shared, "");
     os_memory_refuses = NULL;
     assert_int_equal(err, BIDE_ERR_NOMEM);
+    assert_string_equal(problem.text, "out of memory");
     assert_null(shared.target);
 }
 
@@ -477,7 +516,7 @@ static void long_names_with_equal_beginnings_have_different_files(void **state)
     struct bide_shared first = open_or_fail(a), second = open_or_fail(b);
     assert_int_equal(list_files().count, 2);
     bide_budget_add_milli(first.target, -BIDE_S, NOW);
-    assert_true(bide_budget_left_milli(second.target, NOW) > 0);
+    assert_true(bide_target_get(second.target, NOW).budget_left_milli > 0);
     bide_shared_close(&first);
     bide_shared_close(&second);
 }
@@ -731,9 +770,9 @@ static void file_of_a_newer_minor_version_is_shared_and_keeps_its_words(void **s
     struct bide_shared ours = open_or_fail("payments");
     struct bide_target_config c = config();
     bide_budget_add_milli(ours.target, -3000, NOW);
-    assert_int_equal(bide_budget_left_milli(newer.target, NOW), c.budget.capacity_milli - 3000);
+    assert_int_equal(bide_target_get(newer.target, NOW).budget_left_milli, c.budget.capacity_milli - 3000);
     bide_budget_add_milli(newer.target, -3000, NOW);
-    assert_int_equal(bide_budget_left_milli(ours.target, NOW), c.budget.capacity_milli - 6000);
+    assert_int_equal(bide_target_get(ours.target, NOW).budget_left_milli, c.budget.capacity_milli - 6000);
     c.budget.capacity_milli = 5000;
     assert_int_equal(bide_target_configure(ours.target, &c, NOW, NULL), BIDE_OK);
     bide_shared_close(&ours);
@@ -985,7 +1024,8 @@ static void mappings_beyond_the_guard_s_capacity_work_without_a_guard(void **sta
     for (unsigned i = 0; i < MANY; i++)
         many[i] = open_or_fail("payments");
     bide_budget_add_milli(many[0].target, -3000, NOW);
-    assert_int_equal(bide_budget_left_milli(many[MANY - 1].target, NOW), config().budget.capacity_milli - 3000);
+    assert_int_equal(bide_target_get(many[MANY - 1].target, NOW).budget_left_milli,
+                     config().budget.capacity_milli - 3000);
     assert_int_equal(mapped_files(), MANY);
     for (unsigned i = 0; i < MANY; i++)
         bide_shared_close(&many[i]);
@@ -1141,8 +1181,8 @@ static void removed_target_stays_usable_and_new_opens_get_a_new_one(void **state
     assert_int_equal(bide_shared_remove("payments", &here, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOT_THERE);
     struct bide_shared fresh = open_or_fail("payments");
-    assert_int_equal(bide_budget_left_milli(old.target, NOW), 0);
-    assert_true(bide_budget_left_milli(fresh.target, NOW) > 0);
+    assert_int_equal(bide_target_get(old.target, NOW).budget_left_milli, 0);
+    assert_true(bide_target_get(fresh.target, NOW).budget_left_milli > 0);
     bide_shared_close(&old);
     bide_shared_close(&fresh);
     assert_int_equal(bide_shared_remove("", &here, NULL), BIDE_ERR_INVALID);
@@ -1199,9 +1239,9 @@ static void another_time_namespace_has_its_own_file(void **state)
     struct bide_shared theirs = open_or_fail("payments");
     pretend.other_clock = false;
     assert_int_equal(list_files().count, 2);
-    assert_true(bide_budget_left_milli(theirs.target, NOW) > 0);
+    assert_true(bide_target_get(theirs.target, NOW).budget_left_milli > 0);
     struct bide_shared again = open_or_fail("payments");
-    assert_int_equal(bide_budget_left_milli(again.target, NOW), 0);
+    assert_int_equal(bide_target_get(again.target, NOW).budget_left_milli, 0);
     bide_shared_close(&ours);
     bide_shared_close(&theirs);
     bide_shared_close(&again);
@@ -1289,10 +1329,9 @@ static void use_after_damage(struct bide_call *call, const struct bide_policy *p
         bide_call_outcome(&next, 1, i % 2 == 0 ? &first : &ok, NOW + i * BIDE_S + BIDE_MS);
         bide_call_cancel(&next, NOW + i * BIDE_S + BIDE_MS);
     }
-    bide_target_latency_ns(target, 990);
-    bide_budget_left_milli(target, NOW);
+    bide_target_latency_get(target, 990);
+    bide_target_get(target, NOW);
     bide_budget_add_milli(target, 5, NOW);
-    bide_breaker_get(target);
     core_target_is_evictable(target, NOW);
     core_lease_collect(target);
 }
@@ -1426,7 +1465,8 @@ int main(void)
         IN_DIRECTORY(target_keeps_its_state_while_it_is_not_open),
         IN_DIRECTORY(opening_with_another_configuration_applies_it_and_keeps_the_state),
         IN_DIRECTORY(target_being_configured_by_another_process_keeps_its_configuration),
-        IN_DIRECTORY(no_file_is_created_with_must_exist_or_without_configuration),
+        IN_DIRECTORY(new_target_without_configuration_has_the_gates_of_the_preset_service),
+        IN_DIRECTORY(no_file_is_created_with_must_exist),
         IN_DIRECTORY(leased_target_stays_leased_when_opened_again),
         IN_DIRECTORY(configuration_that_cannot_be_leased_is_not_applied_and_reported),
         IN_DIRECTORY(in_flight_limits_are_refused),
@@ -1439,6 +1479,7 @@ int main(void)
         IN_DIRECTORY(the_directory_comes_from_the_environment),
         IN_DIRECTORY(relative_directory_of_the_environment_is_refused_with_its_variable),
         IN_DIRECTORY(path_of_the_caller_may_be_relative_but_not_empty_or_too_long),
+        IN_DIRECTORY(long_path_in_a_problem_is_cut_between_characters),
         IN_DIRECTORY(missing_directory_is_created_with_mode_700),
         IN_DIRECTORY(links_and_files_are_refused_as_directory),
         IN_DIRECTORY(directory_writable_by_others_is_refused),

@@ -141,7 +141,7 @@ static unsigned count_open_files(void)
 }
 
 /* An operation that fails names a reason and has a text. */
-static bool succeeded(enum bide_err err, const struct bide_shared_problem *problem)
+static bool succeeded(enum bide_err err, const struct bide_problem *problem)
 {
     if (err == BIDE_OK)
         return true;
@@ -153,7 +153,7 @@ static bool succeeded(enum bide_err err, const struct bide_shared_problem *probl
 static bool open_and_close(void)
 {
     struct bide_shared shared;
-    struct bide_shared_problem problem = {0};
+    struct bide_problem problem = {0};
     struct bide_target_config config;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     if (!succeeded(bide_shared_open(&shared, "db", &config, &options, NOW, &problem), &problem)) {
@@ -161,12 +161,12 @@ static bool open_and_close(void)
         return false;
     }
     assert_true(shared.shared);
-    assert_int_equal(bide_budget_left_milli(shared.target, NOW), config.budget.capacity_milli);
+    assert_int_equal(bide_target_get(shared.target, NOW).budget_left_milli, config.budget.capacity_milli);
     bide_shared_close(&shared);
     return true;
 }
 
-static bool count_name(void *context, const char *name, const struct bide_shared_problem *wrong)
+static bool count_name(void *context, const char *name, const struct bide_problem *wrong)
 {
     assert_true(name[0] != '\0');
     assert_true(wrong == NULL || wrong->text[0] != '\0');
@@ -176,7 +176,7 @@ static bool count_name(void *context, const char *name, const struct bide_shared
 
 static void list_all(unsigned expected)
 {
-    struct bide_shared_problem problem = {0};
+    struct bide_problem problem = {0};
     unsigned found = 0;
     if (succeeded(bide_shared_list(&options, count_name, &found, &problem), &problem) && fault.call == NULL)
         assert_int_equal(found, expected);
@@ -185,7 +185,7 @@ static void list_all(unsigned expected)
 /* Creates a target in a new directory, opens it again, lists and removes it. */
 static void use_target(void)
 {
-    struct bide_shared_problem problem = {0};
+    struct bide_problem problem = {0};
     bool created = open_and_close();
     bool again = open_and_close();
     list_all(1);
@@ -258,7 +258,7 @@ static void every_failed_system_call_is_reported_or_harmless_in_a_group(void **s
 static void a_private_target_replaces_one_that_cannot_be_shared(void **state)
 {
     struct bide_shared shared;
-    struct bide_shared_problem problem = {0};
+    struct bide_problem problem = {0};
     struct bide_target_config config;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     options = (struct bide_shared_options){.private_instead = true, .directory = "/nowhere/at/all"};
@@ -273,7 +273,7 @@ static void a_private_target_replaces_one_that_cannot_be_shared(void **state)
 static void the_guard_replaces_a_truncated_file(void **state)
 {
     struct bide_shared first, second;
-    struct bide_shared_problem problem = {0};
+    struct bide_problem problem = {0};
     struct bide_target_config config;
     char command[160];
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
@@ -285,8 +285,8 @@ static void the_guard_replaces_a_truncated_file(void **state)
     assert_int_equal(bide_shared_open(&second, "b", &config, &options, NOW, &problem), BIDE_OK);
     snprintf(command, sizeof command, "for f in %s/*; do : > $f; done", directory);
     assert_int_equal(system(command), 0);
-    assert_true(bide_budget_left_milli(second.target, NOW) >= 0);
-    assert_true(bide_budget_left_milli(first.target, NOW) >= 0);
+    assert_true(bide_target_get(second.target, NOW).budget_left_milli >= 0);
+    assert_true(bide_target_get(first.target, NOW).budget_left_milli >= 0);
     bide_shared_close(&first);
     bide_shared_close(&second);
     remove_tree();

@@ -61,7 +61,7 @@ static struct bide_target *find_target(struct bide_targets *table, char prefix, 
 static void drain(struct bide_target *target)
 {
     bide_budget_add_milli(target, -BIDE_S, NOW);
-    assert_int_equal(bide_budget_left_milli(target, NOW), 0);
+    assert_int_equal(bide_target_get(target, NOW).budget_left_milli, 0);
 }
 
 /* -- Names --------------------------------------------------------------------------------------------------------- */
@@ -74,7 +74,7 @@ static void each_name_has_its_own_target(void **state)
     assert_ptr_equal(bide_targets_get(table, "payments", NOW), a);
     assert_ptr_equal(bide_targets_find(table, "search"), b);
     assert_null(bide_targets_find(table, "mail"));
-    assert_int_equal(bide_targets_stats(table).held, 2);
+    assert_int_equal(bide_targets_view_get(table).held, 2);
     bide_targets_free(table);
     bide_targets_free(NULL);
 }
@@ -88,7 +88,7 @@ static void names_of_every_length_have_different_targets(void **state)
         name[n - 1] = 'a';
         target[n] = bide_targets_get(table, name, NOW);
     }
-    assert_int_equal(bide_targets_stats(table).held, BIDE_TARGET_NAME_MAX);
+    assert_int_equal(bide_targets_view_get(table).held, BIDE_TARGET_NAME_MAX);
     for (size_t n = BIDE_TARGET_NAME_MAX; n >= 1; n--) {
         assert_ptr_equal(bide_targets_find(table, name), target[n]);
         name[n - 1] = 0;
@@ -123,7 +123,7 @@ static void invalid_names_are_reported_and_get_the_overflow_target(void **state)
         assert_ptr_equal(bide_targets_get(table, name, NOW), overflow);
         assert_null(bide_targets_find(table, name));
     }
-    assert_int_equal(bide_targets_stats(table).held, 0);
+    assert_int_equal(bide_targets_view_get(table).held, 0);
     bide_targets_free(table);
 }
 
@@ -154,7 +154,7 @@ static void full_table_evicts_an_evictable_target(void **state)
     struct bide_targets *table = new_table(3);
     for (unsigned i = 0; i < 4; i++)
         get_target(table, 'a', i);
-    struct bide_targets_view count = bide_targets_stats(table);
+    struct bide_targets_view count = bide_targets_view_get(table);
     assert_int_equal(count.held, 3);
     assert_int_equal(count.evicted, 1);
     assert_int_equal(count.overflowed, 0);
@@ -186,12 +186,12 @@ static void targets_with_state_are_never_evicted(void **state)
     struct bide_target *overflow = bide_targets_get(table, "more", NOW);
     assert_ptr_equal(bide_targets_get(table, "still more", NOW), overflow);
     assert_null(bide_targets_find(table, "more"));
-    assert_int_equal(bide_targets_stats(table).overflowed, 2);
-    assert_int_equal(bide_targets_stats(table).evicted, 0);
+    assert_int_equal(bide_targets_view_get(table).overflowed, 2);
+    assert_int_equal(bide_targets_view_get(table).evicted, 0);
     assert_ptr_equal(bide_targets_find(table, "drained"), drained);
-    assert_int_equal(bide_budget_left_milli(drained, NOW), 0);
-    assert_int_equal(bide_breaker_get(open).state, BIDE_BREAKER_HELD_OPEN);
-    assert_int_equal(bide_target_hold_off_until(hold_off, NOW), NOW + BIDE_MINUTE);
+    assert_int_equal(bide_target_get(drained, NOW).budget_left_milli, 0);
+    assert_int_equal(bide_target_get(open, NOW).breaker.state, BIDE_BREAKER_HELD_OPEN);
+    assert_int_equal(bide_target_get(hold_off, NOW).hold_off_until_ns, NOW + BIDE_MINUTE);
     assert_ptr_equal(bide_targets_get(table, "more", NOW + 2 * BIDE_MINUTE), hold_off); /* no longer worth keeping */
     bide_targets_free(table);
 }
@@ -201,7 +201,7 @@ static void names_in_the_overflow_target_share_a_budget(void **state)
     struct bide_targets *table = new_table(1);
     drain(get_target(table, 'a', 0));
     drain(get_target(table, 'a', 1));
-    assert_int_equal(bide_budget_left_milli(get_target(table, 'a', 2), NOW), 0);
+    assert_int_equal(bide_target_get(get_target(table, 'a', 2), NOW).budget_left_milli, 0);
     bide_targets_free(table);
 }
 
@@ -215,7 +215,7 @@ static void overflow_target_starts_when_first_needed(void **state)
     bide_breaker_hold(get_target(table, 'a', 0), BIDE_HOLD_OPEN);
     struct bide_target *overflow = get_target(table, 'a', 1);
     assert_null(find_target(table, 'a', 1));
-    assert_int_equal(bide_budget_left_milli(overflow, NOW), 0); /* no refill for the time before */
+    assert_int_equal(bide_target_get(overflow, NOW).budget_left_milli, 0); /* no refill for the time before */
     bide_targets_free(table);
 }
 
@@ -241,12 +241,12 @@ static void evictable_target_is_found_after_a_bounded_number_of_insertions(void 
     for (unsigned blank = 0; blank < 5; blank++) {
         for (unsigned i = 0; i < 200; i++) /* until no scan credit is left */
             get_target(table, 'b', i);
-        assert_int_equal(bide_targets_stats(table).evicted, blank);
+        assert_int_equal(bide_targets_view_get(table).evicted, blank);
         bide_budget_add_milli(find_target(table, 'a', blank * 199), BIDE_S, NOW);
         struct bide_target *last = NULL;
-        for (unsigned i = 0; i <= MOST / EARNED && bide_targets_stats(table).evicted == blank; i++)
+        for (unsigned i = 0; i <= MOST / EARNED && bide_targets_view_get(table).evicted == blank; i++)
             last = get_target(table, 'c', blank * 100 + i);
-        assert_int_equal(bide_targets_stats(table).evicted, blank + 1);
+        assert_int_equal(bide_targets_view_get(table).evicted, blank + 1);
         assert_null(find_target(table, 'a', blank * 199));
         drain(last);
     }
@@ -273,9 +273,9 @@ static void assert_state_kept(struct bide_targets *table, unsigned count)
         struct bide_target *target = find_target(table, 'm', i);
         assert_non_null(target);
         if (i % 2 == 0)
-            assert_int_equal(bide_budget_left_milli(target, NOW), 0);
+            assert_int_equal(bide_target_get(target, NOW).budget_left_milli, 0);
         else
-            assert_int_equal(bide_breaker_get(target).state, BIDE_BREAKER_HELD_OPEN);
+            assert_int_equal(bide_target_get(target, NOW).breaker.state, BIDE_BREAKER_HELD_OPEN);
     }
 }
 
@@ -297,16 +297,16 @@ static void a_million_names_use_bounded_memory_and_evict_no_state(void **state)
     give_state(table, 0, MOST / 2);
     for (unsigned i = 0; i < MILLION / 2; i++) /* half of the table is evictable: no overflow */
         get_target(table, 'x', i);
-    struct bide_targets_view count = bide_targets_stats(table);
+    struct bide_targets_view count = bide_targets_view_get(table);
     assert_int_equal(count.held, MOST);
     assert_int_equal(count.evicted, MILLION / 2 - MOST / 2);
     assert_int_equal(count.overflowed, 0);
     give_state(table, MOST / 2, MOST / 2);
-    uint64_t before = bide_targets_stats(table).overflowed;
+    uint64_t before = bide_targets_view_get(table).overflowed;
     struct bide_target *overflow = get_target(table, 'y', 0);
     for (unsigned i = 1; i < MILLION / 2; i++) /* nothing is evictable: every name overflows */
         assert_ptr_equal(get_target(table, 'y', i), overflow);
-    assert_int_equal(bide_targets_stats(table).overflowed - before, MILLION / 2);
+    assert_int_equal(bide_targets_view_get(table).overflowed - before, MILLION / 2);
     assert_state_kept(table, MOST);
     os_memory_refuses = NULL;
     assert_true(allocations <= 3 + MOST / 32 + 1);
@@ -338,12 +338,12 @@ static void assert_consistent(struct bide_targets *table, const bool *drained)
         assert_true(target != NULL || !drained[i]);
         if (target == NULL)
             continue;
-        assert_int_equal(bide_budget_left_milli(target, NOW) == 0, drained[i]);
+        assert_int_equal(bide_target_get(target, NOW).budget_left_milli == 0, drained[i]);
         for (size_t j = 0; j < found; j++)
             assert_ptr_not_equal(seen[j], target);
         seen[found++] = target;
     }
-    assert_int_equal(found, bide_targets_stats(table).held);
+    assert_int_equal(found, bide_targets_view_get(table).held);
 }
 
 static void random_insertions_and_evictions_keep_the_table_consistent_from(uint64_t seed)
@@ -360,11 +360,11 @@ static void random_insertions_and_evictions_keep_the_table_consistent_from(uint6
             drain(target);
         else if (drained[i] && random_below(2) == 0)
             bide_budget_add_milli(target, BIDE_S, NOW);
-        drained[i] = bide_budget_left_milli(target, NOW) == 0;
+        drained[i] = bide_target_get(target, NOW).budget_left_milli == 0;
         if (step % 50 == 0)
             assert_consistent(table, drained);
     }
-    assert_true(bide_targets_stats(table).evicted > 0);
+    assert_true(bide_targets_view_get(table).evicted > 0);
     bide_targets_free(table);
 }
 
@@ -404,17 +404,33 @@ static void table_creation_fails_without_memory(void **state)
         }
 }
 
+static void table_of_the_process_is_created_once_there_is_memory(void **state)
+{
+    struct bide_target_config service = service_config(), found;
+    fail_allocations(1, UINT32_MAX);
+    assert_null(bide_targets_default());
+    os_memory_refuses = NULL;
+    struct bide_targets *table = bide_targets_default();
+    assert_non_null(table);
+    assert_ptr_equal(bide_targets_default(), table);
+    bide_target_config_get(bide_targets_get(table, "payments", NOW), &found);
+    assert_memory_equal(&found, &service, sizeof found);
+    for (unsigned i = 0; i < 2000; i++)
+        get_target(table, 'p', i);
+    assert_int_equal(bide_targets_view_get(table).held, 1024);
+}
+
 static void name_without_memory_overflows_and_is_created_later(void **state)
 {
     struct bide_targets *table = new_table(100);
     fail_allocations(1, UINT32_MAX);
     struct bide_target *overflow = get_target(table, 'a', 0);
     assert_ptr_equal(get_target(table, 'a', 1), overflow);
-    assert_int_equal(bide_targets_stats(table).held, 0);
-    assert_int_equal(bide_targets_stats(table).overflowed, 2);
+    assert_int_equal(bide_targets_view_get(table).held, 0);
+    assert_int_equal(bide_targets_view_get(table).overflowed, 2);
     os_memory_refuses = NULL;
     assert_ptr_not_equal(get_target(table, 'a', 0), overflow);
-    assert_int_equal(bide_targets_stats(table).held, 1);
+    assert_int_equal(bide_targets_view_get(table).held, 1);
     bide_targets_free(table);
 }
 
@@ -426,10 +442,10 @@ static void table_without_memory_evicts_instead_of_growing(void **state)
         get_target(table, 'a', i);
     fail_allocations(1, 2);
     assert_non_null(get_target(table, 'b', 0));
-    assert_int_equal(bide_targets_stats(table).evicted, 1);
+    assert_int_equal(bide_targets_view_get(table).evicted, 1);
     assert_non_null(find_target(table, 'b', 0));
     get_target(table, 'b', 1);
-    assert_int_equal(bide_targets_stats(table).held, 33);
+    assert_int_equal(bide_targets_view_get(table).held, 33);
     os_memory_refuses = NULL;
     bide_targets_free(table);
 }
@@ -456,7 +472,7 @@ static void reload_reaches_all_targets_and_keeps_their_state(void **state)
     assert_int_equal(capacity_of(a), 77000);
     assert_int_equal(capacity_of(b), 77000);
     assert_int_equal(capacity_of(overflow), 77000);
-    assert_int_equal(bide_budget_left_milli(a, NOW), 0);
+    assert_int_equal(bide_target_get(a, NOW).budget_left_milli, 0);
     struct bide_target *later = bide_targets_get(table, "later", NOW + 120 * BIDE_MINUTE); /* in the slot of a or b */
     assert_ptr_not_equal(later, overflow);
     assert_int_equal(capacity_of(later), 77000);
@@ -530,7 +546,7 @@ static void call_does_not_touch_its_target_after_reuse(void **state)
     bide_call_outcome(&call, 1, &failed, NOW + BIDE_MS);
     bide_call_cancel(&call, NOW + 2 * BIDE_MS);
     assert_true(core_target_is_evictable(old, NOW + 2 * BIDE_MS));
-    assert_int_equal(bide_targets_stats(table).evicted, 1);
+    assert_int_equal(bide_targets_view_get(table).evicted, 1);
     bide_targets_free(table);
 }
 
@@ -551,6 +567,7 @@ int main(void)
         cmocka_unit_test(a_million_names_use_bounded_memory_and_evict_no_state),
         cmocka_unit_test(random_insertions_and_evictions_keep_the_table_consistent),
         cmocka_unit_test(table_creation_fails_without_memory),
+        cmocka_unit_test(table_of_the_process_is_created_once_there_is_memory),
         cmocka_unit_test(name_without_memory_overflows_and_is_created_later),
         cmocka_unit_test(table_without_memory_evicts_instead_of_growing),
         cmocka_unit_test(reload_reaches_all_targets_and_keeps_their_state),

@@ -17,7 +17,7 @@
 static void empty_queue_is_never_due(void **state)
 {
     struct bide_timers q = {0};
-    assert_int_equal(bide_timers_next(&q), BIDE_NEVER);
+    assert_int_equal(bide_timers_due_get(&q), BIDE_NEVER);
     assert_null(bide_timers_pop(&q, BIDE_NEVER));
     bide_timers_free(&q);
     bide_timers_free(&q);
@@ -29,7 +29,7 @@ static void timer_is_popped_when_due_and_not_a_nanosecond_before(void **state)
     struct bide_timers q = {0};
     struct bide_timer t = {0};
     assert_int_equal(bide_timers_set(&q, &t, 100), BIDE_OK);
-    assert_int_equal(bide_timers_next(&q), 100);
+    assert_int_equal(bide_timers_due_get(&q), 100);
     assert_null(bide_timers_pop(&q, 99));
     assert_ptr_equal(bide_timers_pop(&q, 100), &t);
     assert_int_equal(t.place, 0);
@@ -56,7 +56,7 @@ static void moved_timer_fires_at_its_new_time_only(void **state)
     bide_timers_set(&q, &b, 20);
     bide_timers_set(&q, &a, 30);
     assert_null(bide_timers_pop(&q, 10));
-    assert_int_equal(bide_timers_next(&q), 20);
+    assert_int_equal(bide_timers_due_get(&q), 20);
     bide_timers_set(&q, &a, 5);
     assert_ptr_equal(bide_timers_pop(&q, 30), &a);
     assert_ptr_equal(bide_timers_pop(&q, 30), &b);
@@ -112,7 +112,7 @@ static void timers_of_a_freed_queue_can_be_set_again(void **state)
     bide_timers_set(&q, &a, 10);
     bide_timers_set(&q, &b, 20);
     bide_timers_free(&q);
-    assert_int_equal(bide_timers_next(&q), BIDE_NEVER);
+    assert_int_equal(bide_timers_due_get(&q), BIDE_NEVER);
     assert_int_equal(bide_timers_set(&q, &b, BIDE_NEVER), BIDE_OK);
     assert_int_equal(bide_timers_set(&q, &b, 5), BIDE_OK);
     assert_int_equal(bide_timers_set(&q, &a, 4), BIDE_OK);
@@ -231,7 +231,7 @@ static void pop_both(struct bide_timers *q, struct bide_timer *t, struct entry *
 {
     size_t first = first_of(list);
     bool due = first < MANY && list[first].due_ns <= now_ns;
-    assert_int_equal(bide_timers_next(q), first < MANY ? list[first].due_ns : BIDE_NEVER);
+    assert_int_equal(bide_timers_due_get(q), first < MANY ? list[first].due_ns : BIDE_NEVER);
     assert_ptr_equal(bide_timers_pop(q, now_ns), due ? &t[first] : NULL);
     if (due)
         list[first].set = false;
