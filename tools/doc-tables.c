@@ -124,6 +124,7 @@ static const char *const hint_rules[] = {"floor", "exact", "pushback", "clamp", 
 static const char *const hint_longs[] = {"give up", "clamp", "ignore"};
 static const char *const hint_steps[] = {"keep", "advance", "reset"};
 static const char *const layers[] = {"outermost", "any", "never"};
+static const char *const when_refuseds[] = {"give_up", "wait"};
 static const char *const budgets[] = {"tokens", "window", "concurrency", "none"};
 static const char *const on_empties[] = {"refuse", "open"};
 static const char *const breakers[] = {"time window", "count window", "consecutive", "off"};
@@ -325,17 +326,20 @@ static const struct field policy_table[] = {
     {P(connect_timeout_ns), TIME, 0, "time limit of its connection", NULL},
     {P(call_timeout_ns), TIME, 0, "time limit of the call", NULL},
     {P(waits_max_ns), TIME, 0, "time limit of all its waits together", NULL},
+    {P(attempt_min_ns), TIME, -1, "time that a useful attempt needs; 0: connect_timeout_ns", NULL},
     {P(hint_rule), CHOICE, 99, "effect of a hint on the wait", hint_rules},
     {P(hint_long), CHOICE, 99, "effect of a hint above hint_max_ns", hint_longs},
     {P(hint_step), CHOICE, 99, "effect of a hinted wait on the backoff sequence", hint_steps},
     {P(hint_jitter_permille), COUNT, 10001, "floor rule: up to this share longer", NULL},
     {P(hint_max_ns), TIME, 0, "longest hint that is followed", NULL},
     {P(hint_over_ns), TIME, -1, "clamp rule: at most this much longer than the backoff", NULL},
+    {P(when_refused), CHOICE, 99, "what the call does when a gate of the target refuses", when_refuseds},
     {P(observe), BITS, 0x10, "gates of the policy in observe mode", NULL},
     {P(require_key), FLAG, UNCHECKED, "a mutating request needs a key", NULL},
     {P(conflict_at_once), FLAG, UNCHECKED, "retry the first conflict without a wait", NULL},
     {P(throttled_needs_hint), FLAG, UNCHECKED, "give up after a throttled outcome without a hint", NULL},
     {P(jitter_past_cap), FLAG, UNCHECKED, "proportional jitter may exceed the cap", NULL},
+    {P(last_wait), FLAG, UNCHECKED, "shorten a wait once, for a last attempt before the deadline", NULL},
     {P(long_poll), FLAG, UNCHECKED, "with an empty budget wait the backoff, then give up", NULL},
 };
 

@@ -15,11 +15,11 @@
  * After closing, traffic ramps up: the share of admitted attempts grows from a tenth to all of them over ramp_ns.
  * Openings count as in a row until the breaker has stayed closed for ramp_ns + open_max_ns.
  *
- * Votes, one per attempt: transient and throttled outcomes are failures (so a server that only throttles opens the
- * breaker too), a success is healthy, all other outcomes are neutral. Neutral too, because they are no evidence about
- * the server: failures on the caller's own side (BIDE_FLAG_LOCAL), and attempts that the deadline of their call cut
- * before the usual latency of the target had passed. Holding the breaker by hand, and on_empty of a budget, work with
- * kind OFF too.
+ * Votes, one per attempt: transient outcomes are failures, a success is healthy, all other outcomes are neutral (a
+ * server that throttles is alive: hold-off, backoff and budget answer it). Neutral too, because they are no evidence
+ * about the server: failures on the caller's own side (BIDE_FLAG_LOCAL), and attempts that the deadline of their call
+ * cut before the usual latency of the target had passed. Holding the breaker by hand, and on_empty of a budget, work
+ * with kind OFF too.
  *
  * State, generation, openings in a row and the time of the next or last change are one 64-bit word, changed by
  * compare-and-swap.

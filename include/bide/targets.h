@@ -1,8 +1,8 @@
 /* targets.h - a table of targets by name, for a process: targets are created on first use, their number is bounded.
  *
  * Looking up a known name takes no lock; creating a target does. When the table is full, a target with nothing to
- * remember (full budget, closed breaker, no hold-off: see core_target_is_evictable) is evicted, approximately the least
- * recently used first. If a bounded search finds no such target, or there is no memory, the look-up returns an overflow
+ * remember (full budget, closed breaker, no hold-off, nothing in flight) is evicted, approximately the least recently
+ * used first. If a bounded search finds no such target, or there is no memory, the look-up returns an overflow
  * target that all such names share, and counts it: memory stays bounded, and an empty budget is never refilled by being
  * forgotten.
  *

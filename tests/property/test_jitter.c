@@ -403,6 +403,28 @@ static void a_hold_off_wait_is_uniform_over_its_upward_jitter(void **state)
     assert_true(sample_is_accepted());
 }
 
+/* The second wait, of up to an hour, does not fit before the deadline; 8 s are left for it. */
+static void the_last_wait_is_uniform_over_the_second_half_of_the_time_left(void **state)
+{
+    struct bide_policy policy = policy_with(BIDE_JITTER_NONE, 1 * S, 3600 * S);
+    const struct bide_outcome transient = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
+    (void)state;
+    policy.multiplier_milli = 1000000;
+    policy.call_timeout_ns = 10 * S;
+    policy.attempt_min_ns = 1 * S;
+    for (size_t i = 0; i < DRAWS; i++) {
+        struct bide_call call;
+        const struct bide_request request = {.safety = BIDE_SAFE, .seed = test_seed + i};
+        bide_call_begin(&call, &policy, BIDE_NO_TARGET, &request, 0);
+        bide_call_outcome(&call, 1, &transient, 0);
+        bide_call_wake(&call, 1 * S);
+        struct bide_verdict v = bide_call_outcome(&call, 2, &transient, 1 * S);
+        assert_int_equal(v.reason, BIDE_REASON_LAST_WAIT);
+        put_position(i, (struct bide_range){4 * S, 8 * S}, v.wake_ns - 1 * S);
+    }
+    assert_true(sample_is_accepted());
+}
+
 static void a_late_wake_is_jittered_uniformly(void **state)
 {
     struct bide_policy policy = policy_with(BIDE_JITTER_FULL, 1 * S, 1 * S);
@@ -671,6 +693,7 @@ static int play_seed(uint64_t seed)
         cmocka_unit_test(decorrelated_aws_waits_follow_their_distribution_with_its_atom_at_the_cap),
         cmocka_unit_test(a_hinted_wait_is_uniform_over_its_upward_jitter),
         cmocka_unit_test(a_hold_off_wait_is_uniform_over_its_upward_jitter),
+        cmocka_unit_test(the_last_wait_is_uniform_over_the_second_half_of_the_time_left),
         cmocka_unit_test(a_late_wake_is_jittered_uniformly),
         cmocka_unit_test(the_open_time_of_a_breaker_is_uniform_over_its_spread),
         cmocka_unit_test(clients_with_consecutive_seeds_do_not_move_together),

@@ -1064,9 +1064,120 @@ static void a_hold_off_that_is_over_when_requested_changes_nothing(void **state)
     }
 }
 
+/* ---- how many attempts may start ---- */
+
+static void assert_next(uint32_t attempts, enum bide_reason reason, int64_t at_ns, int64_t now_ns)
+{
+    struct bide_target_next next = bide_target_next(&target, now_ns);
+    assert_int_equal(next.attempts, attempts);
+    assert_int_equal(next.reason, reason);
+    assert_int_equal(next.at_ns, at_ns);
+}
+
+static void nothing_limits_the_attempts_of_a_healthy_target(void **state)
+{
+    struct bide_target_config config = service();
+    (void)state;
+    init_target(&config);
+    assert_next(UINT32_MAX, BIDE_REASON_NOTHING, NOW, NOW);
+    bide_target_hold_off(&target, NOW + S, NOW); /* for retries only */
+    assert_next(UINT32_MAX, BIDE_REASON_NOTHING, NOW, NOW);
+    bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
+    assert_next(UINT32_MAX, BIDE_REASON_NOTHING, NOW, NOW);
+}
+
+static void a_breaker_admits_its_probes_and_then_one_attempt_at_a_time(void **state)
+{
+    struct bide_target_config config = fragile();
+    struct bide_policy p = policy();
+    struct bide_call probe[2];
+    (void)state;
+    config.breaker.probes = 2;
+    config.breaker.probe_timeout_ns = 10 * S;
+    config.breaker.ramp_ns = 4 * S;
+    init_target(&config);
+    vote(CORE_VOTE_FAILURE, NOW);
+    vote(CORE_VOTE_FAILURE, NOW);
+    int64_t until_ns = core_breaker_get(&target).until_ns;
+    assert_next(0, BIDE_REASON_BREAKER_OPEN, until_ns, NOW);
+    assert_next(0, BIDE_REASON_BREAKER_OPEN, until_ns, until_ns - 1);
+    assert_next(2, BIDE_REASON_BREAKER_PROBING, until_ns, until_ns);
+    struct bide_request request = {.safety = BIDE_SAFE, .seed = 1};
+    assert_int_equal(bide_call_begin(&probe[0], &p, &target, &request, until_ns).action, BIDE_ACTION_START);
+    assert_next(1, BIDE_REASON_BREAKER_PROBING, until_ns, until_ns);
+    assert_int_equal(bide_call_begin(&probe[1], &p, &target, &request, until_ns + S).action, BIDE_ACTION_START);
+    struct bide_target_next full = bide_target_next(&target, until_ns + S);
+    assert_int_equal(full.attempts, 0);
+    assert_in_range(full.at_ns, until_ns + 10 * S, until_ns + 10 * S + 3 * MS); /* the first slot expires */
+    assert_next(1, BIDE_REASON_BREAKER_PROBING, full.at_ns, full.at_ns);
+    bide_call_outcome(&probe[0], 1, &ok, until_ns + 2 * S);
+    bide_call_outcome(&probe[1], 1, &ok, until_ns + 2 * S);
+    assert_next(1, BIDE_REASON_BREAKER_RAMPING, until_ns + 3 * S, until_ns + 3 * S);
+    assert_next(UINT32_MAX, BIDE_REASON_NOTHING, until_ns + 7 * S, until_ns + 7 * S);
+    bide_breaker_hold(&target, BIDE_HOLD_OPEN);
+    assert_next(0, BIDE_REASON_BREAKER_OPEN, BIDE_NEVER, NOW);
+}
+
+static void the_smallest_limit_of_all_gates_counts(void **state)
+{
+    struct bide_target_config config = fragile();
+    struct bide_policy p = policy();
+    struct bide_call calls[3];
+    (void)state;
+    config.in_flight_max = 3;
+    config.hold_off_first = true;
+    init_target(&config);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_next(3 - i, BIDE_REASON_IN_FLIGHT_FULL, BIDE_NEVER, NOW);
+        begin(&calls[i], &p, i + 1);
+    }
+    assert_next(0, BIDE_REASON_IN_FLIGHT_FULL, BIDE_NEVER, NOW);
+    bide_call_cancel(&calls[0], NOW);
+    bide_target_hold_off(&target, NOW + S, NOW);
+    assert_next(0, BIDE_REASON_HOLD_OFF, NOW + S, NOW);
+    vote(CORE_VOTE_FAILURE, NOW); /* opens for 5 s, which is longer */
+    vote(CORE_VOTE_FAILURE, NOW);
+    assert_next(0, BIDE_REASON_BREAKER_OPEN, core_breaker_get(&target).until_ns, NOW);
+    bide_target_hold_off(&target, NOW + 60 * S, NOW);
+    assert_next(0, BIDE_REASON_HOLD_OFF, NOW + 60 * S, NOW);
+    config.in_flight_max = 1; /* fewer than run already */
+    config.hold_off_first = false;
+    config.observe = BIDE_GATE_BREAKER;
+    reload(&config);
+    assert_next(0, BIDE_REASON_IN_FLIGHT_FULL, BIDE_NEVER, NOW);
+    config.observe = BIDE_GATE_BREAKER | BIDE_GATE_IN_FLIGHT;
+    reload(&config);
+    assert_next(UINT32_MAX, BIDE_REASON_NOTHING, NOW, NOW);
+}
+
+static void a_throttle_that_sheds_admits_one_attempt_at_a_time(void **state)
+{
+    struct bide_target_config config = service();
+    struct bide_policy p = policy();
+    (void)state;
+    config.throttle_k_milli = 2000;
+    config.breaker.kind = BIDE_BREAKER_OFF;
+    init_target(&config);
+    assert_next(UINT32_MAX, BIDE_REASON_NOTHING, NOW, NOW);
+    for (uint64_t i = 0; i < 30; i++) {
+        struct bide_call call;
+        begin(&call, &p, i + 1);
+        bide_call_outcome(&call, 1, &failed, NOW);
+        bide_call_cancel(&call, NOW);
+    }
+    assert_next(1, BIDE_REASON_THROTTLE, NOW, NOW);
+    config.observe = BIDE_GATE_THROTTLE;
+    reload(&config);
+    assert_next(UINT32_MAX, BIDE_REASON_NOTHING, NOW, NOW);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_limits_the_attempts_of_a_healthy_target),
+        cmocka_unit_test(a_breaker_admits_its_probes_and_then_one_attempt_at_a_time),
+        cmocka_unit_test(the_smallest_limit_of_all_gates_counts),
+        cmocka_unit_test(a_throttle_that_sheds_admits_one_attempt_at_a_time),
         cmocka_unit_test(a_new_target_has_a_full_budget_a_closed_breaker_and_no_history),
         cmocka_unit_test(init_refuses_a_bad_configuration_and_reports_its_field),
         cmocka_unit_test(a_target_is_aligned_to_cache_lines_and_at_most_36_of_them),
