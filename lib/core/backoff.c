@@ -8,15 +8,14 @@
 #include "random.h"
 #include "saturate.h"
 
-#define INLINE      static inline __attribute__((always_inline))
 #define OUT_OF_LINE static __attribute__((noinline)) /* so that the default kinds do not pay for the others */
 
-INLINE int64_t base_for_step(const struct bide_policy *p, struct bide_step step)
+static inline int64_t base_for_step(const struct bide_policy *p, struct bide_step step)
 {
     return step.throttled && p->throttled_base_ns > 0 ? p->throttled_base_ns : p->base_ns;
 }
 
-INLINE int64_t envelope_doubling(int64_t base, uint32_t times, int64_t cap)
+static inline int64_t envelope_doubling(int64_t base, uint32_t times, int64_t cap)
 {
     return times > 62 || base > cap >> times ? cap : base << times;
 }
@@ -36,7 +35,7 @@ OUT_OF_LINE int64_t envelope_growing(int64_t base, struct bide_step step, uint32
     return core_min(e, cap);
 }
 
-INLINE int64_t envelope_exponential(const struct bide_policy *p, struct bide_step step)
+static inline int64_t envelope_exponential(const struct bide_policy *p, struct bide_step step)
 {
     if (p->multiplier_milli == 2000)
         return envelope_doubling(base_for_step(p, step), step.step, p->cap_ns);
@@ -48,7 +47,7 @@ OUT_OF_LINE int64_t envelope_linear(const struct bide_policy *p, struct bide_ste
     return core_min(p->cap_ns, core_product(base_for_step(p, step), (int64_t)step.step + 1));
 }
 
-INLINE int64_t envelope(const struct bide_policy *p, struct bide_step step)
+static inline int64_t envelope(const struct bide_policy *p, struct bide_step step)
 {
     if (p->backoff == BIDE_BACKOFF_EXPONENTIAL)
         return envelope_exponential(p, step);
@@ -102,7 +101,7 @@ OUT_OF_LINE struct bide_range window_jittered(const struct bide_policy *p, struc
 
 /* Returns the window that the wait is drawn from. The floor raises the lower end of the window instead of single waits,
  * so that waits do not pile up at the floor. */
-INLINE struct bide_range window_to_draw_from(const struct bide_policy *p, struct bide_step step)
+static inline struct bide_range window_to_draw_from(const struct bide_policy *p, struct bide_step step)
 {
     if (p->backoff == BIDE_BACKOFF_NONE)
         return (struct bide_range){0, 0};

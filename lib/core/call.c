@@ -189,15 +189,10 @@ static struct bide_verdict call_start(struct core_event *e)
     return call_commit_start(e, c->attempt == 1 ? BIDE_REASON_FIRST_ATTEMPT : BIDE_REASON_RETRY);
 }
 
-static bool call_is_before_round(const struct bide_call *c)
-{
-    return c->state == CORE_BEGUN || c->state == CORE_WAITING || c->state == CORE_BLOCKED;
-}
-
 /* Waits until the hold-off of the target ends, plus upward jitter; gives up if the call may not wait that long. */
 static struct bide_verdict call_wait_hold_off(struct core_event *e, int64_t until_ns)
 {
-    core_assert(until_ns > e->now_ns && call_is_before_round(e->call));
+    core_assert(until_ns > e->now_ns && e->call->state != CORE_RUNNING && e->call->state != CORE_ENDED);
     if (core_policy_waits_for_gates(e->call->policy))
         return core_call_refused(e, BIDE_REASON_HOLD_OFF, until_ns);
     int64_t wake = core_sum(until_ns, core_upward_jitter(e->call, until_ns - e->now_ns, CORE_FOR_HOLD_OFF));
@@ -691,7 +686,8 @@ static int64_t call_rejitter_late_wake(struct core_event *e)
 static struct bide_verdict call_resume(struct core_event *e)
 {
     struct bide_call *c = e->call;
-    core_assert(call_is_before_round(c) && c->wake_ns <= e->now_ns);
+    core_assert(c->state == CORE_BEGUN || c->state == CORE_WAITING || c->state == CORE_BLOCKED);
+    core_assert(c->wake_ns <= e->now_ns);
     if (e->now_ns >= c->deadline_ns)
         return core_call_give_up(e, BIDE_REASON_DEADLINE);
     int64_t later_ns = call_rejitter_late_wake(e);

@@ -260,7 +260,7 @@ bool core_hint_forbids_retry(const struct bide_policy *p, const struct bide_hint
 int64_t core_upward_jitter(const struct bide_call *c, int64_t wait_ns, enum core_purpose purpose);
 
 /* Remembers of a failure what decides the cost of a retry after it. */
-CORE_INLINE void core_call_note_failure(struct bide_call *c, bool throttled, uint32_t flags)
+static inline void core_call_note_failure(struct bide_call *c, bool throttled, uint32_t flags)
 {
     uint32_t rest = c->flags & ~(uint32_t)(CORE_THROTTLED | CORE_TIMED_OUT);
     c->flags =
@@ -269,7 +269,7 @@ CORE_INLINE void core_call_note_failure(struct bide_call *c, bool throttled, uin
 
 /* Advances the backoff by a step, which gave this wait. Steps saturate. By then an exponential backoff is at its cap,
  * whatever its multiplier; a linear one stays at 65536 times its base. */
-CORE_INLINE void core_call_advance_backoff(struct bide_call *c, int64_t own_ns)
+static inline void core_call_advance_backoff(struct bide_call *c, int64_t own_ns)
 {
     if (c->step < UINT16_MAX)
         c->step++;

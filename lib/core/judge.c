@@ -215,10 +215,10 @@ static int64_t draw_gate_wait_ns(struct bide_call *c)
 /* Releases what the call acquired for the attempt that was refused: charges, and the probe slot of a breaker. */
 static void call_release_unstarted(struct core_event *e)
 {
+    core_assert(e->target); /* or nothing would have refused */
     core_call_refund_budget(e);
     core_call_refund_key(e, e->call->key_tick);
-    if (e->target)
-        core_call_vote(e, CORE_VOTE_NEUTRAL);
+    core_call_vote(e, CORE_VOTE_NEUTRAL);
 }
 
 struct bide_verdict core_call_refused(struct core_event *e, enum bide_reason reason, int64_t until_ns)

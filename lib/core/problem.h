@@ -17,12 +17,13 @@ enum bide_err core_problem_set_busy(struct bide_problem *problem);
  * other libraries can use it. */
 static inline size_t core_problem_cut(const char *text, size_t most)
 {
-    size_t length = 0, whole;
-    while (length < most && text[length] != '\0')
-        length++;
-    for (whole = length; whole > 0 && ((unsigned char)text[whole] & 0xc0) == 0x80; whole--)
-        ; /* the first byte that does not fit continues a character, which began before it */
-    return whole;
+    size_t whole = 0;
+    for (size_t i = 0;; i++) {
+        if (((unsigned char)text[i] & 0xc0) != 0x80)
+            whole = i; /* a character begins, or the text ends, here: all before it is whole */
+        if (i == most || text[i] == '\0')
+            return whole;
+    }
 }
 
 #endif

@@ -6,8 +6,6 @@
 #ifndef CORE_RANDOM_H
 #define CORE_RANDOM_H
 
-#include "assert.h"
-
 #include <stdint.h>
 
 enum core_purpose {
@@ -63,12 +61,11 @@ static inline uint64_t core_product_high(uint64_t a, uint64_t b)
 }
 
 /* Converts 64 random bits to a uniform number in 0 ... most, both included (Lemire's method: scales by a
- * multiplication). Bits that would bias the result are replaced by the next number of their SplitMix64 stream. */
+ * multiplication). Bits that would bias the result are replaced by the next number of their SplitMix64 stream. most is
+ * below UINT64_MAX. */
 static inline uint64_t core_bits_to_range(uint64_t bits, uint64_t most)
 {
     uint64_t range = most + 1;
-    if (range == 0)
-        return bits;
     if (bits * range < range) {
         uint64_t unfair = (UINT64_MAX - most) % range; /* 2^64 mod range */
         while (bits * range < unfair)
@@ -80,9 +77,7 @@ static inline uint64_t core_bits_to_range(uint64_t bits, uint64_t most)
 /* Returns a uniform number in 0 ... most, both included. */
 static inline uint64_t core_uniform(struct core_random_key key, uint64_t most)
 {
-    uint64_t drawn = core_bits_to_range(core_random(key), most);
-    core_assert(drawn <= most);
-    return drawn;
+    return core_bits_to_range(core_random(key), most);
 }
 
 #endif

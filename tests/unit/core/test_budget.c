@@ -939,6 +939,13 @@ static void a_reader_overtaken_by_two_reloads_reads_a_whole_configuration(void *
     core_unchanged_failures = 2; /* the configuration was swapped while it was read: twice */
     assert_int_equal(tokens_left(0), 10000);
     assert_int_equal(core_unchanged_failures, 0);
+    for (uint32_t copy = 0; copy < 2; copy++) { /* a charge reads the settings of a bucket, then all if it is none */
+        init_target(three_at_once, 0);
+        core_unchanged_successes = copy;
+        core_unchanged_failures = 1;
+        assert_true(charge_retry(0));
+        assert_int_equal(core_unchanged_failures, 0);
+    }
 }
 
 /* ---- eviction ---- */

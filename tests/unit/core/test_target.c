@@ -1131,7 +1131,10 @@ static void the_smallest_limit_of_all_gates_counts(void **state)
         assert_next(3 - i, BIDE_REASON_IN_FLIGHT_FULL, BIDE_NEVER, NOW);
         begin(&calls[i], &p, i + 1);
     }
+    core_unchanged_successes = 1; /* the copy of the breaker's settings; that of the limit is repeated */
+    core_unchanged_failures = 1;
     assert_next(0, BIDE_REASON_IN_FLIGHT_FULL, BIDE_NEVER, NOW);
+    assert_int_equal(core_unchanged_failures, 0);
     bide_call_cancel(&calls[0], NOW);
     bide_target_hold_off(&target, NOW + S, NOW);
     assert_next(0, BIDE_REASON_HOLD_OFF, NOW + S, NOW);

@@ -149,6 +149,7 @@ static void a_text_is_cut_between_characters(void **state)
     (void)state;
     for (size_t most = 0; most < COUNT(want); most++)
         assert_int_equal(core_problem_cut(text, most), want[most]);
+    assert_int_equal(core_problem_cut("\x82\xac", 1), 0); /* no character begins in it */
 }
 
 static void the_version_matches_the_header(void **state)
