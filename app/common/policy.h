@@ -29,8 +29,8 @@ struct cli_policy {
     bool has_seed;
 };
 
-/* --policy --preset --config --target --attempts --base --cap --jitter --deadline --attempt-timeout --when-refused --seed
- * --set */
+/* --policy --preset --config --target --attempts --base --cap --jitter --deadline --attempt-timeout --when-refused
+ * --seed --set */
 #define CLI_POLICY_COUNT 13u /* a constant, because option tables are initialised with it */
 extern const struct cli_option cli_policy_options[CLI_POLICY_COUNT];
 

@@ -115,7 +115,7 @@ struct bide_target {
 
 /* How many attempts may start now, and when more may: for a queue or a batch that should not begin calls which a gate
  * would refuse. */
-struct bide_target_next {
+struct bide_admission {
     uint32_t attempts;       /* first attempts that may start now; UINT32_MAX: no gate limits them */
     enum bide_reason reason; /* of the gate that limits them; BIDE_REASON_NOTHING: none does */
     int64_t at_ns;           /* attempts is 0: ask again at this instant; BIDE_NEVER: when a call has ended, or the
@@ -169,7 +169,7 @@ BIDE_API int64_t bide_target_latency_get(const struct bide_target *target, uint3
 /* Returns how many first attempts the gates admit now. Changes nothing and reserves nothing: an attempt that starts
  * later may find another state. While adaptive throttling or the ramp of the breaker admits a share of the attempts, it
  * is one: start it, and ask again. */
-BIDE_API struct bide_target_next bide_target_next(const struct bide_target *target, int64_t now_ns);
+BIDE_API struct bide_admission bide_target_next(const struct bide_target *target, int64_t now_ns);
 
 BIDE_END_DECLS
 #endif

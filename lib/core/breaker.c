@@ -296,7 +296,7 @@ int64_t core_breaker_open_until_ns(const struct bide_target *t)
 }
 
 static void half_open_next(const struct bide_target *t, const struct bide_breaker_config *c, uint32_t generation,
-                           struct bide_target_next *next, int64_t now_ns)
+                           struct bide_admission *next, int64_t now_ns)
 {
     next->attempts = 0;
     for (uint32_t i = 0; i < c->probes; i++)
@@ -306,7 +306,7 @@ static void half_open_next(const struct bide_target *t, const struct bide_breake
         next->at_ns = probe_slots_expire_ns(t, c->probes);
 }
 
-void core_breaker_next(const struct bide_target *t, struct bide_target_next *next, int64_t now_ns)
+void core_breaker_next(const struct bide_target *t, struct bide_admission *next, int64_t now_ns)
 {
     struct bide_breaker_config c;
     struct breaker_word b = breaker_unpack(core_load(&t->breaker));
@@ -315,12 +315,12 @@ void core_breaker_next(const struct bide_target *t, struct bide_target_next *nex
     if (b.state == BIDE_BREAKER_HALF_OPEN) {
         half_open_next(t, &c, b.generation, next, now_ns);
     } else if (held || (b.state == BIDE_BREAKER_OPEN && now_ns < breaker_tick_to_ns(b.time))) {
-        *next = (struct bide_target_next){.reason = BIDE_REASON_BREAKER_OPEN,
-                                          .at_ns = held ? BIDE_NEVER : breaker_tick_to_ns(b.time)};
+        *next = (struct bide_admission){.reason = BIDE_REASON_BREAKER_OPEN,
+                                        .at_ns = held ? BIDE_NEVER : breaker_tick_to_ns(b.time)};
     } else if (b.state == BIDE_BREAKER_OPEN) {
-        *next = (struct bide_target_next){c.probes, BIDE_REASON_BREAKER_PROBING, now_ns, {0}};
+        *next = (struct bide_admission){c.probes, BIDE_REASON_BREAKER_PROBING, now_ns, {0}};
     } else if (b.state == BIDE_BREAKER_CLOSED && b.time != 0 && now_ns - breaker_tick_to_ns(b.time) < c.ramp_ns) {
-        *next = (struct bide_target_next){1, BIDE_REASON_BREAKER_RAMPING, now_ns, {0}};
+        *next = (struct bide_admission){1, BIDE_REASON_BREAKER_RAMPING, now_ns, {0}};
     }
 }
 

@@ -330,7 +330,7 @@ int64_t core_breaker_open_until_ns(const struct bide_target *t);
 
 /* Returns how many attempts the breaker admits now; next->reason and next->at_ns tell why and until when it limits
  * them. */
-void core_breaker_next(const struct bide_target *t, struct bide_target_next *next, int64_t now_ns);
+void core_breaker_next(const struct bide_target *t, struct bide_admission *next, int64_t now_ns);
 
 enum core_vote { CORE_VOTE_NEUTRAL, CORE_VOTE_HEALTHY, CORE_VOTE_FAILURE };
 

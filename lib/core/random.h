@@ -50,8 +50,7 @@ static inline uint64_t core_random(struct core_random_key key)
 static inline uint64_t core_product_high(uint64_t a, uint64_t b)
 {
 #if defined(__SIZEOF_INT128__) && !defined(__wasm__)
-    __extension__ typedef unsigned __int128 wide;
-    return (uint64_t)((wide)a * b >> 64);
+    return (uint64_t)((unsigned __int128)a * b >> 64);
 #else
     uint64_t a0 = a & UINT32_MAX, a1 = a >> 32, b0 = b & UINT32_MAX, b1 = b >> 32;
     uint64_t middle = a1 * b0 + (a0 * b0 >> 32);

@@ -271,10 +271,10 @@ void bide_target_hold_off(struct bide_target *target, int64_t until_ns, int64_t 
 }
 
 /* Lowers the number of attempts that may start now. */
-static void next_limit(struct bide_target_next *next, uint32_t attempts, enum bide_reason reason, int64_t at_ns)
+static void next_limit(struct bide_admission *next, uint32_t attempts, enum bide_reason reason, int64_t at_ns)
 {
     if (attempts < next->attempts)
-        *next = (struct bide_target_next){attempts, reason, at_ns, {0}};
+        *next = (struct bide_admission){attempts, reason, at_ns, {0}};
 }
 
 static uint32_t in_flight_left(const struct bide_target *t)
@@ -283,10 +283,10 @@ static uint32_t in_flight_left(const struct bide_target *t)
     return held < most ? (uint32_t)(most - held) : 0;
 }
 
-struct bide_target_next bide_target_next(const struct bide_target *target, int64_t now_ns)
+struct bide_admission bide_target_next(const struct bide_target *target, int64_t now_ns)
 {
     uint32_t hot = core_hot(target), enforced = ~(hot >> CORE_HOT_OBSERVE_SHIFT);
-    struct bide_target_next next = {UINT32_MAX, BIDE_REASON_NOTHING, now_ns, {0}};
+    struct bide_admission next = {UINT32_MAX, BIDE_REASON_NOTHING, now_ns, {0}};
     int64_t hold_off_ns = hot & CORE_HOT_HOLD_OFF_FIRST ? core_hold_off_until(target, now_ns) : 0;
     if (enforced & BIDE_GATE_BREAKER)
         core_breaker_next(target, &next, now_ns);
@@ -295,7 +295,7 @@ struct bide_target_next bide_target_next(const struct bide_target *target, int64
     if (hot & CORE_HOT_THROTTLE && enforced & BIDE_GATE_THROTTLE && !core_throttle_is_evictable(target, now_ns))
         next_limit(&next, 1, BIDE_REASON_THROTTLE, now_ns);
     if (hold_off_ns > 0 && (next.attempts > 0 || next.at_ns < hold_off_ns))
-        next = (struct bide_target_next){0, BIDE_REASON_HOLD_OFF, hold_off_ns, {0}};
+        next = (struct bide_admission){0, BIDE_REASON_HOLD_OFF, hold_off_ns, {0}};
     return next;
 }
 

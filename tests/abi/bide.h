@@ -501,7 +501,7 @@ struct bide_target {
     uint64_t reserved_[8];
     struct bide_lane_words_ lane[BIDE_LANES];
 } __attribute__((aligned(64)));
-struct bide_target_next {
+struct bide_admission {
     uint32_t attempts;
     enum bide_reason reason;
     int64_t at_ns;
@@ -524,7 +524,7 @@ struct bide_target_view {
 BIDE_API struct bide_target_view bide_target_get(const struct bide_target *target, int64_t now_ns);
 BIDE_API void bide_target_hold_off(struct bide_target *target, int64_t until_ns, int64_t now_ns);
 BIDE_API int64_t bide_target_latency_get(const struct bide_target *target, uint32_t permille);
-BIDE_API struct bide_target_next bide_target_next(const struct bide_target *target, int64_t now_ns);
+BIDE_API struct bide_admission bide_target_next(const struct bide_target *target, int64_t now_ns);
 BIDE_END_DECLS
 #endif
 BIDE_BEGIN_DECLS

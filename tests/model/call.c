@@ -127,7 +127,7 @@ static struct expected wait_for(struct model_call *c, struct expected e, enum bi
     return e;
 }
 
-/* -- waiting for a gate, and for the last attempt ------------------------------------------------------------------- */
+/* -- waiting for a gate, and for the last attempt ------------------------------------------------------------------ */
 
 /* Upward jitter on a wait that a server requested, or a gate. */
 static int64_t jitter_ns(const struct bide_policy *p, int64_t wait_ns)
@@ -178,7 +178,8 @@ static struct range at_least_base(const struct model_call *c, struct range wake,
     return (struct range){larger(wake.lo, least_ns), larger(wake.hi, least_ns)};
 }
 
-/* A gate refuses: the call gives up or, if the policy says so, holds nothing and waits until an instant of the range. */
+/* A gate refuses: the call gives up or, if the policy says so, holds nothing and waits until an instant of the
+ * range. */
 static struct expected refused(struct model *m, struct model_call *c, struct expected e, enum bide_reason reason,
                                struct range until, const struct bide_verdict *seen, int64_t now_ns)
 {

@@ -1068,7 +1068,7 @@ static void a_hold_off_that_is_over_when_requested_changes_nothing(void **state)
 
 static void assert_next(uint32_t attempts, enum bide_reason reason, int64_t at_ns, int64_t now_ns)
 {
-    struct bide_target_next next = bide_target_next(&target, now_ns);
+    struct bide_admission next = bide_target_next(&target, now_ns);
     assert_int_equal(next.attempts, attempts);
     assert_int_equal(next.reason, reason);
     assert_int_equal(next.at_ns, at_ns);
@@ -1106,7 +1106,7 @@ static void a_breaker_admits_its_probes_and_then_one_attempt_at_a_time(void **st
     assert_int_equal(bide_call_begin(&probe[0], &p, &target, &request, until_ns).action, BIDE_ACTION_START);
     assert_next(1, BIDE_REASON_BREAKER_PROBING, until_ns, until_ns);
     assert_int_equal(bide_call_begin(&probe[1], &p, &target, &request, until_ns + S).action, BIDE_ACTION_START);
-    struct bide_target_next full = bide_target_next(&target, until_ns + S);
+    struct bide_admission full = bide_target_next(&target, until_ns + S);
     assert_int_equal(full.attempts, 0);
     assert_in_range(full.at_ns, until_ns + 10 * S, until_ns + 10 * S + 3 * MS); /* the first slot expires */
     assert_next(1, BIDE_REASON_BREAKER_PROBING, full.at_ns, full.at_ns);
