@@ -110,8 +110,7 @@ static uint64_t refill_ticks(uint64_t milli, uint32_t per_minute_milli)
 
 /* Returns the bucket with its refill credited. The stamp of a full bucket moves to now: time during which the bucket
  * was full is never credited. */
-static inline __attribute__((always_inline)) struct bucket
-bucket_refilled(struct bucket b, const struct bide_budget_config *c, int64_t now_ns)
+static inline struct bucket bucket_refilled(struct bucket b, const struct bide_budget_config *c, int64_t now_ns)
 {
     bool full = b.level_milli >= c->capacity_milli;
     uint64_t earned = full ? 0 : bucket_refill_since(b, c->refill_per_minute_milli, now_ns);

@@ -405,6 +405,25 @@ static void after_closing_traffic_ramps_up_from_a_tenth_to_all(void **state)
     assert_int_equal(admitted_of(10000, LATER + 100 * S), 10000);
 }
 
+/* A call that the ramp refuses knows its turn: it is admitted then, and not earlier (but for rounding, 20 ns). */
+static void a_call_that_the_ramp_refuses_is_admitted_at_the_instant_it_is_told(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    int64_t now_ns = LATER + 3 * S;
+    uint32_t refused = 0;
+    close_breaker(&config);
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        struct core_admission a = admit(seed, now_ns);
+        if (a.refused.reason == BIDE_REASON_NOTHING)
+            continue;
+        refused++;
+        assert_true(a.refused.until_ns > now_ns);
+        assert_int_equal(admit(seed, a.refused.until_ns).refused.reason, BIDE_REASON_NOTHING);
+        assert_refused(admit(seed, a.refused.until_ns - 20), BIDE_REASON_BREAKER_RAMPING);
+    }
+    assert_in_range(refused, 500, 900);
+}
+
 static void a_seed_admitted_during_ramp_up_stays_admitted(void **state)
 {
     struct bide_target_config config = fragile(1);
@@ -808,6 +827,7 @@ int main(void)
         cmocka_unit_test(an_open_time_beyond_the_tick_range_ends_at_the_last_tick),
         cmocka_unit_test(closing_clears_the_evidence_that_opened_the_breaker),
         cmocka_unit_test(after_closing_traffic_ramps_up_from_a_tenth_to_all),
+        cmocka_unit_test(a_call_that_the_ramp_refuses_is_admitted_at_the_instant_it_is_told),
         cmocka_unit_test(a_seed_admitted_during_ramp_up_stays_admitted),
         cmocka_unit_test(without_a_ramp_all_traffic_returns_at_once),
         cmocka_unit_test(a_clock_slightly_before_the_closing_admits_as_at_the_closing),

@@ -9,6 +9,8 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 
+#include <bide/call.h>
+
 #include "core/gates.h"
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
@@ -293,9 +295,67 @@ static void a_reload_that_turns_throttling_off_refuses_no_attempt(void **state)
     assert_int_equal(send_requests(1000, 0, NOW, 0), 0);
 }
 
+/* ---- a call that waits for gates ---- */
+
+static uint64_t requested(void)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < BIDE_LANES; i++)
+        sum += target.lane[i].attempts;
+    return sum;
+}
+
+/* Half of the attempts are refused. A refusal counts as a request, unless the call waits and will request it again. */
+static void a_refused_attempt_that_will_be_requested_again_is_not_counted(void **state)
+{
+    for (int waits = 0; waits < 2; waits++) {
+        struct bide_target_config config = throttling(2000);
+        struct bide_policy policy;
+        uint32_t refused = 0;
+        bide_policy_init(&policy, BIDE_PRESET_SERVICE);
+        policy.when_refused = waits ? BIDE_WHEN_REFUSED_WAIT : BIDE_WHEN_REFUSED_GIVE_UP;
+        init_target(&config);
+        send_requests(100, 25, NOW, 0);
+        for (uint64_t seed = 1; seed <= 50; seed++) {
+            struct bide_call call;
+            uint64_t before = requested();
+            struct bide_verdict v = bide_call_begin(&call, &policy, &target, &(struct bide_request){.seed = seed}, NOW);
+            if (v.action == BIDE_ACTION_START)
+                continue;
+            refused++;
+            assert_int_equal(v.action, waits ? BIDE_ACTION_WAIT : BIDE_ACTION_GIVE_UP);
+            assert_int_equal(v.reason, BIDE_REASON_THROTTLE);
+            assert_int_equal(requested() - before, waits ? 0 : 1);
+        }
+        assert_in_range(refused, 5, 49);
+    }
+}
+
+/* Each wait is followed by a new draw: the share stays the same, and every call is admitted in the end. */
+static void a_call_that_waits_for_the_throttle_draws_again_after_each_wait(void **state)
+{
+    struct bide_target_config config = throttling(2000);
+    struct bide_policy policy;
+    bide_policy_init(&policy, BIDE_PRESET_SERVICE);
+    policy.when_refused = BIDE_WHEN_REFUSED_WAIT;
+    policy.call_timeout_ns = BIDE_NEVER;
+    policy.base_ns = policy.cap_ns = 1; /* all within the window */
+    init_target(&config);
+    send_requests(1000, 25, NOW, 0);
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        struct bide_call call;
+        struct bide_verdict v = bide_call_begin(&call, &policy, &target, &(struct bide_request){.seed = seed}, NOW);
+        for (int i = 0; i < 60 && v.action == BIDE_ACTION_WAIT; i++)
+            v = bide_call_wake(&call, v.wake_ns);
+        assert_int_equal(v.action, BIDE_ACTION_START);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_refused_attempt_that_will_be_requested_again_is_not_counted),
+        cmocka_unit_test(a_call_that_waits_for_the_throttle_draws_again_after_each_wait),
         cmocka_unit_test(the_share_matches_the_formula_of_the_sre_book),
         cmocka_unit_test(the_share_does_not_overflow_with_the_largest_window_counts),
         cmocka_unit_test(no_request_is_refused_when_the_server_accepts_all),

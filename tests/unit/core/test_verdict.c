@@ -15,6 +15,7 @@
 #include <bide/verdict.h>
 
 #include "core/problem.h"
+#include "core/text.h"
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
@@ -142,6 +143,17 @@ static void a_problem_without_a_field_has_a_text(void **state)
     assert_int_equal(core_problem_set_text(NULL, BIDE_ERR_NOMEM, "out of memory"), BIDE_ERR_NOMEM);
 }
 
+/* The writer of texts ends a text that is too long with its last byte, and writes nothing behind it. */
+static void a_text_that_is_too_long_ends_in_its_last_byte(void **state)
+{
+    char text[8] = "#######";
+    struct core_writer writer = {.text = text, .size = 4};
+    (void)state;
+    core_write_text(&writer, "abcdef");
+    assert_int_equal(core_write_end(&writer), 6);
+    assert_memory_equal(text, "abc\0###", 8);
+}
+
 static void a_text_is_cut_between_characters(void **state)
 {
     static const char text[] = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x99\x82z"; /* 1, 2, 3, 4 and 1 bytes */
@@ -174,6 +186,7 @@ int main(void)
         cmocka_unit_test(a_problem_without_a_field_has_a_text),
         cmocka_unit_test(a_problem_text_shows_every_value_in_full),
         cmocka_unit_test(a_text_is_cut_between_characters),
+        cmocka_unit_test(a_text_that_is_too_long_ends_in_its_last_byte),
         cmocka_unit_test(the_version_matches_the_header),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
