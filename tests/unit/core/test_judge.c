@@ -803,9 +803,124 @@ static void decorrelated_jitter_grows_from_the_previous_wait(void **state)
     }
 }
 
+/* ---- the last wait ---- */
+
+/* Waits of 1 s and 2 s; an attempt needs 1 s. The second failure is at T0 + 1 s. */
+static struct bide_verdict second_failure(int64_t deadline_ns, struct bide_outcome outcome)
+{
+    struct bide_request request = {.safety = BIDE_SAFE, .deadline_ns = deadline_ns};
+    policy.base_ns = policy.attempt_min_ns = S;
+    open_target();
+    begin_as(&request, T0);
+    report(1, failed, T0);
+    wake(T0 + S);
+    return report(2, outcome, T0 + S);
+}
+
+static void a_wait_that_leaves_exactly_enough_time_is_not_replaced(void **state)
+{
+    (void)state;
+    reset_world();
+    struct bide_verdict v = second_failure(T0 + 4 * S, failed);
+    assert_action(v, BIDE_ACTION_WAIT, BIDE_REASON_BACKOFF);
+    assert_int_equal(v.wake_ns, T0 + 3 * S);
+    reset_world();
+    v = second_failure(T0 + 4 * S - 1, failed);
+    assert_action(v, BIDE_ACTION_WAIT, BIDE_REASON_LAST_WAIT);
+    assert_in_range(v.wake_ns, T0 + 2 * S - 1, T0 + 3 * S - 1);
+}
+
+static void a_last_wait_needs_room_for_the_base(void **state)
+{
+    (void)state;
+    reset_world();
+    assert_action(second_failure(T0 + 3 * S, failed), BIDE_ACTION_WAIT, BIDE_REASON_LAST_WAIT);
+    reset_world(); /* the backoff itself would end at the deadline */
+    assert_action(second_failure(T0 + 3 * S - 1, failed), BIDE_ACTION_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
+}
+
+/* Another call was asked to wait until T0 + 2.9 s; this one would wait until T0 + 3 s, half a second too late. */
+static void a_last_wait_does_not_end_before_the_hold_off(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        reset_world();
+        policy.base_ns = policy.attempt_min_ns = S;
+        open_target();
+        begin_as(&(struct bide_request){.safety = BIDE_SAFE, .seed = seed, .deadline_ns = T0 + 3950 * MS}, T0);
+        report(1, failed, T0);
+        wake(T0 + S);
+        bide_target_hold_off(&target, T0 + 2900 * MS, T0 + S);
+        struct bide_verdict v = report(2, failed, T0 + S);
+        assert_action(v, BIDE_ACTION_WAIT, BIDE_REASON_LAST_WAIT);
+        assert_in_range(v.wake_ns, T0 + 2900 * MS, T0 + 2950 * MS);
+    }
+}
+
+/* ---- waiting for a gate ---- */
+
+static void open_waiting(void)
+{
+    reset_world();
+    policy.when_refused = BIDE_WHEN_REFUSED_WAIT;
+    config.in_flight_max = 1;
+    open_target();
+}
+
+static void a_wait_for_a_gate_may_leave_exactly_the_time_of_an_attempt(void **state)
+{
+    struct bide_call other;
+    (void)state;
+    for (int64_t less = 0; less < 2; less++) {
+        open_waiting();
+        bide_call_begin(&other, &policy, &target, &get, T0);
+        struct bide_request request = {.safety = BIDE_SAFE, .deadline_ns = T0 + 100 * MS + 3 * S - less};
+        struct bide_verdict v = begin_as(&request, T0); /* the connect timeout is 3 s */
+        assert_action(v, less ? BIDE_ACTION_GIVE_UP : BIDE_ACTION_WAIT, BIDE_REASON_IN_FLIGHT_FULL);
+    }
+}
+
+/* Instant 0 is also "unknown". */
+static void a_wait_for_a_gate_takes_at_least_the_base_at_instant_zero_too(void **state)
+{
+    struct bide_call other;
+    (void)state;
+    open_waiting();
+    bide_target_init(&target, &config, 0, NULL);
+    bide_call_begin(&other, &policy, &target, &get, 0);
+    struct bide_verdict v = begin(0);
+    assert_action(v, BIDE_ACTION_WAIT, BIDE_REASON_IN_FLIGHT_FULL);
+    assert_int_equal(v.wake_ns, 100 * MS);
+}
+
+/* The breaker admits a probe, but the in-flight limit refuses it: its slot is free again while it waits. */
+static void a_call_that_waits_for_a_gate_holds_no_probe_slot(void **state)
+{
+    struct bide_call before;
+    (void)state;
+    reset_world();
+    policy.when_refused = BIDE_WHEN_REFUSED_WAIT;
+    config.in_flight_max = 1;
+    config.breaker.kind = BIDE_BREAKER_BY_RUN;
+    config.breaker.consecutive = 1;
+    open_target();
+    bide_call_begin(&before, &policy, &target, &get, T0);
+    bide_breaker_trip(&target, 1, T0);
+    int64_t probing_ns = core_breaker_get(&target).until_ns;
+    assert_action(begin(probing_ns), BIDE_ACTION_WAIT, BIDE_REASON_IN_FLIGHT_FULL);
+    bide_call_cancel(&before, probing_ns);
+    assert_int_equal(bide_target_next(&target, probing_ns).attempts, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wait_that_leaves_exactly_enough_time_is_not_replaced),
+        cmocka_unit_test(a_last_wait_needs_room_for_the_base),
+        cmocka_unit_test(a_last_wait_does_not_end_before_the_hold_off),
+        cmocka_unit_test(a_wait_for_a_gate_may_leave_exactly_the_time_of_an_attempt),
+        cmocka_unit_test(a_wait_for_a_gate_takes_at_least_the_base_at_instant_zero_too),
+        cmocka_unit_test(a_call_that_waits_for_a_gate_holds_no_probe_slot),
         cmocka_unit_test(an_unsafe_request_is_repeated_only_if_it_cannot_have_run),
         cmocka_unit_test(a_409_is_retried_only_for_a_keyed_request),
         cmocka_unit_test(a_failure_flagged_once_is_retried_once),
