@@ -69,6 +69,7 @@ static inline bool sim_bits_to_chance(uint64_t bits, uint32_t ppm)
     return core_bits_to_range(bits, 999999) < ppm;
 }
 
+/* Returns a uniform number in 0 ... max, both included; max is below UINT64_MAX. */
 static inline uint64_t sim_random_range(struct sim_random_key key, uint64_t max)
 {
     return core_bits_to_range(sim_random_bits(key), max);

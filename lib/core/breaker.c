@@ -249,8 +249,8 @@ static struct core_admission breaker_admit_ramp(struct bide_target *t, const str
     int64_t turn = (int64_t)core_uniform(key, (uint64_t)c->ramp_ns - 1);
     if (turn < share)
         return admitted;
-    /* The share grows by less than the time that passes: at the end of the ramp all are admitted. */
-    int64_t missing = core_min(core_share(turn - share, RAMP_START, RAMP_START - 1) + RAMP_START, c->ramp_ns - elapsed);
+    /* The share grows by 9/10 of the time that passes, rounded up or down by less than RAMP_START ns. */
+    int64_t missing = core_share(turn - share, RAMP_START, RAMP_START - 1) + RAMP_START;
     return (struct core_admission){.refused = {BIDE_REASON_BREAKER_RAMPING, core_sum(now_ns, missing)},
                                    .ticket = b.generation};
 }
