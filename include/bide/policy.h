@@ -101,8 +101,9 @@ enum bide_layer_rule {
  * budget. (Hold-offs are waited for in either case.) */
 enum bide_when_refused {
     BIDE_WHEN_REFUSED_GIVE_UP = 0,
-    BIDE_WHEN_REFUSED_WAIT, /* waits until the gate may admit it, as long as attempt_min_ns is left before the deadline:
-                             * for batches and queues, whose callers can wait. Nothing is charged meanwhile */
+    BIDE_WHEN_REFUSED_WAIT, /* waits until the gate may admit it, as long as attempt_min_ns is left before the deadline
+                             * (without a deadline and waits_max_ns, perhaps for ever): for batches and queues, whose
+                             * callers can wait. Nothing is charged meanwhile */
 };
 
 #define BIDE_HEDGES_MAX 3u
