@@ -1064,6 +1064,21 @@ static void a_hold_off_that_is_over_when_requested_changes_nothing(void **state)
     }
 }
 
+/* The reserved fields are kept, and nothing beside them: the field behind them differs in its first byte. */
+static void a_reload_keeps_no_byte_of_the_old_configuration(void **state)
+{
+    struct bide_target_config config = service(), now;
+    (void)state;
+    init_target(&config);
+    config.throttle_window_ns += 7;
+    config.budget.kind = BIDE_BUDGET_WINDOW;
+    config.budget.on_empty = BIDE_ON_EMPTY_OPEN;
+    config.breaker.ramp_ns += 7;
+    reload(&config);
+    bide_target_config_get(&target, &now);
+    assert_memory_equal(&now, &config, sizeof now);
+}
+
 /* ---- how many attempts may start ---- */
 
 static void assert_next(uint32_t attempts, enum bide_reason reason, int64_t at_ns, int64_t now_ns)
@@ -1177,6 +1192,7 @@ static void a_throttle_that_sheds_admits_one_attempt_at_a_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_reload_keeps_no_byte_of_the_old_configuration),
         cmocka_unit_test(nothing_limits_the_attempts_of_a_healthy_target),
         cmocka_unit_test(a_breaker_admits_its_probes_and_then_one_attempt_at_a_time),
         cmocka_unit_test(the_smallest_limit_of_all_gates_counts),

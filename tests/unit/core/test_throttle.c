@@ -351,9 +351,40 @@ static void a_call_that_waits_for_the_throttle_draws_again_after_each_wait(void 
     }
 }
 
+/* The first retry of a call that gives up when it is refused; a hint leaves the backoff at its first step. */
+static enum bide_action retry_with(uint64_t seed, struct bide_hint hint)
+{
+    struct bide_target_config config = throttling(2000);
+    struct bide_outcome outcome = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT, .hint = hint};
+    struct bide_policy policy;
+    struct bide_call call;
+    bide_policy_init(&policy, BIDE_PRESET_SERVICE);
+    policy.jitter = BIDE_JITTER_NONE;
+    policy.base_ns = policy.cap_ns = 1;
+    init_target(&config);
+    send_requests(100, 25, NOW, 0);
+    struct bide_verdict v = bide_call_begin(&call, &policy, &target, &(struct bide_request){.seed = seed}, NOW);
+    if (v.action == BIDE_ACTION_START)
+        v = bide_call_outcome(&call, 1, &outcome, NOW);
+    return v.action == BIDE_ACTION_WAIT ? bide_call_wake(&call, v.wake_ns).action : BIDE_ACTION_NONE;
+}
+
+static void the_draw_of_an_attempt_does_not_depend_on_the_backoff(void **state)
+{
+    uint32_t started = 0, refused = 0;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        enum bide_action action = retry_with(seed, (struct bide_hint){0});
+        assert_int_equal(retry_with(seed, (struct bide_hint){BIDE_HINT_WAIT, 5}), action);
+        started += action == BIDE_ACTION_START;
+        refused += action == BIDE_ACTION_GIVE_UP;
+    }
+    assert_true(started > 5 && refused > 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_draw_of_an_attempt_does_not_depend_on_the_backoff),
         cmocka_unit_test(a_refused_attempt_that_will_be_requested_again_is_not_counted),
         cmocka_unit_test(a_call_that_waits_for_the_throttle_draws_again_after_each_wait),
         cmocka_unit_test(the_share_matches_the_formula_of_the_sre_book),
