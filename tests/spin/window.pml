@@ -1,6 +1,7 @@
 /* window.pml - the window budget: a retry is counted in a slot first, the sum is read afterwards.
  *
- * models lib/core/window.c: epoch_of slot_try_begin core_window_begin_slot core_window_add core_window_sum
+ * models lib/core/window.h: core_epoch_of
+ * models lib/core/window.c: slot_try_begin core_window_begin_slot core_window_add core_window_sum
  * models lib/core/window.c: core_window_remove
  * models lib/core/budget.c: window_charge
  * broken 1: a late thread moves the edge of the window back
