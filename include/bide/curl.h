@@ -121,8 +121,10 @@ enum bide_curl_inject {
 
 /* A redirect (followed by libcurl, if the handle allows it) to another scheme, host or port. */
 enum bide_curl_redirect {
-    BIDE_CURL_REDIRECT_STRIP = 0, /* is followed without `headers` and without the fields that bide injects. A list that
-                                   * is set on the handle itself is unknown to bide, and libcurl sends it along */
+    BIDE_CURL_REDIRECT_STRIP = 0, /* is followed without `headers` and without the fields that bide injects; only Accept
+                                   * of `headers` is sent and, with the body, its Content-Type, Content-Encoding and
+                                   * Content-Language. A list that is set on the handle itself is unknown to bide, and
+                                   * libcurl sends it along */
     BIDE_CURL_REDIRECT_REFUSE,    /* is not followed: permanent */
 };
 
@@ -168,7 +170,7 @@ struct bide_curl_options {
     void *prereq_data;
     curl_xferinfo_callback progress;
     void *progress_data;
-    struct curl_slist *headers; /* sent with each attempt, but not to another origin. No control bytes but HTAB */
+    struct curl_slist *headers; /* sent with each attempt, but see `redirect`. No control bytes but HTAB */
     bool no_headers;            /* the handle itself has no header list (CURLOPT_HTTPHEADER) that would be replaced.
                                  * `inject`, `resume` and `before` require this or `headers` */
     char *error_buffer;         /* CURLOPT_ERRORBUFFER of the handle, CURL_ERROR_SIZE bytes: bide empties it when the

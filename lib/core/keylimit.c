@@ -12,7 +12,7 @@
  * the limit. Both threads may refund; both cannot keep a charge beyond the limit.
  *
  * Known weaknesses: on a machine with weak memory order neither of the two may see the other's entry. With more than a
- * few dozen keys retried per interval, other keys are refused too; such a limit belongs into the server. */
+ * few dozen keys retried per interval, other keys are refused too; such a limit belongs in the server. */
 #include "gates.h"
 
 #define WAYS       8u

@@ -238,7 +238,8 @@ static void attempt_reset_response(struct http_attempt *attempt)
 /* The guard. */
 static bool attempt_begin_later_leg(struct http_attempt *attempt)
 {
-    if (attempt->response.status < 200) {
+    int previous = attempt->response.status;
+    if (previous < 200) {
         assert(attempt->state.stop == HTTP_STOP_NONE);
         attempt->state.stop = HTTP_STOP_REPLAY;
         return false;
@@ -249,7 +250,7 @@ static bool attempt_begin_later_leg(struct http_attempt *attempt)
     }
     attempt->state.legs++;
     attempt_reset_response(attempt);
-    return http_inject_prepare_leg(attempt);
+    return http_inject_prepare_leg(attempt, previous);
 }
 
 /* Returns false if libcurl must not send the request. */
@@ -605,7 +606,7 @@ static void attempt_conclude(struct http_attempt *attempt, CURLcode code, int64_
     /* If the held body broke off, a failure is still that failure, but a success is no success. */
     if (!attempt->state.reported && held)
         (void)http_response_decide_by_body(attempt, code == CURLE_OK);
-    code = http_stop_code(attempt->state.stop, code);
+    code = http_failure_code(attempt, code);
     if (code == CURLE_OK && !attempt->state.reported && !http_resume_is_complete(attempt->call))
         code = CURLE_PARTIAL_FILE;
     if (response->status < 200)

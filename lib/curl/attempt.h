@@ -22,8 +22,9 @@
  *     call.c           empties head when it passes the head to the caller
  *
  * Two fields of state have several writers. state.stop is set by the file that ends a transfer: attempt.c, response.c
- * or inject.c. state.reported is set with each report to the engine: by response.c (http_report_outcome); by attempt.c
- * and multi.c for an attempt that cannot be made; by call.c when the engine ends the call over the request's safety. */
+ * or inject.c; evidence.c sets it for a head that libcurl found too long. state.reported is set with each report to the
+ * engine: by response.c (http_report_outcome); by attempt.c and multi.c for an attempt that cannot be made; by call.c
+ * when the engine ends the call over the request's safety. */
 #ifndef HTTP_ATTEMPT_H
 #define HTTP_ATTEMPT_H
 
@@ -175,8 +176,10 @@ struct bide_outcome http_outcome_from_body(struct http_attempt *attempt, bool wh
  * the call to resume it. */
 struct bide_outcome http_outcome_from_failure(struct http_attempt *attempt, CURLcode code);
 
-/* Returns libcurl's code, or the code of the real reason if bide ended the transfer. */
+/* Returns libcurl's code, or the code of the real reason if bide ended the transfer. The latter function also finds the
+ * reason of a failure that libcurl names wrongly, and sets state.stop. */
 CURLcode http_stop_code(enum http_stop stop, CURLcode code);
+CURLcode http_failure_code(struct http_attempt *attempt, CURLcode code);
 
 /* Returns true if the body must be read before the outcome is certain. */
 bool http_outcome_needs_body(const struct http_attempt *attempt);
@@ -194,9 +197,10 @@ CURLcode http_inject_prepare_attempt(struct http_attempt *attempt, int64_t now_n
 void http_inject_uninstall(struct http_attempt *attempt);
 /* Stores the origin of the first leg, which is about to be sent. */
 void http_inject_note_first_leg(struct http_attempt *attempt);
-/* Compares the origin of a later leg, which is about to be sent. If it differs, removes the header list, and with it
- * the idempotency key: the call may become unsafe. Returns false if the leg must not be sent. */
-bool http_inject_prepare_leg(struct http_attempt *attempt);
+/* Compares the origin of a later leg, which is about to be sent after a response of status `redirect`. If it differs,
+ * removes all header fields that the other origin must not get, the idempotency key among them: the call may become
+ * unsafe. Returns false if the leg must not be sent. */
+bool http_inject_prepare_leg(struct http_attempt *attempt, int redirect);
 
 /* Checks that header lines contain no control bytes and are not too long. */
 enum bide_err http_headers_check(const struct curl_slist *list, struct bide_problem *problem);

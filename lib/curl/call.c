@@ -268,6 +268,7 @@ void http_call_attempt_started(struct http_call *call, const struct http_attempt
         call->record->sent_nothing = false;
     call->attempts++;
     call->last_attempt = NULL;
+    call->connect_status = 0;
     call->kept_attempt = NULL;
     call->winner = NULL; /* its body broke off: no attempt starts while a body is still being streamed to the sink */
 }

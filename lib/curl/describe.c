@@ -21,7 +21,7 @@ static const char *stop_text(enum http_stop stop)
     switch (stop) {
     case HTTP_STOP_REPLAY: return "libcurl was stopped from sending the request a second time by itself";
     case HTTP_STOP_LEGS: return "too many redirects and challenges";
-    case HTTP_STOP_HEAD_TOO_LONG: return "the response head is too long";
+    case HTTP_STOP_HEAD_TOO_LONG: return "the response head exceeds the limit";
     case HTTP_STOP_NO_MEMORY: return "no memory for the response head";
     case HTTP_STOP_SINK_FAILED: return "the write or header function returned an error";
     case HTTP_STOP_OTHER_ORIGIN: return "a redirect to another origin was refused";
@@ -38,6 +38,8 @@ static void describe_last_attempt(char *text, size_t size, const struct http_cal
     const char *stopped = stop_text(call->last_stop);
     if (stopped)
         snprintf(text, size, "%s", stopped);
+    else if (call->connect_status != 0)
+        snprintf(text, size, "the proxy rejected CONNECT with status %d", call->connect_status);
     else if (call->code != CURLE_OK || call->status == 0)
         snprintf(text, size, "%s", curl_easy_strerror(call->code));
     else

@@ -19,10 +19,13 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#define LINE_PROBE_BYTES ((size_t)256 * 1024) /* more than libcurl's longest header line */
 
 /* ---- header fields ---- */
 
@@ -50,17 +53,30 @@ struct bide_text http_header_field(CURL *easy, const char *name)
     return head_field((struct head){easy, CURLH_HEADER}, name);
 }
 
-/* If the field is repeated, the longest wait counts. */
-static struct bide_hint hint_from_retry_after(struct head head, struct bide_text date, int64_t wall_s)
+/* If the field is repeated, the longest wait counts. *present: there is such a field, readable or not. */
+static struct bide_hint hint_from_retry_after(struct head head, struct bide_text date, int64_t wall_s, bool *present)
 {
     struct bide_hint hint = {0};
     for (size_t i = 0; i < BIDE_CURL_LINES_MAX; i++) {
         struct bide_text value = head_field_at(head, "Retry-After", i);
+        *present = *present || value.at;
         if (!value.at)
             break;
         hint = bide_hint_merge(hint, bide_hint_retry_after(value, date, wall_s));
     }
     return hint;
+}
+
+/* The server asked for time in a form that cannot be read (a date in UTC, "+2", "soon"): full jitter could draw a retry
+ * at once, so the wait is at least twice the base, within the limits of the policy. Only under the floor rule: presets
+ * with another rule reproduce systems that ignore such a value. */
+static struct bide_hint hint_from_unreadable_field(const struct bide_policy *p)
+{
+    int64_t wait_ns = 2 * p->base_ns; /* at most twice BIDE_DURATION_MAX */
+    wait_ns = wait_ns < p->cap_ns ? wait_ns : p->cap_ns;
+    wait_ns = wait_ns < p->hint_max_ns ? wait_ns : p->hint_max_ns;
+    bool asks = p->hint_rule == BIDE_HINT_RULE_FLOOR && wait_ns > 0;
+    return asks ? (struct bide_hint){BIDE_HINT_WAIT, wait_ns} : (struct bide_hint){0};
 }
 
 /* Vendor fields and RateLimit are read only if there is no Retry-After. */
@@ -93,9 +109,12 @@ static struct bide_hint hint_from_head(const struct http_attempt *attempt, unsig
     struct head head = {attempt->easy, origin};
     struct bide_text date = head_field(head, "Date");
     int64_t wall_s = bide_wall_s();
-    struct bide_hint hint = hint_from_retry_after(head, date, wall_s);
+    bool present = false;
+    struct bide_hint hint = hint_from_retry_after(head, date, wall_s, &present);
     if (hint.kind == BIDE_HINT_NONE)
         hint = hint_from_other_fields(head, attempt->call->options, date, wall_s);
+    if (hint.kind == BIDE_HINT_NONE && present)
+        hint = hint_from_unreadable_field(attempt->call->engine.policy);
     return bide_hint_merge(hint, hint_from_stop_fields(head));
 }
 
@@ -205,6 +224,40 @@ CURLcode http_stop_code(enum http_stop stop, CURLcode code)
     return stop > HTTP_STOP_CUT ? stop_outcomes[stop].code : code;
 }
 
+/* Returns true if the peer answered the TLS handshake with something that is not TLS: a port of plain HTTP. libcurl has
+ * one code for all failed handshakes, so only the text of the TLS library shows it (OpenSSL; GnuTLS). Without an error
+ * buffer, and for other texts, the failure stays transient. */
+static bool peer_speaks_no_tls(const struct http_attempt *attempt, CURLcode code)
+{
+    static const char *const texts[] = {"wrong version number", "unexpected TLS packet"};
+    const char *error = attempt->call->options->error_buffer;
+    if (code != CURLE_SSL_CONNECT_ERROR || !error || attempt->is_copy)
+        return false;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (strstr(error, texts[i]))
+            return true;
+    return false;
+}
+
+/* libcurl limits a header line to 100 KB, and up to 8.x reports a longer one as CURLE_OUT_OF_MEMORY. If there is memory
+ * for such a line now, it was the limit. */
+static bool head_exceeds_libcurl_limit(const struct http_attempt *attempt, CURLcode code)
+{
+    if (code != CURLE_OUT_OF_MEMORY || attempt->state.legs == 0 || attempt->state.stop != HTTP_STOP_NONE ||
+        !(attempt->response.in_head || attempt->response.status < 200))
+        return false;
+    void *line = malloc(LINE_PROBE_BYTES);
+    free(line);
+    return line != NULL;
+}
+
+CURLcode http_failure_code(struct http_attempt *attempt, CURLcode code)
+{
+    if (head_exceeds_libcurl_limit(attempt, code))
+        attempt->state.stop = HTTP_STOP_HEAD_TOO_LONG;
+    return http_stop_code(attempt->state.stop, code);
+}
+
 static long easy_info_long(CURL *easy, CURLINFO which)
 {
     long value = 0;
@@ -233,11 +286,12 @@ static enum bide_evidence failure_decide_evidence(struct http_attempt *attempt, 
 
 /* A proxy rejected CONNECT: its status decides the kind, and its header fields may have a hint. (libcurl 7.88 stores
  * them only without SUPPRESS_CONNECT_HEADERS, which is not set before the first leg.) The request was not sent. */
-static void outcome_apply_connect_status(const struct http_attempt *attempt, struct bide_outcome *outcome)
+static void outcome_apply_connect_status(struct http_attempt *attempt, struct bide_outcome *outcome)
 {
     long status = attempt->state.legs > 0 ? 0 : easy_info_long(attempt->easy, CURLINFO_HTTP_CONNECTCODE);
     if (status < 400)
         return;
+    attempt->call->connect_status = (int)status;
     outcome->kind = bide_classify_http((int)status, NULL).kind;
     outcome->hint = hint_from_head(attempt, CURLH_CONNECT);
 }
@@ -281,6 +335,8 @@ struct bide_outcome http_outcome_from_failure(struct http_attempt *attempt, CURL
         outcome.flags = stop_outcomes[attempt->state.stop].flags;
     }
     outcome.evidence = failure_decide_evidence(attempt, http_curl_rule((int)code, rules));
+    if (peer_speaks_no_tls(attempt, code) && !http_curl_rule((int)code, rules))
+        outcome.kind = BIDE_KIND_PERMANENT;
     outcome_apply_connect_status(attempt, &outcome);
     outcome_apply_os_error(attempt, code, &outcome);
     outcome_forbid_repeat(attempt, &outcome);

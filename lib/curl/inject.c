@@ -5,7 +5,9 @@
  *
  * When libcurl follows a redirect it sends the header list to the new location, wherever that is (it withholds only
  * Authorization and Cookie). An idempotency key, or a token in a custom field, is meant for a single origin. So when a
- * leg leads to another scheme, host or port, the list is removed for that leg and all later legs of the attempt. */
+ * leg leads to another scheme, host or port, that leg and all later legs of the attempt get another list: only the
+ * caller's Accept, and while the request still has its body the fields that describe the body. Without these libcurl
+ * would declare a JSON body as application/x-www-form-urlencoded. */
 #include "attempt.h"
 #include "origin.h"
 #include "record.h"
@@ -15,12 +17,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define NODES_MAX 5
 
 struct http_inject {
     struct curl_slist node[NODES_MAX];
     struct curl_slist *headers;          /* the caller's list */
+    struct curl_slist *abroad;           /* copies of the fields that may go to another origin; NULL: none */
     char first_origin[HTTP_ORIGIN_SIZE]; /* the URL of the first leg, up to its path */
     char attempt[sizeof BIDE_LAYER_HEADER ": " + BIDE_LAYER_TEXT_MAX];
     char trace[sizeof BIDE_TRACE_HEADER ": " + BIDE_TRACE_TEXT_SIZE];
@@ -70,6 +74,7 @@ CURLcode http_inject_install(struct http_attempt *attempt)
         return CURLE_OUT_OF_MEMORY;
     attempt->inject->headers = o->headers;
     attempt->inject->if_range = NULL;
+    attempt->inject->abroad = NULL;
     attempt->inject->first_origin[0] = '\0';
     if (keyed)
         inject_write_key(attempt->inject, key, attempt->call);
@@ -172,6 +177,7 @@ void http_inject_uninstall(struct http_attempt *attempt)
     assert(attempt->inject);
     if (options_own_header_list(attempt->call->options))
         curl_easy_setopt(attempt->easy, CURLOPT_HTTPHEADER, call_owner_headers(attempt->call));
+    curl_slist_free_all(attempt->inject->abroad);
     free(attempt->inject->if_range);
     free(attempt->inject);
     attempt->inject = NULL;
@@ -222,10 +228,62 @@ static bool call_lose_key(struct http_attempt *attempt)
     return http_call_set_safety(attempt->call, attempt, BIDE_UNSAFE);
 }
 
-bool http_inject_prepare_leg(struct http_attempt *attempt)
+/* Returns true if the line is a field of that name, or its removal ("Name:"). */
+static bool line_has_name(const char *line, const char *name)
 {
-    if (!attempt->inject || attempt->state.left_origin)
+    size_t length = strlen(name);
+    return strncasecmp(line, name, length) == 0 && (line[length] == ':' || line[length] == ';');
+}
+
+/* Returns true if the field tells another origin nothing but the form of the request: no credentials, no identity. */
+static bool line_may_leave_origin(const char *line, bool has_body)
+{
+    static const char *const names[] = {"Accept", "Content-Type", "Content-Encoding", "Content-Language"};
+    size_t count = has_body ? sizeof names / sizeof *names : 1;
+    for (size_t i = 0; i < count; i++)
+        if (line_has_name(line, names[i]))
+            return true;
+    return false;
+}
+
+/* Replaces the list of an earlier leg by copies of the fields that may leave the origin. False: out of memory. */
+static bool inject_copy_abroad(struct http_inject *in, bool has_body)
+{
+    curl_slist_free_all(in->abroad);
+    in->abroad = NULL;
+    for (const struct curl_slist *line = in->headers; line; line = line->next) {
+        if (!line_may_leave_origin(line->data, has_body))
+            continue;
+        struct curl_slist *longer = curl_slist_append(in->abroad, line->data);
+        if (!longer)
+            return false;
+        in->abroad = longer;
+    }
+    return true;
+}
+
+/* libcurl drops the body after 303, and that of a POST, which becomes a GET, after 301 and 302. */
+static bool leg_has_body(CURL *easy, int redirect)
+{
+    const char *method = NULL;
+    curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_METHOD, &method);
+    return redirect != 303 && method && strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0;
+}
+
+/* Sets the header list of a leg at another origin. The handle must not keep a list that is about to be freed. */
+static bool inject_set_list_abroad(struct http_attempt *attempt, int redirect)
+{
+    return curl_easy_setopt(attempt->easy, CURLOPT_HTTPHEADER, NULL) == CURLE_OK &&
+           inject_copy_abroad(attempt->inject, leg_has_body(attempt->easy, redirect)) &&
+           curl_easy_setopt(attempt->easy, CURLOPT_HTTPHEADER, attempt->inject->abroad) == CURLE_OK;
+}
+
+bool http_inject_prepare_leg(struct http_attempt *attempt, int redirect)
+{
+    if (!attempt->inject)
         return true;
+    if (attempt->state.left_origin)
+        return !attempt->inject->abroad || inject_set_list_abroad(attempt, redirect);
     attempt->state.left_origin =
         !urls_have_same_origin(attempt->inject->first_origin, easy_effective_url(attempt->easy));
     if (!attempt->state.left_origin)
@@ -237,5 +295,5 @@ bool http_inject_prepare_leg(struct http_attempt *attempt)
     }
     if (!options_own_header_list(o))
         return true;
-    return curl_easy_setopt(attempt->easy, CURLOPT_HTTPHEADER, NULL) == CURLE_OK && call_lose_key(attempt);
+    return inject_set_list_abroad(attempt, redirect) && call_lose_key(attempt);
 }

@@ -152,21 +152,41 @@ static bool response_may_refresh(const struct http_attempt *attempt)
            !http_body_spent(attempt);
 }
 
+static void call_forget_resume(struct http_call *call)
+{
+    free(call->resume);
+    call->resume = NULL;
+    call->resumed = false;
+}
+
+/* The response does not continue the bytes in the sink, nor is it a whole body: another range, an unknown total, 416.
+ * If the sink can be rewound, nobody has seen these bytes, and the next attempt requests the body from its start. The
+ * call then resumes nothing any more: a server that gets ranges wrong would do so again. */
+static bool response_reject_part(struct http_attempt *attempt)
+{
+    struct http_call *call = attempt->call;
+    struct bide_outcome outcome = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_BODY_DELIVERED};
+    if (call->options->rewind) {
+        outcome.evidence = BIDE_EVIDENCE_ANSWERED;
+        call_forget_resume(call);
+        call->resume_refuted = true;
+    }
+    return response_report_and_route(attempt, &outcome);
+}
+
 /* The sink holds the beginning of the body, and this response was requested to continue it. Streams a 206 that fits;
- * starts over with a 200 if the sink can be rewound; otherwise fails with body_delivered. */
+ * starts over with a 200 if the sink can be rewound. */
 static bool response_resume_or_restart(struct http_attempt *attempt)
 {
-    static const struct bide_outcome changed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_BODY_DELIVERED};
     struct http_call *call = attempt->call;
     if (http_resume_accept_part(attempt)) {
         call->resumed = true;
         return response_stream_body(attempt);
     }
     if (attempt->response.status != 200 || !call->options->rewind || !call->options->rewind(call->options->write_data))
-        return response_report_and_route(attempt, &changed);
+        return response_reject_part(attempt);
     call->delivered_bytes = 0; /* the resource changed: the whole new body replaces the part */
-    free(call->resume);
-    call->resume = NULL;
+    call_forget_resume(call);
     return response_stream_body(attempt);
 }
 
@@ -223,6 +243,8 @@ bool http_response_decide_by_head(struct http_attempt *attempt)
         return response_accept_success(attempt);
     if (response_may_refresh(attempt))
         return response_await_refresh(attempt);
+    if (attempt->response.status == 416 && attempt->call->resume && attempt->call->options->rewind)
+        return response_reject_part(attempt);
     return http_outcome_needs_body(attempt) ? response_hold_body(attempt)
                                             : response_report_and_route(attempt, &attempt->state.outcome);
 }

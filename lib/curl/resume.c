@@ -7,7 +7,8 @@
  * - the next response is a 206 with the same validator (a Last-Modified may be missing), whose Content-Range starts at
  *   the first missing byte, extends to the end, and names the same total length.
  *
- * Any other response is not appended. A 200 starts over if the sink can be rewound. */
+ * Any other response is not appended. If the sink can be rewound, a 200 starts over at once, and after any other
+ * response that does not fit the next attempt does. */
 #include "attempt.h"
 
 #include <bide/clock.h>
@@ -61,7 +62,7 @@ static struct http_resume *resume_create(CURL *easy, struct bide_text validator)
 bool http_resume_prepare(struct http_attempt *attempt)
 {
     struct http_call *call = attempt->call;
-    if (call->resume || !call->options->resume || !call->has_sink || call->sink_gets_heads)
+    if (call->resume || !call->options->resume || !call->has_sink || call->sink_gets_heads || call->resume_refuted)
         return call->resume != NULL;
     if (!attempt->state.is_get || attempt->response.status != 200 ||
         http_header_field(attempt->easy, "Content-Encoding").at || !response_allows_ranges(attempt->easy))

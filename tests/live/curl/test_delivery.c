@@ -196,6 +196,33 @@ static void a_head_too_long_for_the_sink_is_a_permanent_failure(void **state)
     live_tcp_free(server);
 }
 
+static void serve_long_line(void *context, int fd, unsigned number)
+{
+    static const char start[] = "HTTP/1.1 200 OK\r\nX-Long: ";
+    static char piece[65536];
+    char head[1024];
+    memset(piece, 'x', sizeof piece);
+    bool open = live_tcp_read_head(fd, head, sizeof head) && live_tcp_write(fd, start, sizeof start - 1);
+    while (open)
+        open = live_tcp_write(fd, piece, sizeof piece);
+}
+
+/* libcurl 7.88 reports it as a lack of memory, which would be a cancellation. */
+static void a_header_line_beyond_libcurls_limit_is_a_permanent_failure(void **state)
+{
+    struct live_call c;
+    char url[64];
+    struct live_tcp *server = live_tcp_new(serve_long_line, NULL);
+    live_call_open(&c, "", 4);
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/", live_tcp_port(server));
+    assert_int_not_equal(live_call_perform_url(&c, url), CURLE_OK);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+    if (c.code == CURLE_WEIRD_SERVER_REPLY)
+        assert_non_null(strstr(c.result.error, "the response head exceeds the limit"));
+    live_call_close(&c);
+    live_tcp_free(server);
+}
+
 static void problem_details_after_a_head_in_the_sink_are_read(void **state)
 {
     struct live_call c;
@@ -457,6 +484,7 @@ int main(void)
         cmocka_unit_test(a_body_with_its_head_in_the_sink_is_not_resumed),
         cmocka_unit_test(a_body_with_its_head_in_the_sink_starts_over_with_its_head),
         cmocka_unit_test(a_head_too_long_for_the_sink_is_a_permanent_failure),
+        cmocka_unit_test(a_header_line_beyond_libcurls_limit_is_a_permanent_failure),
         cmocka_unit_test(problem_details_after_a_head_in_the_sink_are_read),
         cmocka_unit_test(classify_sees_the_body_without_the_head_in_the_sink),
         cmocka_unit_test(a_failure_is_kept_with_its_head_in_the_sink),

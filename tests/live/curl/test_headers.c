@@ -468,6 +468,35 @@ static void headers_follow_a_redirect_within_the_origin(void **state)
     }
 }
 
+/* The caller's Content-Type belongs to the body: where the body goes it goes, and where not, not. */
+static void fields_that_describe_the_body_follow_it_to_another_origin(void **state)
+{
+    static const char *const other[] = {"/b 200", "/b 308 location=/c\n/c 200", "/b 303 location=/c\n/c 200"};
+    for (size_t i = 0; i < 3; i++) {
+        struct redirect r;
+        redirect_open(&r, other[i]);
+        r.c.options.headers = curl_slist_append(r.c.options.headers, "content-type: application/json");
+        r.c.options.headers = curl_slist_append(r.c.options.headers, "Accept: application/json");
+        r.c.options.headers = curl_slist_append(r.c.options.headers, "Content-Type-Secret: secret");
+        live_call_perform(&r.c, "/a");
+        expect_done(&r.c, 1);
+        live_server_stop(&r.c.server);
+        live_server_stop(&r.other);
+        for (size_t leg = 0; leg < r.other.count; leg++) {
+            const struct chaos_seen *seen = &r.other.seen[leg];
+            bool has_body = leg == 0 || i == 1;
+            expect_no_headers(seen);
+            assert_false(request_has(seen, "Content-Type-Secret"));
+            assert_string_equal(request_field(seen, "Accept"), "application/json");
+            assert_int_equal(request_has(seen, "Content-Type"), has_body);
+            if (has_body)
+                assert_string_equal(request_field(seen, "Content-Type"), "application/json");
+        }
+        assert_int_equal(r.other.count, i == 0 ? 1 : 2);
+        redirect_close(&r);
+    }
+}
+
 /* A redirect back does not restore the headers: another server chose the location. */
 static void headers_stay_removed_after_a_redirect_back(void **state)
 {
@@ -583,6 +612,7 @@ int main(void)
         cmocka_unit_test(headers_are_not_sent_to_another_port),
         cmocka_unit_test(headers_are_not_sent_to_another_host),
         cmocka_unit_test(headers_follow_a_redirect_within_the_origin),
+        cmocka_unit_test(fields_that_describe_the_body_follow_it_to_another_origin),
         cmocka_unit_test(headers_stay_removed_after_a_redirect_back),
         cmocka_unit_test(user_and_password_are_not_sent_to_another_port),
         cmocka_unit_test(a_post_without_its_key_at_another_origin_is_not_repeated),

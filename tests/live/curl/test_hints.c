@@ -128,9 +128,21 @@ static void a_hint_beyond_hint_max_ends_the_call_at_once(void **state)
     }
 }
 
-static void a_malformed_hint_is_ignored(void **state)
+/* The server asked for time: full jitter alone could retry at once. */
+static void a_malformed_hint_is_a_wait_of_twice_the_base(void **state)
 {
-    static const char *const value[] = {"-1", "+5", "0x10", "1e3", "120s", "", "tomorrow", "Thu, 99 Jan 2026"};
+    static const char *const value[] = {"-1",
+                                        "+5",
+                                        "0x10",
+                                        "1e3",
+                                        "120s",
+                                        "",
+                                        "tomorrow",
+                                        "Thu, 99 Jan 2026",
+                                        "Sun, 06 Nov 2044 08:49:37 UTC",
+                                        "Sun, 06 Nov 2044 08:49:37 +0000",
+                                        "sun, 06 nov 2044 08:49:37 gmt",
+                                        "2044-11-06T08:49:37Z"};
     for (size_t i = 0; i < sizeof value / sizeof *value; i++) {
         struct live_call c;
         char script[128];
@@ -138,9 +150,40 @@ static void a_malformed_hint_is_ignored(void **state)
         live_call_open(&c, script, 2);
         assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
         live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 2);
-        assert_int_equal(c.result.attempt[0].hint.kind, BIDE_HINT_NONE);
+        assert_int_equal(c.result.attempt[0].hint.kind, BIDE_HINT_WAIT);
+        assert_int_equal(c.result.attempt[0].hint.wait_ns, 2 * c.policy.base_ns);
+        assert_true(c.result.attempt[1].delay_ns >= 2 * c.policy.base_ns);
         live_call_close(&c);
     }
+}
+
+static void the_wait_for_a_malformed_hint_is_limited_by_the_policy(void **state)
+{
+    static const int64_t cap_ns[] = {1500 * BIDE_US, BIDE_S}, hint_max_ns[] = {BIDE_S, 1200 * BIDE_US};
+    static const int64_t wait_ns[] = {1500 * BIDE_US, 1200 * BIDE_US};
+    for (size_t i = 0; i < 2; i++) {
+        struct live_call c;
+        live_call_open(&c, "/a 503 retry-after=soon | 200", 2);
+        c.policy.base_ns = BIDE_MS;
+        c.policy.cap_ns = cap_ns[i];
+        c.policy.hint_max_ns = hint_max_ns[i];
+        assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
+        assert_int_equal(c.result.attempt[0].hint.wait_ns, wait_ns[i]);
+        live_call_close(&c);
+    }
+}
+
+static void a_malformed_hint_is_ignored_under_another_rule_or_beside_a_readable_one(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 retry-after=soon | 200\n/b 503 retry-after=soon header=\"retry-after-ms: 3\" | 200", 2);
+    c.policy.hint_rule = BIDE_HINT_RULE_EXACT;
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
+    assert_int_equal(c.result.attempt[0].hint.kind, BIDE_HINT_NONE);
+    c.policy.hint_rule = BIDE_HINT_RULE_FLOOR;
+    assert_int_equal(live_call_perform(&c, "/b"), CURLE_OK);
+    assert_int_equal(c.result.attempt[0].hint.wait_ns, 3 * BIDE_MS);
+    live_call_close(&c);
 }
 
 static void a_stop_hint_ends_the_call(void **state)
@@ -176,7 +219,9 @@ int main(void)
         cmocka_unit_test(retry_waits_at_least_as_long_as_the_hint),
         cmocka_unit_test(a_hint_in_a_success_is_ignored),
         cmocka_unit_test(a_hint_beyond_hint_max_ends_the_call_at_once),
-        cmocka_unit_test(a_malformed_hint_is_ignored),
+        cmocka_unit_test(a_malformed_hint_is_a_wait_of_twice_the_base),
+        cmocka_unit_test(the_wait_for_a_malformed_hint_is_limited_by_the_policy),
+        cmocka_unit_test(a_malformed_hint_is_ignored_under_another_rule_or_beside_a_readable_one),
         cmocka_unit_test(a_stop_hint_ends_the_call),
         cmocka_unit_test(permission_to_retry_does_not_make_an_unsafe_request_safe),
     };

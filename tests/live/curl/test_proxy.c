@@ -180,6 +180,7 @@ static void a_proxy_that_stays_overloaded_is_a_failure_without_a_response(void *
     assert_int_not_equal(code, CURLE_OK);
     assert_int_equal(code, bare_code());
     assert_int_equal(client.result.attempt[0].code, code);
+    assert_non_null(strstr(client.result.error, "the proxy rejected CONNECT with status 503"));
     assert_int_equal(client.sink.length, 0);
     assert_int_equal(posts_seen(), 0);
 }

@@ -459,8 +459,7 @@ static void a_failure_with_a_response_has_a_reason_in_the_result(void **state)
     struct bide_curl_options o = {0};
     program_open(&p, "/a 503");
     assert_int_equal(program_perform_with(&p, &o), CURLE_OK);
-    assert_string_equal(p.result.error,
-                        "status 503 after 4 attempts: all attempts that the policy allows were made (attempts_spent)");
+    assert_string_equal(p.result.error, "status 503 after 4 attempts: no attempts left (attempts_spent)");
     assert_string_equal(p.error, "");
     program_close(&p);
 }

@@ -272,6 +272,52 @@ static void a_changed_body_starts_over_with_rewind(void **state)
     live_call_close(&c);
 }
 
+/* The bytes in the sink can be removed, so nothing forbids to begin anew. */
+static void a_part_that_does_not_fit_starts_over_with_rewind(void **state)
+{
+    static const char *const second[] = {"206 bytes=500",
+                                         RANGE("bytes 499-998/1000"),
+                                         RANGE("bytes 500-999/2000"),
+                                         RANGE("bytes 500-799/1000"),
+                                         RANGE("bytes 500-999/*"),
+                                         RANGE("bytes 500-999/1000") " header=\"Content-Encoding: br\"",
+                                         "206 bytes=500 etag=v2 header=\"Content-Range: bytes 500-999/1000\"",
+                                         "416 header=\"Content-Range: bytes */400\"",
+                                         "416 body=no"};
+    for (size_t i = 0; i < sizeof second / sizeof *second; i++) {
+        struct live_call c;
+        char script[512];
+        snprintf(script, sizeof script,
+                 "/a 200 " WHOLE " close=half | %s | 200 bytes=700 etag=v2 close=half | 200 bytes=700", second[i]);
+        open_resumable(&c, script);
+        c.options.rewind = live_sink_rewind;
+        live_call_perform(&c, "/a");
+        live_expect_done(&c, 4);
+        live_expect_pattern(&c.sink, 700);
+        assert_int_equal(c.result.attempt[1].evidence, BIDE_EVIDENCE_ANSWERED);
+        assert_false(c.result.resumed);
+        live_server_stop(&c.server);
+        expect_range(&c.server.seen[1], "bytes=500-", "\"v1\"");
+        for (size_t n = 2; n < 4; n++) { /* no range after one that did not fit */
+            struct bide_text range;
+            assert_false(chaos_seen_header(&c.server.seen[n], "Range", &range));
+        }
+        live_call_close(&c);
+    }
+}
+
+static void a_part_that_never_fits_is_given_up_with_the_number_of_attempts(void **state)
+{
+    struct live_call c;
+    open_resumable(&c, "/a 200 " WHOLE " close=half | 416");
+    c.options.rewind = live_sink_rewind;
+    c.policy.attempts_max = 2;
+    assert_int_not_equal(live_call_perform(&c, "/a"), CURLE_OK);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 2);
+    assert_true(c.result.body_dropped);
+    live_call_close(&c);
+}
+
 /* The replacement breaks off as well: its validator is used for the resume. */
 static void a_changed_body_that_breaks_off_again_is_not_mixed(void **state)
 {
@@ -313,6 +359,8 @@ int main(void)
         cmocka_unit_test(a_part_that_ends_early_is_not_a_success),
         cmocka_unit_test(an_unchanged_body_is_resumed_despite_rewind),
         cmocka_unit_test(a_changed_body_starts_over_with_rewind),
+        cmocka_unit_test(a_part_that_does_not_fit_starts_over_with_rewind),
+        cmocka_unit_test(a_part_that_never_fits_is_given_up_with_the_number_of_attempts),
         cmocka_unit_test(a_changed_body_that_breaks_off_again_is_not_mixed),
         cmocka_unit_test(a_post_is_not_resumed),
     };

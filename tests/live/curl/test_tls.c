@@ -223,6 +223,36 @@ static void a_cleartext_response_to_tls_is_not_a_response(void **state)
     assert_retried_unsent(answer_in_clear);
 }
 
+static void serve_port(live_tcp_function *serve_tcp, char url[64])
+{
+    tcp = live_tcp_new(serve_tcp, NULL);
+    snprintf(url, 64, "https://127.0.0.1:%u/pay", live_tcp_port(tcp));
+}
+
+/* Only the text in the error buffer distinguishes it from a handshake that was reset. */
+static void a_port_of_plain_http_is_permanent_where_the_error_text_is_known(void **state)
+{
+    char url[64], error[CURL_ERROR_SIZE] = "";
+    serve_port(answer_in_clear, url);
+    curl_easy_setopt(client.easy, CURLOPT_ERRORBUFFER, error);
+    client.options.error_buffer = error;
+    assert_int_equal(live_client_post(&client, url, "charge=1"), CURLE_SSL_CONNECT_ERROR);
+    live_assert_gave_up(&client, BIDE_REASON_PERMANENT, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_NOT_SENT);
+    curl_easy_setopt(client.easy, CURLOPT_ERRORBUFFER, NULL);
+}
+
+static void a_reset_handshake_is_retried_where_the_error_text_is_known(void **state)
+{
+    char url[64], error[CURL_ERROR_SIZE] = "";
+    serve_port(reset_at_once, url);
+    curl_easy_setopt(client.easy, CURLOPT_ERRORBUFFER, error);
+    client.options.error_buffer = error;
+    assert_int_not_equal(live_client_post(&client, url, "charge=1"), CURLE_OK);
+    live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 3);
+    curl_easy_setopt(client.easy, CURLOPT_ERRORBUFFER, NULL);
+}
+
 static void read_forever(void *context, int fd, unsigned number)
 {
     char byte;
@@ -297,6 +327,8 @@ int main(void)
         TEST(a_post_with_a_reset_handshake_was_not_sent_and_is_retried),
         TEST(a_post_with_a_closed_handshake_was_not_sent_and_is_retried),
         TEST(a_cleartext_response_to_tls_is_not_a_response),
+        TEST(a_port_of_plain_http_is_permanent_where_the_error_text_is_known),
+        TEST(a_reset_handshake_is_retried_where_the_error_text_is_known),
         TEST(a_post_with_a_slow_handshake_was_not_sent_and_is_retried),
         TEST(a_post_survives_failed_handshakes_and_is_sent_once),
         TEST(a_plain_request_to_a_tls_port_is_permanent),

@@ -38,12 +38,20 @@ static void every_reason_has_its_own_label_and_a_text(void **state)
     }
 }
 
+/* "bide: gave up after 10 attempts in 12.3s: " and "; last: killed by SIGKILL" leave this much of 100 columns. */
+static void texts_of_giving_up_leave_room_in_a_line_of_100_columns(void **state)
+{
+    (void)state;
+    for (int i = BIDE_REASON_ATTEMPTS_SPENT; i < BIDE_REASON_LAST_WAIT; i++)
+        assert_true(strlen(bide_reason_text((enum bide_reason)i)) <= 41);
+}
+
 static void labels_match_their_reasons(void **state)
 {
     (void)state;
     assert_string_equal(bide_reason_label(BIDE_REASON_NOTHING), "nothing");
     assert_string_equal(bide_reason_label(BIDE_REASON_BUDGET_EMPTY), "budget_empty");
-    assert_string_equal(bide_reason_text(BIDE_REASON_BUDGET_EMPTY), "the retry budget of the target is empty");
+    assert_string_equal(bide_reason_text(BIDE_REASON_BUDGET_EMPTY), "the retry budget is empty");
     assert_string_equal(bide_reason_label(BIDE_REASON_TARGET_GONE), "target_gone");
 }
 
@@ -176,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_reason_has_its_own_label_and_a_text),
+        cmocka_unit_test(texts_of_giving_up_leave_room_in_a_line_of_100_columns),
         cmocka_unit_test(labels_match_their_reasons),
         cmocka_unit_test(every_action_has_its_label),
         cmocka_unit_test(every_gate_has_its_label),
