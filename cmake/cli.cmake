@@ -4,7 +4,7 @@
 #
 # run and budget are built twice: for --fleet, bide executes bide-run or bide-budget, the same files linked with
 # libbide-fleet. Each program gets its implementation of --fleet from one of app/bide/fleet_*.c: see app/common/fleet.h.
-set(inside run explain budget)
+set(inside run wait explain budget)
 set(twins)
 if(fleet_needs)
     set(twins run budget)
@@ -37,6 +37,7 @@ if(BIDE_CLI)
     add_part(chaos)
     add_part(run bide_conf)
     add_part(explain bide_conf)
+    add_part(wait bide_conf)
     add_part(budget bide_conf)
     add_part(chart m)
     add_part(protocol)
@@ -76,7 +77,7 @@ if(BIDE_CLI)
     endforeach()
 
     # Man pages and completions: printed by a program that contains all option tables.
-    set(all run fetch budget explain sim demo chaos) # as help lists them
+    set(all run fetch wait budget explain sim demo chaos) # as help lists them
     if(NOT curl_needs)
         list(REMOVE_ITEM all fetch demo)
     endif()

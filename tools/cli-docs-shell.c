@@ -27,11 +27,24 @@ static void put_choices(const char *const *words)
         printf("%s%s", i > 0 ? " " : "", words[i]);
 }
 
-/* Prints the words that an operand may be, in addition to files and the like. */
-static void put_operand_words(const struct cli_command *command)
+static void put_words(const char *(*word)(size_t i), const char *suffix)
 {
-    for (size_t i = 0; command->operand_word(i) != NULL; i++)
-        printf("%s%s", i > 0 ? " " : "", command->operand_word(i));
+    for (size_t i = 0; word(i) != NULL; i++)
+        printf("%s%s%s", i > 0 ? " " : "", word(i), suffix);
+}
+
+/* Prints the words that the value of an option may be, or begin with. */
+static void put_value_words(const struct cli_option *option)
+{
+    if (option->choices != NULL)
+        put_choices(option->choices);
+    else
+        put_words(option->value_key, "=");
+}
+
+static bool option_has_words(const struct cli_option *option)
+{
+    return option->choices != NULL || option->value_key != NULL;
 }
 
 static void put_command_names(void)
@@ -49,20 +62,17 @@ static void put_topic_names(void)
 static void bash_value(const struct cli_option *option)
 {
     switch (option->completion) {
-    case CLI_COMPLETE_FILE: printf("compopt -o filenames 2> /dev/null; COMPREPLY=($(compgen -f -- \"$cur\"))"); break;
-    case CLI_COMPLETE_DIRECTORY:
-        printf("compopt -o filenames 2> /dev/null; COMPREPLY=($(compgen -d -- \"$cur\"))");
-        break;
+    case CLI_COMPLETE_FILE: printf("_bide_files -f"); break;
+    case CLI_COMPLETE_DIRECTORY: printf("_bide_files -d"); break;
     case CLI_COMPLETE_COMMAND: printf("COMPREPLY=($(compgen -c -- \"$cur\"))"); break;
     case CLI_COMPLETE_POLICY: printf("_bide_words \"$(bide help policies 2> /dev/null)\""); break;
     case CLI_COMPLETE_NOTHING:
     default:
-        if (option->choices == NULL)
-            printf(":");
-        printf(option->choices != NULL ? "_bide_words '" : "");
-        if (option->choices != NULL)
-            put_choices(option->choices);
-        printf(option->choices != NULL ? "'" : "");
+        printf(option_has_words(option) ? "_bide_words '" : ":");
+        if (option_has_words(option)) {
+            put_value_words(option);
+            printf("'");
+        }
     }
 }
 
@@ -83,6 +93,24 @@ static void bash_values(const struct cli_command *command)
     }
 }
 
+/* Prints the cases of the operands by the first operand; "*" must be the last. */
+static void bash_operand_table(const struct cli_command *command, bool after_a_word)
+{
+    for (size_t i = 0; i < command->operands_count; i++) {
+        const struct cli_operands *row = &command->operands[i];
+        if ((row->after != NULL) != after_a_word)
+            continue;
+        printf("                %s) ", row->after != NULL ? row->after : "*");
+        bash_value(&(struct cli_option){.completion = row->completion});
+        if (row->word != NULL) {
+            printf("; _bide_words '");
+            put_words(row->word, "");
+            printf("'");
+        }
+        printf(" ;;\n");
+    }
+}
+
 static void bash_operands(const struct cli_command *command)
 {
     struct docs_walk walk = {.command = command};
@@ -90,85 +118,158 @@ static void bash_operands(const struct cli_command *command)
     printf("        %s)\n            options='", command->name);
     while ((option = docs_walk_next(&walk, NULL)) != NULL)
         printf("--%s%s ", option->name, option->value != NULL ? "=" : "");
-    printf("'\n            ");
-    bash_value(&(struct cli_option){.completion = command->completion});
-    if (command->operand_word != NULL) {
-        printf("; COMPREPLY+=($(compgen -W '");
-        put_operand_words(command);
-        printf("' -- \"$cur\"))");
+    printf("'\n            case $verb in\n");
+    bash_operand_table(command, true);
+    bash_operand_table(command, false);
+    if (command->operands_count == 0) {
+        printf("                *) ");
+        bash_value(&(struct cli_option){.completion = command->completion});
+        printf(" ;;\n");
     }
-    printf("\n            ;;\n");
+    printf("            esac\n            ;;\n");
 }
 
-static void put_commands_with_options_first(void)
+/* Prints "A | B" of the commands for which the question is answered with yes; '' if there is none. */
+static void put_commands_that(bool (*question)(const struct cli_command *command))
 {
     const char *separator = "";
     for (size_t i = 0; docs_command(i) != NULL; i++)
-        if (docs_command(i)->options_first) {
+        if (question(docs_command(i))) {
             printf("%s%s", separator, docs_command(i)->name);
             separator = " | ";
         }
     printf(separator[0] == '\0' ? "''" : "");
 }
 
+static bool command_has_options_first(const struct cli_command *command)
+{
+    return command->options_first;
+}
+
+static bool command_keeps_separator(const struct cli_command *command)
+{
+    return command->keeps_separator;
+}
+
+static const char bash_helpers[] =
+    "# Joins the words that bash has separated at = and :. Sets words, and starts, their positions in COMP_WORDS.\n"
+    "_bide_split() {\n"
+    "    local line=$COMP_LINE i\n"
+    "    words=() starts=()\n"
+    "    for ((i = 0; i <= COMP_CWORD; i++)); do\n"
+    "        if ((i > 0)) && [[ $line != [[:space:]]* ]]; then\n"
+    "            words[${#words[@]} - 1]+=${COMP_WORDS[i]}\n"
+    "        else\n"
+    "            words+=(\"${COMP_WORDS[i]}\") starts+=(\"$i\")\n"
+    "        fi\n"
+    "        line=${line#*\"${COMP_WORDS[i]}\"}\n"
+    "    done\n"
+    "}\n\n"
+    "_bide_words() {\n"
+    "    COMPREPLY+=($(compgen -W \"$1\" -- \"$cur\"))\n"
+    "    if [[ ${COMPREPLY-} == *[=:/] ]]; then compopt -o nospace 2> /dev/null; fi\n"
+    "    return 0\n"
+    "}\n\n"
+    "_bide_files() {\n"
+    "    local IFS=$'\\n'\n"
+    "    compopt -o filenames 2> /dev/null\n"
+    "    COMPREPLY+=($(compgen \"$1\" -- \"$cur\"))\n"
+    "}\n\n"
+    "# Prints the position of the first operand, in words; 0: not there yet.\n"
+    "_bide_operand_at() {\n"
+    "    local i cur= COMPREPLY\n"
+    "    for ((i = 2; i < ${#words[@]} - 1; i++)); do\n"
+    "        case ${words[i]} in\n"
+    "            --) echo $((i + 1)) && return ;;\n"
+    "            --*=*) ;;\n"
+    "            -*) if _bide_value \"$1\" \"${words[i]}\" 2> /dev/null; then ((i++)); fi ;;\n"
+    "            *) echo $i && return ;;\n"
+    "        esac\n"
+    "    done\n"
+    "    echo 0\n"
+    "}\n\n"
+    "# Prints the position of the word after --; 0: there is no --.\n"
+    "_bide_separated_at() {\n"
+    "    local i\n"
+    "    for ((i = 2; i < ${#words[@]} - 1; i++)); do\n"
+    "        [[ ${words[i]} == -- ]] && echo $((i + 1)) && return\n"
+    "    done\n"
+    "    echo 0\n"
+    "}\n\n"
+    "# Completes another command, which begins at this word.\n"
+    "_bide_command() {\n"
+    "    if declare -F _command_offset > /dev/null; then\n"
+    "        _command_offset \"${starts[$1]}\"\n"
+    "    elif (($1 == ${#words[@]} - 1)); then\n"
+    "        COMPREPLY=($(compgen -c -- \"$cur\"))\n"
+    "    else\n"
+    "        compopt -o default 2> /dev/null\n"
+    "    fi\n"
+    "}\n\n";
+
 /* Prints the shell functions that know options, values and operands. */
 static void bash_tables(void)
 {
-    printf("_bide_words() {\n    COMPREPLY=($(compgen -W \"$1\" -- \"$cur\"))\n}\n\n# Completes the value of an "
-           "option; returns 1 if it takes none.\n_bide_value() {\n    case $1:$2 in\n");
+    printf("# Completes the value of an option; returns 1 if it takes none.\n_bide_value() {\n    case $1:$2 in\n");
     for (size_t i = 0; docs_command(i) != NULL; i++)
         bash_values(docs_command(i));
-    printf("        *) return 1 ;;\n    esac\n}\n\n# Completes options and operands of a command.\n_bide_arguments() "
-           "{\n    local options=\n    case $1 in\n");
+    printf(
+        "        *) return 1 ;;\n    esac\n}\n\n# Completes options and operands of a command.\n_bide_arguments() "
+        "{\n    local options= verb=\n    ((at > 0 && at < ${#words[@]} - 1)) && verb=${words[at]}\n    case $1 in\n");
     for (size_t i = 0; docs_command(i) != NULL; i++)
         bash_operands(docs_command(i));
     printf("        help) _bide_words '");
     put_command_names();
     put_topic_names();
-    printf("' ;;\n    esac\n    if [[ $cur == -* ]]; then\n        _bide_words \"$options\"\n        [[ ${COMPREPLY-} "
-           "== *= ]] && compopt -o nospace 2> /dev/null\n    fi\n}\n\n# Prints the position of the command after the "
-           "options; 0: not there yet.\n_bide_command_at() {\n    local i cur= COMPREPLY\n    for ((i = 2; i < "
-           "COMP_CWORD; i++)); do\n        case ${COMP_WORDS[i]} in\n            --) echo $((i + 1)) && return ;;\n    "
-           "        -*) if [[ ${COMP_WORDS[i + 1]} == = ]]; then ((i += 2))\n                elif _bide_value \"$1\" "
-           "\"${COMP_WORDS[i]}\" 2> /dev/null; then ((i++)); fi ;;\n            *) echo $i && return ;;\n        "
-           "esac\n    done\n    echo 0\n}\n\n");
+    printf("' ;;\n    esac\n    if [[ $cur == -* ]]; then\n        COMPREPLY=()\n        _bide_words \"$options\"\n    "
+           "fi\n}\n\n");
 }
 
-void docs_bash(void)
+/* Prints the names of the subcommands, and of programs of third parties. */
+static void bash_first_word(void)
 {
-    printf("# bash completion of bide, generated by cli-docs from the option tables.\n\n");
-    bash_tables();
-    printf("_bide() {\n"
-           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} at\n"
-           "    COMPREPLY=()\n"
-           "    if ((COMP_CWORD == 1)); then\n"
-           "        _bide_words \"");
+    printf("        _bide_words \"");
     put_command_names();
     printf("help --help --version $(compgen -c bide- | sed -E 's/^bide-//; /^(");
     for (size_t i = 0; docs_command(i) != NULL; i++)
         printf("%s%s", i > 0 ? "|" : "", docs_command(i)->name);
-    printf(")$/d')\"\n" /* programs of third parties; the built-in names are listed already */
-           "        return\n"
+    printf(")$/d')\"\n"); /* the built-in names are listed already */
+}
+
+void docs_bash(void)
+{
+    printf("# bash completion of bide, generated by cli-docs from the option tables.\n\n%s", bash_helpers);
+    bash_tables();
+    printf("_bide() {\n"
+           "    local words starts cur prev command at=0 separated=0\n"
+           "    _bide_split\n"
+           "    cur=${words[${#words[@]} - 1]} prev=${words[${#words[@]} - 2]} command=${words[1]}\n"
+           "    COMPREPLY=()\n"
+           "    if ((${#words[@]} == 2)); then\n");
+    bash_first_word();
+    printf("        return\n"
            "    fi\n"
+           "    at=$(_bide_operand_at \"$command\")\n"
            "    case $command in\n"
            "        ");
-    put_commands_with_options_first();
-    printf(")\n"
-           "            at=$(_bide_command_at \"$command\")\n"
-           "            if ((at > 0)); then\n"
-           "                if declare -F _command_offset > /dev/null; then _command_offset \"$at\"\n"
-           "                else compopt -o default 2> /dev/null; fi\n"
-           "                return\n"
-           "            fi\n"
-           "            ;;\n"
+    put_commands_that(command_has_options_first);
+    printf(") separated=$at ;;\n        ");
+    put_commands_that(command_keeps_separator);
+    printf(") separated=$(_bide_separated_at) ;;\n"
            "    esac\n"
-           "    if [[ $cur == = ]]; then # --name=value comes as three words\n"
-           "        cur=\n"
-           "    elif [[ $prev == = ]] && ((COMP_CWORD > 3)); then\n"
-           "        prev=${COMP_WORDS[COMP_CWORD - 2]}\n"
+           "    if ((separated > 0)); then\n"
+           "        _bide_command \"$separated\"\n"
+           "        return\n"
            "    fi\n"
-           "    [[ $prev == -* ]] && _bide_value \"$command\" \"$prev\" && return\n"
-           "    _bide_arguments \"$command\"\n"
+           "    if [[ $cur == --*=* ]]; then\n"
+           "        prev=${cur%%%%=*} cur=${cur#*=}\n"
+           "    fi\n"
+           "    if [[ $prev != -* ]] || ! _bide_value \"$command\" \"$prev\"; then\n"
+           "        _bide_arguments \"$command\"\n"
+           "    fi\n"
+           "    if [[ $cur == *:* && $COMP_WORDBREAKS == *:* ]]; then # bash replaces only what follows the colon\n"
+           "        COMPREPLY=(\"${COMPREPLY[@]#\"${cur%%\"${cur##*:}\"}\"}\")\n"
+           "    fi\n"
            "}\n\n"
            "complete -F _bide bide\n");
 }
@@ -184,9 +285,9 @@ static void zsh_action(const struct cli_option *option)
     case CLI_COMPLETE_POLICY: printf("_bide_policies"); break;
     case CLI_COMPLETE_NOTHING:
     default:
-        putchar(option->choices != NULL ? '(' : ' ');
-        if (option->choices != NULL)
-            put_choices(option->choices);
+        printf(option->choices != NULL ? "(" : option->value_key != NULL ? " _bide_offer " : " ");
+        if (option_has_words(option))
+            put_value_words(option);
         printf(option->choices != NULL ? ")" : "");
     }
 }
@@ -220,8 +321,8 @@ static void zsh_command(const struct cli_command *command)
     while ((option = docs_walk_next(&walk, NULL)) != NULL)
         zsh_option(command, option);
     if (command->options_first)
-        printf(" \\\n                '(-)1:command: _command_names -e' '*::argument:_normal'");
-    else if (command->operand_word != NULL) {
+        printf(" \\\n                '(-)1:command: _command_names -e' '*::argument:_bide_command'");
+    else if (command->operands_count > 0) {
         printf(" \\\n                '*:argument:_bide_%s_operands'", command->name);
     } else if (command->completion != CLI_COMPLETE_NOTHING) {
         printf(" \\\n                '*:argument:");
@@ -231,17 +332,65 @@ static void zsh_command(const struct cli_command *command)
     printf(" ;;\n");
 }
 
-/* Prints a function that offers words in addition to files and the like. */
+/* Prints the cases of the operands by the first operand; "*" must be the last. */
+static void zsh_operand_table(const struct cli_command *command, bool after_a_word)
+{
+    for (size_t i = 0; i < command->operands_count; i++) {
+        const struct cli_operands *row = &command->operands[i];
+        if ((row->after != NULL) != after_a_word)
+            continue;
+        printf("        %s)\n", row->after != NULL ? row->after : "*");
+        if (row->completion != CLI_COMPLETE_NOTHING) {
+            printf("            ");
+            zsh_action(&(struct cli_option){.completion = row->completion});
+            printf(" && found=0\n");
+        }
+        if (row->word != NULL) {
+            printf("            _bide_offer ");
+            put_words(row->word, "");
+            printf(" && found=0\n");
+        }
+        printf("            ;;\n");
+    }
+}
+
+/* Prints a function that completes the operands of a command with a table of them. */
 static void zsh_operands(const struct cli_command *command)
 {
-    if (command->operand_word == NULL)
+    if (command->operands_count == 0)
         return;
-    printf("_bide_%s_operands() {\n    _alternative 'words:word:(", command->name);
-    put_operand_words(command);
-    printf(")' 'others:other:");
-    zsh_action(&(struct cli_option){.completion = command->completion});
-    printf("'\n}\n\n");
+    printf("_bide_%s_operands() {\n    local found=1\n", command->name);
+    if (command->keeps_separator)
+        printf("    local before=$(( $words[(ie)--] - 1 ))\n    if (( before + 1 < CURRENT )); then\n        shift "
+               "$before words\n        (( CURRENT -= before ))\n        _bide_command\n        return\n    fi\n");
+    printf("    case $line[1] in\n");
+    zsh_operand_table(command, true);
+    zsh_operand_table(command, false);
+    printf("    esac\n    return found\n}\n\n");
 }
+
+static const char zsh_helpers[] = "_bide_policies() {\n"
+                                  "    local -a names\n"
+                                  "    names=(${(f)\"$(bide help policies 2> /dev/null)\"})\n"
+                                  "    compadd -a names\n"
+                                  "}\n\n"
+                                  "# Offers words; after one that ends with = : or / a value follows, and no blank.\n"
+                                  "_bide_offer() {\n"
+                                  "    local -a open complete\n"
+                                  "    local found=1\n"
+                                  "    open=(${(M)@:#*[=:/]}) complete=(${@:#*[=:/]})\n"
+                                  "    compadd -S '' -a open && found=0\n"
+                                  "    compadd -a complete && found=0\n"
+                                  "    return found\n"
+                                  "}\n\n"
+                                  "# Completes another command. The first word may be the -- before it.\n"
+                                  "_bide_command() {\n"
+                                  "    if [[ $words[1] == -- ]]; then\n"
+                                  "        shift words\n"
+                                  "        (( CURRENT-- ))\n"
+                                  "    fi\n"
+                                  "    _normal\n"
+                                  "}\n\n";
 
 static void zsh_described(const char *name, const char *summary)
 {
@@ -252,9 +401,7 @@ static void zsh_described(const char *name, const char *summary)
 
 void docs_zsh(void)
 {
-    printf(
-        "#compdef bide\n# zsh completion of bide, generated by cli-docs from the option tables.\n\n_bide_policies() "
-        "{\n    local -a names\n    names=(${(f)\"$(bide help policies 2> /dev/null)\"})\n    compadd -a names\n}\n\n");
+    printf("#compdef bide\n# zsh completion of bide, generated by cli-docs from the option tables.\n\n%s", zsh_helpers);
     for (size_t i = 0; docs_command(i) != NULL; i++)
         zsh_operands(docs_command(i));
     printf("_bide() {\n"
@@ -286,8 +433,8 @@ void docs_zsh(void)
 
 static void fish_name(const struct cli_command *command, const struct cli_option *option)
 {
-    printf("complete -c bide -n '%s %s' -l %s", command->options_first ? "__bide_before" : "__bide_in", command->name,
-           option->name);
+    printf("complete -c bide -n '%s %s%s' -l %s", command->options_first ? "__bide_before" : "__bide_in", command->name,
+           command->keeps_separator ? "; and not __bide_separated" : "", option->name);
     if (docs_option_letter(command, option) != 0)
         printf(" -s %c", docs_option_letter(command, option));
     printf(option->value == NULL                                                                     ? ""
@@ -297,9 +444,9 @@ static void fish_name(const struct cli_command *command, const struct cli_option
 
 static void fish_values(const struct cli_option *option)
 {
-    if (option->choices != NULL) {
+    if (option_has_words(option)) {
         printf(" -a '");
-        put_choices(option->choices);
+        put_value_words(option);
         printf("'\n");
     } else if (option->completion == CLI_COMPLETE_POLICY) {
         printf(" -a '(bide help policies 2> /dev/null)'\n");
@@ -312,7 +459,7 @@ static void fish_values(const struct cli_option *option)
  * without a description. The later line describes the option. */
 static void fish_option(const struct cli_command *command, const struct cli_option *option)
 {
-    if (option->choices != NULL || option->completion == CLI_COMPLETE_POLICY ||
+    if (option_has_words(option) || option->completion == CLI_COMPLETE_POLICY ||
         option->completion == CLI_COMPLETE_COMMAND) {
         fish_name(command, option);
         fish_values(option);
@@ -323,7 +470,7 @@ static void fish_option(const struct cli_command *command, const struct cli_opti
     printf("'\n");
 }
 
-/* Prints the options that take the next word as value: another command may begin after it. */
+/* Prints the options that take the next word as value: the first operand may follow it. */
 static void fish_options_with_values(const struct cli_command *command)
 {
     struct docs_walk walk = {.command = command};
@@ -338,35 +485,91 @@ static void fish_options_with_values(const struct cli_command *command)
     printf("\n");
 }
 
-static void fish_operands(const struct cli_command *command)
+/* Prints lines for files, policies and the like, under a condition. */
+static void fish_completion(enum cli_completion completion, const char *condition)
 {
-    if (command->options_first) {
-        fish_options_with_values(command);
-        printf(
-            "complete -c bide -n '__bide_in %s' -x -a '(__fish_complete_subcommand --fcs-skip=2 $__bide_%s_takes)'\n",
-            command->name, command->name);
-    } else if (command->completion == CLI_COMPLETE_FILE) {
-        printf("complete -c bide -n '__bide_in %s' -F\n", command->name);
-    } else if (command->completion == CLI_COMPLETE_POLICY) {
-        printf("complete -c bide -n '__bide_in %s' -a '(bide help policies 2> /dev/null)'\n", command->name);
+    if (completion == CLI_COMPLETE_FILE)
+        printf("complete -c bide -n '%s' -F\n", condition);
+    else if (completion == CLI_COMPLETE_POLICY)
+        printf("complete -c bide -n '%s' -a '(bide help policies 2> /dev/null)'\n", condition);
+}
+
+static void fish_operand_row(const struct cli_command *command, const struct cli_operands *row)
+{
+    char condition[192];
+    int used = snprintf(condition, sizeof condition, "__bide_in %s; and %s__bide_verb %s", command->name,
+                        row->after == NULL ? "not " : "", command->name);
+    if (row->after != NULL) {
+        snprintf(condition + used, sizeof condition - (size_t)used, " %s", row->after);
+    } else {
+        for (size_t i = 0; i < command->operands_count && (size_t)used < sizeof condition; i++)
+            if (command->operands[i].after != NULL)
+                used += snprintf(condition + used, sizeof condition - (size_t)used, " %s", command->operands[i].after);
     }
-    if (command->operand_word != NULL) {
-        printf("complete -c bide -n '__bide_in %s' -a '", command->name);
-        put_operand_words(command);
+    fish_completion(row->completion, condition);
+    if (row->word != NULL) {
+        printf("complete -c bide -n '%s%s' -a '", condition,
+               command->keeps_separator ? "; and not __bide_separated" : "");
+        put_words(row->word, "");
         printf("'\n");
     }
 }
 
+static void fish_operands(const struct cli_command *command)
+{
+    char condition[64];
+    snprintf(condition, sizeof condition, "__bide_in %s", command->name);
+    if (command->options_first || command->operands_count > 0)
+        fish_options_with_values(command);
+    if (command->options_first)
+        printf("complete -c bide -n '%s' -x -a '(__fish_complete_subcommand --fcs-skip=2 $__bide_%s_takes)'\n",
+               condition, command->name);
+    else if (command->operands_count == 0)
+        fish_completion(command->completion, condition);
+    for (size_t i = 0; i < command->operands_count; i++)
+        fish_operand_row(command, &command->operands[i]);
+    if (command->keeps_separator)
+        printf("complete -c bide -n '%s; and __bide_separated' -x -a '(__bide_separated_command)'\n", condition);
+}
+
+static const char fish_helpers[] =
+    "function __bide_in --description 'is this the subcommand?'\n"
+    "    set -l words (commandline -opc)\n"
+    "    test \"$words[2]\" = $argv[1]\n"
+    "end\n\n"
+    "function __bide_operand --description 'prints the first operand, or the -- before it'\n"
+    "    set -l words (commandline -opc)\n"
+    "    set -l takes __bide_$argv[1]_takes\n"
+    "    set -e words[1..2]\n"
+    "    while set -q words[1]\n"
+    "        if not string match -qr '^-.' -- $words[1]; or test $words[1] = --\n"
+    "            echo $words[1]\n"
+    "            return\n"
+    "        end\n"
+    "        contains -- $words[1] $$takes; and set -q words[2]; and set -e words[1]\n"
+    "        set -e words[1]\n"
+    "    end\n"
+    "end\n\n"
+    "function __bide_before --description 'is this the subcommand, before the command that it runs?'\n"
+    "    __bide_in $argv[1]; and test -z \"$(__bide_operand $argv[1])\"\n"
+    "end\n\n"
+    "function __bide_verb --description 'is the first operand one of these words?'\n"
+    "    contains -- \"$(__bide_operand $argv[1])\" $argv[2..]\n"
+    "end\n\n"
+    "function __bide_separated --description 'is there a -- before the cursor?'\n"
+    "    contains -- -- (commandline -opc)\n"
+    "end\n\n"
+    "function __bide_separated_command --description 'completes the command after --'\n"
+    "    set -l words (commandline -opc)\n"
+    "    set -l at (contains -i -- -- $words)\n"
+    "    set -l command $words[(math $at + 1)..] (commandline -ct)\n"
+    "    complete -C \"$command\"\n"
+    "end\n\n";
+
 void docs_fish(void)
 {
-    printf("# fish completion of bide, generated by cli-docs from the option tables.\n\nfunction __bide_in "
-           "--description 'is this the subcommand?'\n    set -l words (commandline -opc)\n    test \"$words[2]\" = "
-           "$argv[1]\nend\n\nfunction __bide_before --description 'is this the subcommand, before the command that it "
-           "runs?'\n    set -l words (commandline -opc)\n    set -l takes __bide_$argv[1]_takes\n    test "
-           "\"$words[2]\" = $argv[1]; or return 1\n    set -e words[1..2]\n    while set -q words[1]\n        string "
-           "match -qr '^-.' -- $words[1]; or return 1\n        test $words[1] = --; and return 1\n        contains -- "
-           "$words[1] $$takes; and set -q words[2]; and set -e words[1]\n        set -e words[1]\n    "
-           "end\nend\n\ncomplete -c bide -f\ncomplete -c bide -n __fish_use_subcommand -l version -d 'show the "
+    printf("# fish completion of bide, generated by cli-docs from the option tables.\n\n%s", fish_helpers);
+    printf("complete -c bide -f\ncomplete -c bide -n __fish_use_subcommand -l version -d 'show the "
            "version'\ncomplete -c bide -n __fish_use_subcommand -l help -d 'show help'\ncomplete -c bide -n "
            "__fish_use_subcommand -a help -d 'help of a command or about a topic'\n");
     for (size_t i = 0; docs_command(i) != NULL; i++) {

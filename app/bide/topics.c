@@ -88,8 +88,10 @@ static void print_hints(const struct cli_page *page)
     print_row(page, 26, "retry-after-ms", "milliseconds; also x-ms-retry-after-ms and x-amz-retry-after");
     print_row(page, 26, "grpc-retry-pushback-ms", "milliseconds; anything but a number means: do not retry");
     print_row(page, 26, "x-should-retry", "false: do not retry; also Bide-Retry, stripe-should-retry");
-    print_prose(page, "\nFrom a command (`bide run`): a line `retry-after: 5` on its stderr or on file descriptor "
-                      "3.\n\n`bide explain 503 --retry-after 30` predicts the effect of a hint.\n");
+    print_prose(
+        page,
+        "\nFrom a command (`bide run`): a line `retry-after: 5` on file descriptor 3, or "
+        "with --hint stderr on its stderr.\n\n`bide explain 503 --retry-after 30` predicts the effect of a hint.\n");
 }
 
 static void print_environment(const struct cli_page *page)

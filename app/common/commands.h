@@ -1,6 +1,6 @@
 /* commands.h - the list of subcommands with their summaries, for `bide help`, the man pages and the completions.
  *
- * The summaries are defined here because `bide` lists all commands but links the tables of only three of them. The
+ * The summaries are defined here because `bide` lists all commands but links the tables of only four of them. The
  * .summary of each command table is the macro of this file. */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
@@ -9,6 +9,7 @@
 
 #define CLI_RUN_SUMMARY     "run a command, and retry it if it fails"
 #define CLI_FETCH_SUMMARY   "make HTTP requests with retries"
+#define CLI_WAIT_SUMMARY    "wait until a port, a URL or a command is ready"
 #define CLI_BUDGET_SUMMARY  "show and change the targets that processes share"
 #define CLI_EXPLAIN_SUMMARY "report on a policy, or predict the verdict for an outcome"
 #define CLI_SIM_SUMMARY     "simulate clients and servers under a policy, on a virtual clock"
@@ -19,6 +20,7 @@
 #define CLI_COMMAND_LIST(X)                                                                                            \
     X(run, CLI_RUN_SUMMARY)                                                                                            \
     X(fetch, CLI_FETCH_SUMMARY)                                                                                        \
+    X(wait, CLI_WAIT_SUMMARY)                                                                                          \
     X(budget, CLI_BUDGET_SUMMARY)                                                                                      \
     X(explain, CLI_EXPLAIN_SUMMARY)                                                                                    \
     X(sim, CLI_SIM_SUMMARY)                                                                                            \

@@ -6,6 +6,7 @@
 #include "text/json_write.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -51,12 +52,21 @@ static void put_time(struct text_json *json)
     text_json_time(json, "time", now);
 }
 
+const char *cli_attempt_text(char text[CLI_ATTEMPT_SIZE], uint32_t attempt, uint32_t attempts_max)
+{
+    int n = snprintf(text, CLI_ATTEMPT_SIZE, "%" PRIu32, attempt);
+    if (attempts_max != UINT32_MAX)
+        snprintf(text + n, CLI_ATTEMPT_SIZE - (size_t)n, " of %" PRIu32, attempts_max);
+    return text;
+}
+
 static void put_call(struct text_json *json, const struct cli_event *event)
 {
     if (event->url != NULL)
         text_json_string(json, "url", event->url);
     text_json_unsigned(json, "attempt", event->attempt);
-    text_json_unsigned(json, "attempts", event->attempts_max);
+    if (event->attempts_max != UINT32_MAX)
+        text_json_unsigned(json, "attempts", event->attempts_max);
 }
 
 static void put_outcome(struct text_json *json, const struct cli_event *event)

@@ -35,10 +35,10 @@ struct cli_event_transfer {
 
 struct cli_event {
     enum cli_event_kind kind;
-    const char *target; /* NULL: left out */
-    const char *url;    /* NULL: left out */
-    uint32_t attempt;   /* its number; of DONE and GIVE_UP: number of attempts made */
-    uint32_t attempts_max;
+    const char *target;    /* NULL: left out */
+    const char *url;       /* NULL: left out */
+    uint32_t attempt;      /* its number; of DONE and GIVE_UP: number of attempts made */
+    uint32_t attempts_max; /* UINT32_MAX: unlimited, left out */
     enum bide_reason reason;
     enum bide_kind outcome;
     int64_t status; /* of the command or the response */
@@ -50,6 +50,10 @@ struct cli_event {
     int signal;                                /* 0: left out */
     const struct cli_event_transfer *transfer; /* NULL: left out */
 };
+
+/* Formats "2 of 4", or "2" if attempts are unlimited. Returns text. */
+#define CLI_ATTEMPT_SIZE 32u
+const char *cli_attempt_text(char text[CLI_ATTEMPT_SIZE], uint32_t attempt, uint32_t attempts_max);
 
 /* Return false and set errno if the stream could not be written. */
 bool cli_event_write(FILE *out, const struct cli_event *event);

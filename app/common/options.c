@@ -13,12 +13,11 @@
 
 #include <bide/base.h>
 
-#include "conf/field.h"
+#include "conf/suggest.h"
 #include "term.h"
 
-#define OPTIONS_MAX 128u /* options of one command that can be suggested */
-
 struct reader {
+    bool after_separator; /* the words are those of a command */
     const struct cli_command *command;
     char *settings;
     char **next;     /* next word to parse */
@@ -118,25 +117,66 @@ const struct cli_option *cli_option_find_letter(const struct cli_command *comman
     return NULL;
 }
 
-static const char *option_suggest(const struct cli_command *command, const char *name, size_t length)
+static void options_consider(const struct cli_command *command, struct conf_suggestion *suggestion)
 {
-    const char *words[OPTIONS_MAX + 1] = {NULL};
     const struct cli_group *group;
-    size_t count = 0;
     for (size_t g = 0; (group = group_at(command, g)) != NULL; g++)
-        for (size_t i = 0; i < group->count && count < OPTIONS_MAX; i++)
-            words[count++] = group->option[i].name;
-    return conf_suggest(name, length, words);
+        for (size_t i = 0; i < group->count; i++)
+            conf_suggestion_consider(suggestion, group->option[i].name, group->option[i].name);
+}
+
+/* ---- advice ---- */
+
+/* An option as typed: hyphens and name, without a value. */
+struct typed {
+    const char *dashes, *name;
+    size_t length;
+};
+
+static bool advice_matches(const struct cli_advice *advice, const struct typed *typed)
+{
+    size_t dashes = strlen(typed->dashes);
+    return strncmp(advice->word, typed->dashes, dashes) == 0 && strlen(advice->word) == dashes + typed->length &&
+           memcmp(advice->word + dashes, typed->name, typed->length) == 0;
+}
+
+static const char *advice_find(const struct cli_advice *advice, size_t count, const struct typed *typed)
+{
+    for (size_t i = 0; i < count; i++)
+        if (advice_matches(&advice[i], typed))
+            return advice[i].text;
+    return NULL;
+}
+
+static const char *command_advice(const struct cli_command *command, const struct typed *typed)
+{
+    const char *text = advice_find(command->advice, command->advice_count, typed);
+    for (size_t g = 0; g < command->group_count && text == NULL; g++)
+        text = advice_find(command->groups[g].advice, command->groups[g].advice_count, typed);
+    return text;
 }
 
 /* ---- errors ---- */
 
+/* Returns false if the tables have no advice for the word. */
+static bool report_advice(const struct reader *reader, const struct typed *typed)
+{
+    const char *advice = command_advice(reader->command, typed);
+    if (advice != NULL)
+        cli_fail(reader->command, "%s%.*s: no such option: %s", typed->dashes, (int)typed->length, typed->name, advice);
+    return advice != NULL;
+}
+
 static void report_unknown_option(struct reader *reader, const char *name, size_t length)
 {
-    const char *suggestion = option_suggest(reader->command, name, length);
+    char text[CONF_SUGGESTION_SIZE];
+    struct conf_suggestion suggestion = {.word = name, .length = length};
     reader->failed = true;
-    if (suggestion != NULL)
-        cli_fail(reader->command, "--%.*s: no such option; did you mean --%s?", (int)length, name, suggestion);
+    if (report_advice(reader, &(struct typed){"--", name, length}))
+        return;
+    options_consider(reader->command, &suggestion);
+    if (conf_suggestion_format(text, &suggestion, "--") != NULL)
+        cli_fail(reader->command, "--%.*s: no such option; did you mean %s?", (int)length, name, text);
     else
         cli_fail(reader->command, "--%.*s: no such option; bide %s --help lists the options", (int)length, name,
                  reader->command->name);
@@ -146,13 +186,15 @@ static void report_unknown_option(struct reader *reader, const char *name, size_
 static void report_unknown_letter(struct reader *reader, const char *word, size_t i)
 {
     const struct cli_group *group;
-    const struct cli_option *long_option = cli_option_find(reader->command, word + 1, strcspn(word + 1, "="), &group);
+    size_t length = strcspn(word + 1, "=");
+    const struct cli_option *long_option = cli_option_find(reader->command, word + 1, length, &group);
     reader->failed = true;
     if (long_option != NULL)
         cli_fail(reader->command, "%s: no such option; did you mean --%s?", word, long_option->name);
     else if (word[i] == '=' && i > 1)
         cli_fail(reader->command, "%s: -%c takes no value", word, word[i - 1]);
-    else
+    else if (!report_advice(reader, &(struct typed){"-", word + i, 1}) &&
+             (length < 2 || !report_advice(reader, &(struct typed){"--", word + 1, length})))
         cli_fail(reader->command, "-%c: no such option; bide %s --help lists the options", word[i],
                  reader->command->name);
 }
@@ -263,7 +305,7 @@ static void reader_parse_letters(struct reader *reader, const char *word)
 static void reader_take_operand(struct reader *reader, char *word)
 {
     *reader->operands++ = word;
-    if (word[0] != '\0' || reader->command->options_first || reader->failed)
+    if (word[0] != '\0' || reader->command->options_first || reader->after_separator || reader->failed)
         return;
     reader->failed = true;
     cli_fail(reader->command, "'': an argument must not be empty; bide %s --help describes the arguments",
@@ -280,6 +322,9 @@ static void reader_parse_word(struct reader *reader)
 {
     char *word = *reader->next++;
     if (strcmp(word, "--") == 0) {
+        if (reader->command->keeps_separator)
+            reader_take_operand(reader, word);
+        reader->after_separator = reader->command->keeps_separator;
         reader_take_operands(reader);
     } else if (strncmp(word, "--", 2) == 0) {
         reader_parse_long(reader, word + 2);

@@ -8,7 +8,8 @@
  *
  * Only a row of kind CLI_READ has a function of its own. Long options are --name VALUE or --name=VALUE, short options
  * -n VALUE or -nVALUE; "--" ends the options. An error is reported on stderr together with the valid form, and the
- * status is 125. --help and --version are added to every table.
+ * status is 125. --help and --version are added to every table. The report of an unknown option contains the advice of
+ * the tables (struct cli_advice), else the options that begin with it, else the option of nearest spelling.
  *
  * Prose (about, details, sections) is plain text: paragraphs are separated by an empty line, lines that begin with two
  * blanks are printed verbatim (at most 78 columns), and `backticks` mark literal input. */
@@ -59,11 +60,18 @@ struct cli_option {
     const char *details;        /* more prose for man page and docs, or NULL */
     const char *const *choices; /* NULL-terminated: the valid words, or for CLI_READ words to complete; or NULL */
     enum cli_completion completion;
-    bool may_be_empty; /* '' is a valid value */
+    const char *(*value_key)(size_t i); /* of a value KEY=VALUE: the i-th key, for completions; or NULL */
+    bool may_be_empty;                  /* '' is a valid value */
 };
 
 #define CLI_AT(type, member)    .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
 #define CLI_GIVEN(type, member) .given = 1 + offsetof(type, member)
+
+/* What to use instead of an option that does not exist, but that other programs have. */
+struct cli_advice {
+    const char *word; /* as typed: "--retry" or "-m" */
+    const char *text; /* completes "no such option: ...": "use --attempts N: it counts the first attempt, too" */
+};
 
 struct cli_group {
     const char *title; /* "Policy"; NULL: options of the command itself */
@@ -71,11 +79,20 @@ struct cli_group {
     size_t count;
     size_t offset; /* of the group's settings in the command's settings */
     size_t given;  /* of a bool in the command's settings that each option of the group sets: CLI_GIVEN. 0: none */
+    const struct cli_advice *advice; /* for commands that have this group */
+    size_t advice_count;
 };
 
 /* The options of a command itself; further members may follow: CLI_GROUP("Output", options), CLI_GIVEN(...). */
 #define CLI_GROUP(heading, options)                                                                                    \
     .title = (heading), .option = (options), .count = sizeof(options) / sizeof *(options)
+
+/* What an operand may be, for completions. A word that ends with = : or / is the beginning of an operand. */
+struct cli_operands {
+    const char *after; /* for operands after this first operand; NULL: for the first and after any other word */
+    const char *(*word)(size_t i);  /* the i-th word, NULL after the last; or no function */
+    enum cli_completion completion; /* in addition to the words */
+};
 
 struct cli_section {
     const char *title; /* "Exit status"; the section "Examples" is always printed last */
@@ -90,12 +107,15 @@ struct cli_command {
     const char *about;
     const struct cli_group *groups;
     size_t group_count;
+    const struct cli_advice *advice; /* precedes the advice of the groups */
+    size_t advice_count;
     const struct cli_section *sections; /* including the examples */
     size_t section_count;
     bool options_first;             /* the first operand ends the options: the rest belongs to another command */
-    enum cli_completion completion; /* of the operands */
-    const char *(*operand_word)(
-        size_t i); /* i-th word that an operand may be, for completions; NULL after the last; or no function */
+    bool keeps_separator;           /* "--" is an operand: the words behind it are a command */
+    enum cli_completion completion; /* of the operands, if there is no table of them */
+    const struct cli_operands *operands;
+    size_t operands_count;
     size_t settings_size;
     void (*init)(void *settings);                /* sets defaults in zeroed settings; may be NULL */
     int (*run)(void *settings, char **operands); /* NULL-terminated; returns the exit status */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Returns true if the variable has a valid value. If it has another, sets `ignored`. */
 static bool variable_read(const char *name, uint64_t least, uint64_t most, uint64_t *number, char ignored[160])
@@ -23,10 +24,56 @@ static bool variable_read(const char *name, uint64_t least, uint64_t most, uint6
     return false;
 }
 
+/* ---- does the outer bide live? ---- */
+
+/* Sets the time at which the process started, in clock ticks since boot. Returns false if there is no such process, or
+ * if this user may not see it. */
+static bool process_start_time(uint64_t pid, uint64_t *start)
+{
+    char path[48], line[1024];
+    snprintf(path, sizeof path, "/proc/%" PRIu64 "/stat", pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return false;
+    size_t length = fread(line, 1, sizeof line - 1, file);
+    fclose(file);
+    line[length] = '\0';
+    const char *field = strrchr(line, ')'); /* the name of the program, field 2, may contain blanks and parentheses */
+    for (int i = 2; field != NULL && i < 22; i++)
+        field = strchr(field + 1, ' ');
+    return field != NULL && text_number_parse(field + 1, strcspn(field + 1, " "), start);
+}
+
+bool cli_outer_is_alive(void)
+{
+    const char *value = getenv("BIDE_OUTER");
+    uint64_t pid, start, now;
+    if (value == NULL)
+        return true;
+    size_t length = strcspn(value, ":");
+    if (value[length] == '\0' || !text_number_parse(value, length, &pid) ||
+        !text_number_parse(value + length + 1, strlen(value + length + 1), &start))
+        return false;
+    return process_start_time(pid, &now) && now == start;
+}
+
+bool cli_outer_describe_self(char text[CLI_OUTER_SIZE])
+{
+    uint64_t pid = (uint64_t)getpid(), start;
+    if (!process_start_time(pid, &start))
+        return false;
+    snprintf(text, CLI_OUTER_SIZE, "%" PRIu64 ":%" PRIu64, pid, start);
+    return true;
+}
+
+/* ---- its variables ---- */
+
 struct cli_outer cli_outer_read(int64_t now_ns)
 {
     struct cli_outer outer = {0};
     uint64_t number;
+    if (!cli_outer_is_alive())
+        return outer;
     if (variable_read("BIDE_ATTEMPT", 1, UINT32_MAX, &number, outer.ignored[0]))
         outer.attempt = (uint32_t)number;
     if (variable_read("BIDE_DEADLINE_MS", 0, BIDE_DURATION_MAX / BIDE_MS, &number, outer.ignored[1]))

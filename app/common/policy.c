@@ -117,7 +117,7 @@ static const char *read_set(void *settings, const char *value)
         return options_add_set(settings, "set", key_row(&key), value + length + 1);
     if (strncmp(value, "extends=", length + 1) == 0)
         return "given as --policy NAME (extends is the base of a policy, not a value)";
-    return cli_unknown_key(conf_key_suggest(value, length));
+    return cli_unknown_key(conf_key_suggest(value, length, ""));
 }
 
 const char *cli_policy_read_key(void *settings, const char *value, const struct cli_option *option)
@@ -167,7 +167,7 @@ const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
      .completion = CLI_COMPLETE_POLICY},
     {.name = "attempts",
      .value = "N",
-     .help = "number of attempts, including the first; 1 means no retry",
+     .help = "number of attempts, including the first; 1 means no retry; or unlimited",
      .read_row = cli_policy_read_key},
     {.name = "base",
      .value = "DURATION",
@@ -212,8 +212,45 @@ const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
      .value = "KEY=VALUE",
      .help = "set a key of the policy; may be repeated",
      .read = read_set,
+     .value_key = conf_key_name_at,
      .details = "`bide help policy-file` and bide.conf(5) list the keys. A list, such as retry_exit=1,75, replaces the "
                 "list of the policy."},
+};
+
+/* ---- advice ---- */
+
+#define ADVICE_TIMEOUT  "use --attempt-timeout DURATION (each attempt) or --deadline DURATION (whole call)"
+#define ADVICE_DEADLINE "use --deadline DURATION"
+#define ADVICE_RETRIES  "use --attempts N+1: it counts the first attempt, too"
+#define ADVICE_ATTEMPTS "use --attempts N"
+#define ADVICE_BASE     "use --base DURATION, which grows up to --cap DURATION (--set backoff=fixed: stays the same)"
+#define ADVICE_CAP      "use --cap DURATION"
+
+const struct cli_advice cli_policy_advice[CLI_POLICY_ADVICE_COUNT] = {
+    {"--timeout", ADVICE_TIMEOUT},
+    {"-t", ADVICE_TIMEOUT},
+    {"--time-limit", ADVICE_DEADLINE},
+    {"--max-time", ADVICE_DEADLINE},
+    {"--total-timeout", ADVICE_DEADLINE},
+    {"--retry-max-time", ADVICE_DEADLINE},
+    {"--retry", ADVICE_RETRIES},
+    {"--retries", ADVICE_RETRIES},
+    {"--max-retries", ADVICE_RETRIES},
+    {"-r", ADVICE_RETRIES},
+    {"--tries", ADVICE_ATTEMPTS},
+    {"--max-attempts", ADVICE_ATTEMPTS},
+    {"--max-tries", ADVICE_ATTEMPTS},
+    {"--times", ADVICE_ATTEMPTS},
+    {"-n", ADVICE_ATTEMPTS},
+    {"--delay", ADVICE_BASE},
+    {"--interval", ADVICE_BASE},
+    {"--sleep", ADVICE_BASE},
+    {"--wait", ADVICE_BASE},
+    {"--backoff", ADVICE_BASE},
+    {"--retry-delay", ADVICE_BASE},
+    {"--max-delay", ADVICE_CAP},
+    {"--max-interval", ADVICE_CAP},
+    {"--max-backoff", ADVICE_CAP},
 };
 
 /* ---- resolving ---- */
@@ -273,7 +310,7 @@ static bool names_differ_in_digits_only(const char *one, const char *other)
 static bool target_check_spelling(const struct cli_command *command, const struct conf *conf, const char *target,
                                   const char *file)
 {
-    struct conf_suggestion suggestion = {target, strlen(target), NULL, 0};
+    struct conf_suggestion suggestion = {.word = target, .length = strlen(target)};
     for (size_t i = 0; i < conf->count; i++)
         if (!names_differ_in_digits_only(target, conf->policy[i].name))
             conf_suggestion_consider(&suggestion, conf->policy[i].name, conf->policy[i].name);

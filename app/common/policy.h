@@ -34,10 +34,15 @@ struct cli_policy {
 #define CLI_POLICY_COUNT 13u /* a constant, because option tables are initialised with it */
 extern const struct cli_option cli_policy_options[CLI_POLICY_COUNT];
 
+/* What these options are called by curl, timeout, retry and libraries. */
+#define CLI_POLICY_ADVICE_COUNT 24u
+extern const struct cli_advice cli_policy_advice[CLI_POLICY_ADVICE_COUNT];
+
 /* The option group, for a struct cli_policy that is this member of the settings. */
 #define CLI_POLICY_GROUP(type, member)                                                                                 \
     {                                                                                                                  \
-        .title = "Policy", .option = cli_policy_options, .count = CLI_POLICY_COUNT, .offset = offsetof(type, member)   \
+        .title = "Policy", .option = cli_policy_options, .count = CLI_POLICY_COUNT, .offset = offsetof(type, member),  \
+        .advice = cli_policy_advice, .advice_count = CLI_POLICY_ADVICE_COUNT                                           \
     }
 
 /* `read_row` of an option that is a key of the policy: --attempt-timeout sets attempt_timeout. */

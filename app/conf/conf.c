@@ -230,7 +230,7 @@ struct search {
 
 static const char *search_suggest(const struct conf *conf, struct search search, struct bide_text name)
 {
-    struct conf_suggestion suggestion = {name.at, name.length, NULL, 0};
+    struct conf_suggestion suggestion = {.word = name.at, .length = name.length};
     for (size_t i = 0; i < conf->count; i++)
         conf_suggestion_consider(&suggestion, conf->policy[i].name, conf->policy[i].name);
     for (unsigned i = 0; i < BIDE_PRESET_COUNT && search.presets; i++)

@@ -46,6 +46,7 @@ struct conf_policy {
     enum bide_preset preset; /* the preset at the end of its chain of extends */
     struct conf_pair pair;
     struct conf_rules status, exits, grpc;
+    bool wait_for_ready; /* waitForReady of a gRPC service config, which bide has no setting for */
 };
 
 /* Parses a list such as "1,75,100-110" and adds a rule of that kind (TRANSIENT or PERMANENT) for each number or range.
@@ -82,12 +83,16 @@ bool conf_key_find(struct conf_key *key, const char *name, size_t length);
 bool conf_key_equal(const struct conf_key *one, const struct conf_key *other);
 const char *conf_key_name(const struct conf_key *key);
 
+/* Returns the name of the i-th key, fields before lists; NULL after the last. */
+const char *conf_key_name_at(size_t i);
+
 /* Assigns a value; a list replaces the previous value of the same key. Returns NULL, or the valid form without a
  * change. */
 const char *conf_key_assign(const struct conf_key *key, struct conf_policy *policy, const char *value);
 
-/* Returns the key nearest to a misspelt key, `extends` included, or NULL. */
-const char *conf_key_suggest(const char *name, size_t length);
+/* Returns the keys that an unknown key may mean, `extends` included and each with the prefix ("attempts or
+ * attempt_timeout"), or NULL. Valid until the next call. */
+const char *conf_key_suggest(const char *name, size_t length, const char *prefix);
 
 /* The policies of a file. */
 struct conf {
@@ -121,7 +126,7 @@ void conf_policy_init(struct conf_policy *policy, enum bide_preset preset);
 enum conf_format { CONF_INI, CONF_JSON, CONF_GRPC, CONF_ENVOY };
 
 /* Returns the policy as text in that format, to be freed; NULL if out of memory. Each setting that the format cannot
- * express is a line of `losses`. INI and JSON lose nothing, and INI reads back as the same policy. */
+ * express is a line of `losses`. INI and JSON lose nothing but waitForReady, and INI reads back as the same policy. */
 char *conf_write(const struct conf_policy *policy, enum conf_format format, char losses[CONF_ERROR_MAX]);
 
 #endif

@@ -139,6 +139,8 @@ void conf_print_grpc(FILE *out, const struct conf_policy *policy)
     grpc_add_method_name(&json, policy);
     if (p->call_timeout_ns != BIDE_NEVER)
         json_add_seconds(&json, "timeout", p->call_timeout_ns);
+    if (policy->wait_for_ready)
+        text_json_bool(&json, "waitForReady", true);
     if (p->hedges_max > 0)
         grpc_add_hedging_policy(&json, policy);
     else if (grpc_has_retries(policy))

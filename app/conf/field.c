@@ -27,6 +27,7 @@ static const char *const on_empty_words[] = {"refuse", "open", NULL};
 static const char *const breaker_words[] = {"time_window", "count_window", "consecutive", "off", NULL};
 static const char *const gate_words[] = {"key",       "repeat",  "hint",      "layer",  "throttle",
                                          "in_flight", "breaker", "key_limit", "budget", NULL};
+static const char *const unlimited_words[] = {"unlimited", NULL}; /* of a count: UINT32_MAX */
 static const char *const trust_words[] = {"throttled", "unavailable", NULL};
 
 #define WANT_CONF_TIME     "a duration such as 200ms"
@@ -58,7 +59,8 @@ static const char *const trust_words[] = {"throttled", "unavailable", NULL};
     }
 
 static const struct conf_field fields[] = {
-    P("attempts", attempts_max, CONF_COUNT, "number of attempts, including the first; 1: no retry"),
+    P_WORD("attempts", attempts_max, CONF_COUNT, unlimited_words, "a whole number such as 3, or unlimited",
+           "number of attempts, including the first; 1: no retry; or unlimited"),
     P_WORD("deadline", call_timeout_ns, CONF_TIME, NULL, WANT_OR_NEVER,
            "time limit of the call with all attempts and waits; never: no limit"),
     P_WORD("waits_max", waits_max_ns, CONF_TIME, NULL, WANT_OR_NEVER,
@@ -191,11 +193,15 @@ static const struct {
     {"tries", "attempts"},
     {"max_attempts", "attempts"},
     {"max_retries", "attempts"},
+    {"retry", "attempts"},
     {"timeout", "attempt_timeout"},
     {"per_try_timeout", "attempt_timeout"},
     {"total_timeout", "deadline"},
+    {"max_time", "deadline"},
     {"max_elapsed_time", "deadline"},
     {"delay", "base"},
+    {"interval", "base"},
+    {"sleep", "base"},
     {"initial_backoff", "base"},
     {"initial_delay", "base"},
     {"initial_interval", "base"},
@@ -209,20 +215,18 @@ static const struct {
 };
 
 /* A key may be misspelt, lack its prefix (capacity), or be the name of the struct member (cap_ns). */
-const char *conf_field_suggest(const char *key, size_t length)
+void conf_field_consider(struct conf_suggestion *suggestion)
 {
-    struct conf_suggestion nearest = {key, length, NULL, 0};
     for (size_t i = 0; i < FIELDS; i++)
-        conf_suggestion_consider(&nearest, fields[i].key, fields[i].key);
+        conf_suggestion_consider(suggestion, fields[i].key, fields[i].key);
     for (size_t i = 0; i < FIELDS; i++) {
         const char *point = strchr(fields[i].key, '.');
-        conf_suggestion_consider(&nearest, fields[i].member, fields[i].key);
+        conf_suggestion_consider(suggestion, fields[i].member, fields[i].key);
         if (point != NULL)
-            conf_suggestion_consider(&nearest, point + 1, fields[i].key);
+            conf_suggestion_consider(suggestion, point + 1, fields[i].key);
     }
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
-        conf_suggestion_consider(&nearest, aliases[i].alias, aliases[i].key);
-    return nearest.found;
+        conf_suggestion_consider(suggestion, aliases[i].alias, aliases[i].key);
 }
 
 static const struct conf_field *field_by_member(const char *member, size_t length, bool of_target)
@@ -351,12 +355,20 @@ static bool field_set_bits(const struct conf_field *field, struct conf_pair *pai
     return true;
 }
 
+static bool parse_count(const struct conf_field *field, const char *value, uint32_t *into)
+{
+    if (field->words == NULL || strcmp(value, field->words[0]) != 0)
+        return parse_uint32(value, strlen(value), 1, into);
+    *into = UINT32_MAX;
+    return true;
+}
+
 static bool field_parse(const struct conf_field *field, struct conf_pair *pair, const char *value)
 {
     void *into = field_member(field, pair);
     switch (field->form) {
     case CONF_TIME: return text_duration_parse(value, strlen(value), into);
-    case CONF_COUNT: return parse_uint32(value, strlen(value), 1, into);
+    case CONF_COUNT: return parse_count(field, value, into);
     case CONF_TOKENS: return parse_tokens(field, value, into);
     case CONF_RATE: return parse_rate(value, into);
     case CONF_FACTOR: return parse_factor(value, into);
@@ -369,10 +381,26 @@ static bool field_parse(const struct conf_field *field, struct conf_pair *pair, 
     return false;
 }
 
+const char *conf_duration_want_unit(const char *value)
+{
+    static char want[96];
+    char with_unit[16];
+    int64_t ns;
+    int length = snprintf(with_unit, sizeof with_unit, "%ss", value);
+    bool is_number = (size_t)length < sizeof with_unit && text_duration_parse(with_unit, (size_t)length, &ns);
+    if (!is_number || strspn(value, "0123456789.") != strlen(value)) /* "3m" and "2s3" are no numbers either */
+        return NULL;
+    snprintf(want, sizeof want, "a duration with a unit, such as %ss or %sms", value, value);
+    return want;
+}
+
 const char *conf_field_assign(const struct conf_field *field, struct conf_pair *pair, const char *value)
 {
     struct conf_pair changed = *pair;
     if (!field_parse(field, &changed, value)) {
+        const char *unit = field->form == CONF_TIME ? conf_duration_want_unit(value) : NULL;
+        if (unit != NULL)
+            return unit;
         bool large = field->form == CONF_COUNT && value[0] != '\0' && value[strspn(value, "0123456789")] == '\0';
         return large ? WANT_SMALLER : field->want;
     }
@@ -450,6 +478,8 @@ const char *conf_field_format(char text[256], const struct conf_field *field, co
         snprintf(text, 256, "%s", word_name(field->words, value));
     else if (field->form == CONF_TOKENS && value == BIDE_FULL)
         snprintf(text, 256, "full");
+    else if (field->form == CONF_COUNT && field->words != NULL && value == UINT32_MAX)
+        snprintf(text, 256, "%s", field->words[0]);
     else
         return number_format(text, field->form, value);
     return text;
@@ -485,6 +515,7 @@ static const struct dependency {
     {"hint_jitter", "hint_rule", "floor"},
     {"hint_long", "hint_max", "!never"},
     {"hedge_", "hedges_max", "!0"},
+    {"hedge_quantile", "latency", "yes"},
     {"key_interval", "key_retries", "!0"},
     {"throttle_", "throttle_k", "!0x"},
     {"hold_off_first", "hold_off_max", "!0"},
@@ -506,6 +537,9 @@ static const struct dependency {
     {"breaker.count_window", "breaker.kind", "count_window"},
     {"breaker.window", "breaker.kind", "time_window"},
     {"breaker.", "breaker.kind", "!off"},
+    {"base", "backoff", "!none"},
+    {"cap", "backoff", "!none"},
+    {"jitter", "backoff", "!none"},
     {"backoff", "attempts", "!1"},
     {"base", "attempts", "!1"},
     {"cap", "attempts", "!1"},
@@ -528,13 +562,25 @@ static bool dependency_is_met(const struct dependency *dependency, const struct 
     return (strcmp(conf_field_format(text, other, pair), dependency->value + unless) == 0) != unless;
 }
 
-bool conf_field_has_effect(const struct conf_field *field, const struct conf_pair *pair)
+/* Returns the first condition of the field that is not met; NULL: it has an effect. */
+static const struct dependency *field_unmet(const struct conf_field *field, const struct conf_pair *pair)
 {
     for (size_t i = 0; i < sizeof dependencies / sizeof *dependencies; i++)
         if (strncmp(field->key, dependencies[i].prefix, strlen(dependencies[i].prefix)) == 0 &&
             strcmp(field->key, dependencies[i].key) != 0 && !dependency_is_met(&dependencies[i], pair))
-            return false;
-    return true;
+            return &dependencies[i];
+    return NULL;
+}
+
+bool conf_field_has_effect(const struct conf_field *field, const struct conf_pair *pair)
+{
+    return field_unmet(field, pair) == NULL;
+}
+
+const struct conf_field *conf_field_obstacle(const struct conf_field *field, const struct conf_pair *pair)
+{
+    const struct dependency *unmet = field_unmet(field, pair);
+    return unmet != NULL ? conf_field_find(unmet->key, strlen(unmet->key)) : NULL;
 }
 
 /* ---- checking a pair ---- */
@@ -656,7 +702,9 @@ bool conf_pair_check(const struct conf_pair *pair, struct conf_problem *problem)
     problem->field = field_by_member(engine_problem.field, strlen(engine_problem.field), of_target);
     if (problem->field != NULL)
         sentence_translate(&sentence, problem->field, pair, engine_problem.want);
-    else
+    if (problem->field != NULL && pair->policy.base_ns == 0 && strcmp(problem->field->key, "base") == 0)
+        sentence_append(&sentence, "; backoff = none has no waits");
+    else if (problem->field == NULL)
         snprintf(problem->want, sizeof problem->want, "a policy whose %s is %s", engine_problem.field,
                  engine_problem.want);
     return false;

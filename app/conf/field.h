@@ -48,8 +48,13 @@ const struct conf_field *conf_field(size_t i);
 
 const struct conf_field *conf_field_find(const char *key, size_t length);
 
-/* Returns the key nearest to a misspelt key, or NULL if none is near. */
-const char *conf_field_suggest(const char *key, size_t length);
+/* Considers all keys, and the names that other libraries have for them. */
+struct conf_suggestion;
+void conf_field_consider(struct conf_suggestion *suggestion);
+
+/* Returns "a duration with a unit, such as 60s or 60ms" for a number without a unit, else NULL. Valid until the next
+ * call. */
+const char *conf_duration_want_unit(const char *value);
 
 /* Parses and assigns a value. Returns NULL, or the valid form, a static string ("a duration such as 200ms, or never"),
  * without a change. The combination of fields is checked by conf_pair_check. */
@@ -62,6 +67,9 @@ bool conf_field_equal(const struct conf_field *field, const struct conf_pair *on
 
 /* Returns false if another field makes this field irrelevant: breaker.ratio while breaker.kind is off. */
 bool conf_field_has_effect(const struct conf_field *field, const struct conf_pair *pair);
+
+/* Returns the other field whose value makes this field irrelevant; NULL: this field has an effect. */
+const struct conf_field *conf_field_obstacle(const struct conf_field *field, const struct conf_pair *pair);
 
 /* Initialises both structs from a preset. */
 void conf_pair_init(struct conf_pair *pair, enum bide_preset preset);
@@ -77,7 +85,8 @@ struct conf_problem {
 };
 bool conf_pair_check(const struct conf_pair *pair, struct conf_problem *problem);
 
-/* Returns the nearest of several words by edit distance, for messages, or NULL if none is near. */
+/* Returns which of several words were meant by an unknown word ("search", "list or lists"), for messages, or NULL.
+ * Valid until the next call. */
 const char *conf_suggest(const char *word, size_t length, const char *const *words);
 
 #endif

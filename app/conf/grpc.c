@@ -4,7 +4,8 @@
  * all of them; without it there is no budget. Values are interpreted as in gRPC: more than 5 attempts mean 5, a
  * maxBackoff below initialBackoff is the only wait, digits of tokenRatio after the third are dropped. Settings that
  * bide cannot reproduce (a multiplier below 1, more hedges than bide supports) are errors. Members about other subjects
- * (load balancing, waitForReady) are skipped, unless they look like a misspelt member that is read here.
+ * (load balancing) are skipped, unless they look like a misspelt member that is read here. waitForReady is only
+ * recorded, so that its loss is reported.
  *
  * The text is parsed in place, so memory is needed for the policies only; an object or array is a part of the text,
  * whose position is its line number. Known weakness: a member that is skipped is not checked for duplicates inside. */
@@ -23,7 +24,7 @@
 #define MEMBER_ROOM   128u /* more than any member that is read here, and more than a diagnostic shows */
 
 static const char *const config_members[] = {"methodConfig", "retryThrottling", NULL};
-static const char *const method_members[] = {"name", "timeout", "retryPolicy", "hedgingPolicy", NULL};
+static const char *const method_members[] = {"name", "timeout", "retryPolicy", "hedgingPolicy", "waitForReady", NULL};
 static const char *const name_members[] = {"service", "method", NULL};
 static const char *const retry_members[] = {
     "maxAttempts",          "initialBackoff",        "maxBackoff", "backoffMultiplier",
@@ -357,6 +358,16 @@ static const char *field_source(const struct conf_field *field)
     return "";
 }
 
+/* Reads a google.protobuf.BoolValue in JSON form; null is false. */
+static bool node_read_flag(const struct node *node, const char *member)
+{
+    struct bide_text value = node_get(node, member);
+    bool is_true = text_equals(value, "true");
+    if (value.at != NULL && !is_true && !text_equals(value, "false") && !text_equals(value, "null"))
+        node_report(node, member, "true or false");
+    return is_true;
+}
+
 static void method_read(const struct node *node, struct conf_policy *policy)
 {
     struct node retries, hedging;
@@ -366,6 +377,7 @@ static void method_read(const struct node *node, struct conf_policy *policy)
     node_check_members(node, method_members, true);
     if (node_get(node, "timeout").at != NULL)
         node_read_duration(node, "timeout", 1, &policy->pair.policy.call_timeout_ns);
+    policy->wait_for_ready = node_read_flag(node, "waitForReady");
     if (retry && hedge)
         conf_diagnostics_add(node->diagnostics, node_line(node, NULL),
                              "%s: must have retryPolicy or hedgingPolicy, not both", node->path);
@@ -434,6 +446,7 @@ static bool node_add_policy(struct conf *conf, const struct node *node, const st
     added->preset = policy->preset;
     added->pair = policy->pair;
     added->grpc = policy->grpc;
+    added->wait_for_ready = policy->wait_for_ready;
     return true;
 }
 

@@ -61,7 +61,7 @@ static void report_unknown_key(struct file *file, const struct conf_ini_entry *e
     size_t length = strlen(entry->key);
     const char *suggestion = NULL;
     if (conf_diagnostics_have_room(file->diagnostics)) /* else a file of a million such lines takes a minute */
-        suggestion = conf_key_suggest(entry->key, length);
+        suggestion = conf_key_suggest(entry->key, length, "");
     bool counts_retries =
         suggestion != NULL && strcmp(suggestion, "attempts") == 0 && strstr(entry->key, "retr") != NULL;
     conf_diagnostics_add(file->diagnostics, entry->line, "[%s] %s = %s: no such key%s%s%s%s",
@@ -182,7 +182,7 @@ static void section_resolve(struct file *file, size_t i);
 
 static void report_unknown_base(struct file *file, size_t i, struct bide_text name)
 {
-    struct conf_suggestion suggestion = {name.at, name.length, NULL, 0};
+    struct conf_suggestion suggestion = {.word = name.at, .length = name.length};
     for (size_t j = 0; j < file->sections && conf_diagnostics_have_room(file->diagnostics); j++)
         if (j != i)
             conf_suggestion_consider(&suggestion, section_name(file, j), section_name(file, j));

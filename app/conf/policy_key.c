@@ -27,6 +27,19 @@ const char *conf_key_name(const struct conf_key *key)
     return key->permanent ? key->list->permanent : key->list->retry;
 }
 
+const char *conf_key_name_at(size_t i)
+{
+    size_t fields = 0;
+    while (conf_field(fields) != NULL && fields < i)
+        fields++;
+    if (conf_field(fields) != NULL)
+        return conf_field(fields)->key;
+    i -= fields;
+    if (i >= 2 * CONF_LISTS)
+        return NULL;
+    return i % 2 == 0 ? conf_lists[i / 2].retry : conf_lists[i / 2].permanent;
+}
+
 const char *conf_key_assign(const struct conf_key *key, struct conf_policy *policy, const char *value)
 {
     if (key->field != NULL)
@@ -36,13 +49,15 @@ const char *conf_key_assign(const struct conf_key *key, struct conf_policy *poli
                               value);
 }
 
-const char *conf_key_suggest(const char *name, size_t length)
+const char *conf_key_suggest(const char *name, size_t length, const char *prefix)
 {
-    struct conf_suggestion suggestion = {name, length, NULL, 0};
+    static char text[CONF_SUGGESTION_SIZE];
+    struct conf_suggestion suggestion = {.word = name, .length = length};
     conf_suggestion_consider(&suggestion, "extends", "extends");
     for (size_t i = 0; i < CONF_LISTS; i++) {
         conf_suggestion_consider(&suggestion, conf_lists[i].retry, conf_lists[i].retry);
         conf_suggestion_consider(&suggestion, conf_lists[i].permanent, conf_lists[i].permanent);
     }
-    return suggestion.found != NULL ? suggestion.found : conf_field_suggest(name, length);
+    conf_field_consider(&suggestion);
+    return conf_suggestion_format(text, &suggestion, prefix);
 }

@@ -1,6 +1,7 @@
-/* suggest.c - suggestions for misspelt words by edit distance. They are used in messages only, never to guess a
- * value. */
+/* suggest.c - suggestions for unknown words: completions of a beginning, else the nearest by edit distance. They are
+ * used in messages only, never to guess a value. */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "field.h"
@@ -41,12 +42,17 @@ static unsigned edit_distance(const char *a, size_t a_length, const char *b, siz
     return row[a_length % 3][b_length];
 }
 
-void conf_suggestion_consider(struct conf_suggestion *suggestion, const char *candidate, const char *meaning)
+/* Returns the distance up to which another word is probably the same word misspelt. In a short word two changed letters
+ * make an unrelated word: set for att, seed for dead. */
+static unsigned distance_limit(size_t length)
+{
+    return length <= 5 ? 1 : 2;
+}
+
+static void suggestion_consider_spelling(struct conf_suggestion *suggestion, const char *candidate, const char *meaning)
 {
     size_t length = strlen(candidate), longer = length > suggestion->length ? length : suggestion->length;
-    unsigned limit = suggestion->length < 3   ? 1
-                     : suggestion->length < 8 ? 2
-                                              : 3; /* beyond it a suggestion would confuse */
+    unsigned limit = distance_limit(suggestion->length);
     if (longer - suggestion->length > limit || longer - length > limit)
         return; /* the difference in length alone exceeds the limit */
     unsigned distance = edit_distance(suggestion->word, suggestion->length, candidate, length);
@@ -56,10 +62,53 @@ void conf_suggestion_consider(struct conf_suggestion *suggestion, const char *ca
     suggestion->found = meaning;
 }
 
+static bool begins_with(const char *candidate, const char *word, size_t length)
+{
+    size_t i = 0;
+    while (i < length && candidate[i] != '\0' && chars_match(candidate[i], word[i]))
+        i++;
+    return i == length && length > 0;
+}
+
+static void suggestion_consider_completion(struct conf_suggestion *suggestion, const char *candidate,
+                                           const char *meaning)
+{
+    if (suggestion->completions == CONF_COMPLETIONS || !begins_with(candidate, suggestion->word, suggestion->length))
+        return;
+    for (size_t i = 0; i < suggestion->completions; i++)
+        if (strcmp(suggestion->completion[i], meaning) == 0)
+            return;
+    suggestion->completion[suggestion->completions++] = meaning;
+}
+
+void conf_suggestion_consider(struct conf_suggestion *suggestion, const char *candidate, const char *meaning)
+{
+    suggestion_consider_spelling(suggestion, candidate, meaning);
+    suggestion_consider_completion(suggestion, candidate, meaning);
+}
+
+const char *conf_suggestion_format(char text[CONF_SUGGESTION_SIZE], const struct conf_suggestion *suggestion,
+                                   const char *prefix)
+{
+    size_t used = 0, count = suggestion->completions;
+    if (suggestion->found != NULL && (count == 0 || suggestion->distance == 0)) {
+        snprintf(text, CONF_SUGGESTION_SIZE, "%s%s", prefix, suggestion->found);
+        return text;
+    }
+    for (size_t i = 0; i < count && used < CONF_SUGGESTION_SIZE; i++)
+        used += (size_t)snprintf(text + used, CONF_SUGGESTION_SIZE - used, "%s%s%s",
+                                 i == 0          ? ""
+                                 : i + 1 < count ? ", "
+                                                 : " or ",
+                                 prefix, suggestion->completion[i]);
+    return count > 0 ? text : NULL;
+}
+
 const char *conf_suggest(const char *word, size_t length, const char *const *words)
 {
-    struct conf_suggestion suggestion = {word, length, NULL, 0};
+    static char text[CONF_SUGGESTION_SIZE];
+    struct conf_suggestion suggestion = {.word = word, .length = length};
     for (; *words != NULL; words++)
         conf_suggestion_consider(&suggestion, *words, *words);
-    return suggestion.found;
+    return conf_suggestion_format(text, &suggestion, "");
 }

@@ -142,6 +142,8 @@ char *conf_write(const struct conf_policy *policy, enum conf_format format, char
     char *text = print_to_memory(policy, format, &diagnostics);
     if (text != NULL && format == CONF_GRPC)
         conf_grpc_report_losses(&diagnostics, policy, text);
+    if (policy->wait_for_ready && format != CONF_GRPC)
+        conf_diagnostics_add(&diagnostics, 0, "waitForReady = true of the service config cannot be expressed");
     conf_diagnostics_finish(&diagnostics);
     return text;
 }

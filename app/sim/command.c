@@ -78,6 +78,21 @@ static const char *read_expect(void *settings, const char *value)
                                     : "an option given at most 64 times";
 }
 
+/* Returns the i-th key that --set accepts: those of the world, then policy.KEY. Valid until the next call. */
+static const char *set_key(size_t i)
+{
+    static char text[128];
+    size_t keys = 0;
+    while (sim_key(keys) != NULL && keys < i)
+        keys++;
+    const struct sim_key *key = sim_key(keys);
+    const char *of_policy = key == NULL ? conf_key_name_at(i - keys) : NULL;
+    if (key == NULL && of_policy == NULL)
+        return NULL;
+    snprintf(text, sizeof text, "%s.%s", key != NULL ? key->section : "policy", key != NULL ? key->key : of_policy);
+    return text;
+}
+
 static void settings_init(void *settings)
 {
     struct settings *s = settings;
@@ -91,6 +106,7 @@ static const struct cli_option world_options[] = {
      .value = "KEY=VALUE",
      .help = "set a key of the scenario, or policy.KEY of every policy; may be repeated",
      .read = read_set,
+     .value_key = set_key,
      .details = "Removes the key from sweeps and cases of the scenario. `bide sim keys` lists the keys of the world; "
                 "those of policies are in bide.conf(5)."},
     {.name = "policy",
@@ -209,6 +225,13 @@ static const struct cli_section sections[] = {
 
 static int sim_main(void *settings, char **operands);
 static const char *completion_word(size_t i);
+static const char *scenario_word(size_t i);
+
+static const struct cli_operands operands_of[] = {
+    {NULL, completion_word, CLI_COMPLETE_FILE},   {"show", scenario_word, CLI_COMPLETE_NOTHING},
+    {"assert", scenario_word, CLI_COMPLETE_FILE}, {"list", NULL, CLI_COMPLETE_NOTHING},
+    {"keys", NULL, CLI_COMPLETE_NOTHING},         {"metrics", NULL, CLI_COMPLETE_NOTHING},
+};
 
 const struct cli_command cli_sim = {
     .name = "sim",
@@ -223,8 +246,8 @@ const struct cli_command cli_sim = {
     .group_count = sizeof groups / sizeof *groups,
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
-    .completion = CLI_COMPLETE_FILE,
-    .operand_word = completion_word,
+    .operands = operands_of,
+    .operands_count = sizeof operands_of / sizeof *operands_of,
     .settings_size = sizeof(struct settings),
     .init = settings_init,
     .run = sim_main,
@@ -272,12 +295,15 @@ static const struct subcommand {
 };
 #define SUBCOMMANDS (sizeof subcommands / sizeof *subcommands)
 
+static const char *scenario_word(size_t i)
+{
+    const struct sim_entry *entry = sim_catalogue(i);
+    return entry != NULL ? entry->name : NULL;
+}
+
 static const char *completion_word(size_t i)
 {
-    if (i < SUBCOMMANDS)
-        return subcommands[i].name;
-    const struct sim_entry *entry = sim_catalogue(i - SUBCOMMANDS);
-    return entry != NULL ? entry->name : NULL;
+    return i < SUBCOMMANDS ? subcommands[i].name : scenario_word(i - SUBCOMMANDS);
 }
 
 /* ---- scenarios by name ---- */

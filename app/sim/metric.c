@@ -287,7 +287,7 @@ size_t sim_metric_find(const char *name, size_t length)
 
 const char *sim_metric_suggest(const char *name, size_t length)
 {
-    struct conf_suggestion suggestion = {name, length, NULL, 0};
+    struct conf_suggestion suggestion = {.word = name, .length = length};
     const struct sim_metric *metric;
     for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++)
         conf_suggestion_consider(&suggestion, metric->name, metric->name);

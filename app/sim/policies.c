@@ -72,7 +72,7 @@ static const struct conf_policy *cache_find(const struct sim_policies *policies,
 /* Replaces the suggestion of conf_find by a similar name of the scenario itself. */
 static void report_nearest_own(const struct sim_policies *policies, const char *name, char errors[CONF_ERROR_MAX])
 {
-    struct conf_suggestion suggestion = {name, strlen(name), NULL, 0};
+    struct conf_suggestion suggestion = {.word = name, .length = strlen(name)};
     for (size_t i = 0; i < policies->own.count; i++)
         conf_suggestion_consider(&suggestion, policies->own.policy[i].name, policies->own.policy[i].name);
     if (suggestion.found != NULL)

@@ -206,7 +206,7 @@ const struct sim_field *sim_field_of(enum sim_part part, const char *key)
 
 const char *sim_field_suggest(const char *section, const char *key, size_t length)
 {
-    struct conf_suggestion suggestion = {key, length, NULL, 0};
+    struct conf_suggestion suggestion = {.word = key, .length = length};
     for (size_t i = 0; i < FIELDS; i++)
         if (strcmp(fields[i].key.section, section) == 0)
             conf_suggestion_consider(&suggestion, fields[i].key.key, fields[i].key.key);

@@ -27,7 +27,7 @@ static struct sim_scenario *scenario_read_file(const char *path, const struct si
 
 static void report_unknown_scenario(const char *name, char errors[CONF_ERROR_MAX])
 {
-    struct conf_suggestion suggestion = {name, strlen(name), NULL, 0};
+    struct conf_suggestion suggestion = {.word = name, .length = strlen(name)};
     struct stat file;
     struct conf_printable printable = conf_printable(name, strlen(name));
     const struct sim_entry *entry;

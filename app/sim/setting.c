@@ -64,13 +64,12 @@ bool sim_setting_find_in_section(struct sim_setting *setting, const struct sim_s
 
 static bool find_policy_key(struct sim_setting *setting, const struct sim_setting_context *context, const char *key)
 {
-    char suggestion[SIM_KEY_MAX];
     if (conf_key_find(&setting->policy_key, key, strlen(key)))
         return true;
-    const char *found = conf_diagnostics_have_room(context->diagnostics) ? conf_key_suggest(key, strlen(key)) : NULL;
-    snprintf(suggestion, sizeof suggestion, "policy.%s", found != NULL ? found : "");
     if (strcmp(key, "extends") != 0)
-        return report_unknown_key(setting, context->diagnostics, found != NULL ? suggestion : NULL);
+        return report_unknown_key(
+            setting, context->diagnostics,
+            conf_diagnostics_have_room(context->diagnostics) ? conf_key_suggest(key, strlen(key), "policy.") : NULL);
     sim_setting_report(setting, context->diagnostics, "extends is only valid in the policy's own section");
     return false;
 }
@@ -89,7 +88,7 @@ static uint32_t find_element(const struct sim_world *world, enum sim_part part, 
  * client.rate. */
 static const char *nearest_path(char text[SIM_KEY_MAX], const char *path)
 {
-    struct conf_suggestion suggestion = {path, strlen(path), NULL, 0};
+    struct conf_suggestion suggestion = {.word = path, .length = strlen(path)};
     const struct sim_field *best = NULL, *field;
     unsigned distance = 0;
     for (size_t pass = 0; pass < 2; pass++)
@@ -122,7 +121,7 @@ static bool report_unknown_path(const struct sim_setting *setting, const struct 
 static bool report_unknown_element(const struct sim_setting *setting, const struct sim_setting_context *context,
                                    enum sim_part part, const char *name, size_t length)
 {
-    struct conf_suggestion suggestion = {name, length, NULL, 0};
+    struct conf_suggestion suggestion = {.word = name, .length = length};
     const char *section = setting->field->key.section;
     for (uint32_t i = 0; i < sim_part_count(context->world, part); i++)
         conf_suggestion_consider(&suggestion, sim_part_name(context->world, part, i),
@@ -195,7 +194,7 @@ static void report_unknown_metric(const struct sim_setting *setting, struct conf
 
 static void report_unknown_service(const struct sim_setting *setting, const struct sim_setting_context *context)
 {
-    struct conf_suggestion suggestion = {setting->value, strlen(setting->value), NULL, 0};
+    struct conf_suggestion suggestion = {.word = setting->value, .length = strlen(setting->value)};
     for (uint32_t i = 0; i < context->world->services; i++)
         conf_suggestion_consider(&suggestion, context->world->service[i].name, context->world->service[i].name);
     sim_setting_report(setting, context->diagnostics, "there is no [service %s]%s%s%s",

@@ -15,7 +15,7 @@ teardown() { bide_teardown; }
     apart bide help
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]
-    for name in run fetch budget explain demo chaos; do
+    for name in run fetch wait budget explain demo chaos; do
         grep -qE "^  $name +[a-z]" <<< "$output"
     done
     for name in exit-codes policy-file presets policies units hints environment reasons; do
@@ -45,7 +45,7 @@ teardown() { bide_teardown; }
 @test "every subcommand prints the same version" {
     version=$(bide --version)
     [[ $version == "bide "[0-9]*.*.* ]]
-    for name in run budget explain fetch demo chaos; do
+    for name in run wait budget explain fetch demo chaos; do
         [ "$(bide $name --version)" = "$version" ]
     done
 }
@@ -136,6 +136,38 @@ teardown() { bide_teardown; }
     done
 }
 
+@test "an option of other programs is answered with the option of bide" {
+    advises() { # COMMAND OPTION TEXT
+        apart bide "$1" "$2" 3
+        [ "$status" -eq 125 ]
+        [ "$stderr" = "bide $1: $2: no such option: use $3" ]
+    }
+    for name in run explain fetch demo; do
+        advises $name --timeout '--attempt-timeout DURATION (each attempt) or --deadline DURATION (whole call)'
+        advises $name --retries '--attempts N+1: it counts the first attempt, too'
+        advises $name --retry '--attempts N+1: it counts the first attempt, too'
+        advises $name --tries '--attempts N'
+        advises $name --max-delay '--cap DURATION'
+        for option in --delay --interval --sleep --backoff; do
+            apart bide $name $option 1s
+            [[ $stderr == "bide $name: $option: no such option: use --base DURATION"* ]]
+        done
+    done
+    advises run -n '--attempts N'
+    advises run --max-time '--deadline DURATION'
+    advises run -v '--json, or --log FILE, for an event of each attempt'
+}
+
+@test "the beginning of an option suggests the options that begin so, and no other word" {
+    for name in run fetch demo; do
+        apart bide $name --att 3
+        [ "$status" -eq 125 ]
+        [ "$stderr" = "bide $name: --att: no such option; did you mean --attempts or --attempt-timeout?" ]
+        apart bide $name --dead 3s
+        [ "$stderr" = "bide $name: --dead: no such option; did you mean --deadline?" ]
+    done
+}
+
 @test "an invalid value is reported with the valid form" {
     apart bide run --attempts 0 -- true
     [ "$status" -eq 125 ]
@@ -143,6 +175,23 @@ teardown() { bide_teardown; }
     apart bide run --base 200ms --cap 100ms -- true
     [ "$status" -eq 125 ]
     [ "$stderr" = "bide run: --cap 100ms: must be base (200ms) or more" ]
+    apart bide run --base 0 -- true
+    [[ $stderr == "bide run: --base 0: must be more than 0"*"; backoff = none has no waits" ]]
+}
+
+@test "a duration without a unit is reported with the unit" {
+    for option in '--deadline 60' '--set hint_max=60' '--grace 60' '--attempt-timeout 60'; do
+        apart bide run $option -- true
+        [ "$status" -eq 125 ]
+        [ "$stderr" = "bide run: $option: must be a duration with a unit, such as 60s or 60ms" ]
+    done
+    apart bide fetch --stall 1.5 http://127.0.0.1:1/
+    [ "$stderr" = "bide fetch: --stall 1.5: must be a duration with a unit, such as 1.5s or 1.5ms" ]
+    printf '[x]\ndeadline = 5\n' > bide.conf
+    apart bide run --policy x -- true
+    [[ $stderr == *"must be a duration with a unit, such as 5s or 5ms"* ]]
+    apart bide run --deadline 1.2.3.4.5. -- true
+    [[ $stderr == *"must be a duration such as 200ms, or never" ]]
 }
 
 @test "help policies lists sections of bide.conf first, then presets" {

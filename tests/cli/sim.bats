@@ -338,7 +338,7 @@ teardown() { bide_teardown; }
     [[ ${lines[-1]} =~ ^"FAILED  payments: amplification is "3\.[0-9]+"; expected < 1.2"$ ]]
 }
 
-@test "retries make an outage permanent: the example of the README for CI" {
+@test "retries make an outage permanent: the example of the guides for CI" {
     printf '[payments]\nattempts = 2\nattempt_timeout = 1s\nbudget.kind = none\nbreaker.kind = off\n' > bide.conf
     run bide sim assert metastable --policy bide.conf#payments --set clients.rate=280/s --expect recovers \
         --expect 'amplification<1.2'

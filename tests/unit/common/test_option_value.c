@@ -85,7 +85,7 @@ static void duration_needs_a_unit_and_a_value_in_its_range(void **state)
     struct cli_option option = {.kind = CLI_DURATION, AT(wait_ns), .min = 1};
     assert_null(assign(option, "1.5s"));
     assert_int_equal(s.wait_ns, 1500 * BIDE_MS);
-    assert_string_equal(assign(option, "5"), "a duration of more than 0, such as 200ms, 10s or 5m");
+    assert_string_equal(assign(option, "5"), "a duration with a unit, such as 5s or 5ms");
     assert_string_equal(assign(option, "never"), "a duration of more than 0, such as 200ms, 10s or 5m");
     assert_string_equal(assign(option, "0"), "a duration of more than 0, such as 200ms, 10s or 5m");
     option.min = BIDE_MS;

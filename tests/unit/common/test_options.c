@@ -244,6 +244,35 @@ static void misspelt_option_suggests_the_nearest(void **state)
     assert_refused(RUN_WORDS("-qx"), "-x: no such option; bide try --help lists the options");
 }
 
+static void option_of_other_programs_gets_advice(void **state)
+{
+    static const struct cli_advice own_advice[] = {{"--retry", "use --attempts N"}, {"-m", "use --text TEXT"}};
+    static const struct cli_advice other_advice[] = {{"--retry", "never reached"}, {"--size", "use --attempts N"}};
+    struct cli_group with_advice[2] = {groups[0], groups[1]};
+    (void)state;
+    with_advice[1].advice = other_advice;
+    with_advice[1].advice_count = 2;
+    command.advice = own_advice;
+    command.advice_count = 2;
+    command.groups = with_advice;
+    assert_refused(RUN_WORDS("--retry=3"), "--retry: no such option: use --attempts N");
+    assert_refused(RUN_WORDS("-retry"), "--retry: no such option: use --attempts N");
+    assert_refused(RUN_WORDS("-qm", "3"), "-m: no such option: use --text TEXT");
+    assert_refused(RUN_WORDS("--size"), "--size: no such option: use --attempts N");
+    assert_refused(RUN_WORDS("--siz"), "--siz: no such option; bide try --help lists the options");
+    command.groups = groups;
+    command.advice_count = 0;
+}
+
+static void beginning_of_options_suggests_them(void **state)
+{
+    (void)state;
+    assert_refused(RUN_WORDS("--att", "3"), "--att: no such option; did you mean --attempts?");
+    assert_refused(RUN_WORDS("--ver"), "--ver: no such option; did you mean --verbose or --version?");
+    assert_refused(RUN_WORDS("--a=1"),
+                   "--a: no such option; did you mean --attempts or --a-name-that-is-longer-than-a-column?");
+}
+
 static void abbreviated_options_are_rejected(void **state)
 {
     (void)state;
@@ -332,6 +361,8 @@ int main(void)
         cmocka_unit_test(empty_value_needs_permission_of_the_table),
         cmocka_unit_test(empty_operand_is_valid_only_for_another_command),
         cmocka_unit_test(misspelt_option_suggests_the_nearest),
+        cmocka_unit_test(option_of_other_programs_gets_advice),
+        cmocka_unit_test(beginning_of_options_suggests_them),
         cmocka_unit_test(abbreviated_options_are_rejected),
         cmocka_unit_test(invalid_value_is_reported_with_the_valid_form),
         cmocka_unit_test(missing_and_superfluous_values_are_reported),

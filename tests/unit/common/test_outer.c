@@ -6,7 +6,9 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -51,12 +53,34 @@ static void invalid_value_is_ignored_and_reported(void **state)
     assert_int_equal(outer.deadline_ns, 0);
 }
 
+static void variables_of_a_bide_that_has_ended_are_ignored(void **state)
+{
+    (void)state;
+    char self[CLI_OUTER_SIZE], reused[CLI_OUTER_SIZE];
+    setenv("BIDE_ATTEMPT", "3", 1);
+    unsetenv("BIDE_DEADLINE_MS");
+    assert_true(cli_outer_describe_self(self));
+    setenv("BIDE_OUTER", self, 1);
+    assert_int_equal(cli_outer_read(BIDE_S).attempt, 3);
+    /* Another process has the number now: it started at another time. */
+    snprintf(reused, sizeof reused, "%d:1", (int)getpid());
+    const char *const ended[] = {reused, "0:0", "4294967295:77", "", ":", "1", "1:", "x:1", "-1:1", "1:1:1"};
+    for (size_t i = 0; i < sizeof ended / sizeof *ended; i++) {
+        setenv("BIDE_OUTER", ended[i], 1);
+        assert_false(cli_outer_is_alive());
+        assert_int_equal(cli_outer_read(BIDE_S).attempt, 0);
+    }
+    unsetenv("BIDE_OUTER");
+    assert_int_equal(cli_outer_read(BIDE_S).attempt, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attempt_and_deadline_of_outer_bide_are_taken),
         cmocka_unit_test(nothing_is_taken_without_an_outer_bide),
         cmocka_unit_test(invalid_value_is_ignored_and_reported),
+        cmocka_unit_test(variables_of_a_bide_that_has_ended_are_ignored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

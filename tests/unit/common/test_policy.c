@@ -304,8 +304,8 @@ static void last_option_for_a_key_wins(void **state)
 static void malformed_value_is_reported_with_the_valid_form(void **state)
 {
     (void)state;
-    assert_refused(RUN_WORDS("--base", "5"), "--base 5: must be a duration such as 200ms");
-    assert_refused(RUN_WORDS("--deadline", "5"), "--deadline 5: must be a duration such as 200ms, or never");
+    assert_refused(RUN_WORDS("--base", "5"), "--base 5: must be a duration with a unit, such as 5s or 5ms");
+    assert_refused(RUN_WORDS("--deadline", "5"), "--deadline 5: must be a duration with a unit, such as 5s or 5ms");
     assert_refused(RUN_WORDS("--attempts", "99999999999999999999"),
                    "--attempts 99999999999999999999: must be 4294967295 at most");
     assert_int_equal(RUN_WORDS("--jitter", "ful"), CLI_EXIT_BIDE_FAILED);

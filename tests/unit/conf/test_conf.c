@@ -147,11 +147,12 @@ static void retries_key_suggests_attempts_and_explains_the_difference(void **sta
 
 static void invalid_value_is_reported_with_the_valid_form(void **state)
 {
-    assert_errors("[p]\nbase = 200\n", "f:2: [p] base = 200: must be a duration such as 200ms");
+    assert_errors("[p]\nbase = 200\n", "f:2: [p] base = 200: must be a duration with a unit, such as 200s or 200ms");
     assert_errors("[p]\nbase =\n", "f:2: [p] base has no value: must be a duration such as 200ms");
     assert_errors("[p]\nbase = \"200ms\"\n",
                   "f:2: [p] base = \"200ms\": must be a duration such as 200ms, without quotes");
-    assert_errors("[p]\nattempts = '3'\n", "f:2: [p] attempts = '3': must be a whole number such as 3, without quotes");
+    assert_errors("[p]\nattempts = '3'\n",
+                  "f:2: [p] attempts = '3': must be a whole number such as 3, or unlimited, without quotes");
     assert_errors("[p]\nbase = # nothing\n", "f:2: [p] base has no value: must be a duration such as 200ms");
 }
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "conf/conf.h"
 #include "conf/field.h"
 
 static const struct conf_field *field_of(const char *key)
@@ -138,8 +139,8 @@ static void malformed_value_is_rejected_and_changes_nothing(void **state)
         {"attempts", "3.5"},
         {"attempts", "-1"},
         {"attempts", ""},
-        {"base", "200"},
         {"base", "200 ms"},
+        {"base", "1.2.3"},
         {"base", ""},
         {"multiplier", "2y"},
         {"multiplier", "x"},
@@ -162,6 +163,15 @@ static void malformed_value_is_rejected_and_changes_nothing(void **state)
         assert_ptr_equal(conf_field_assign(field_of(bad[i][0]), &pair, bad[i][1]), field_of(bad[i][0])->want);
         assert_memory_equal(&pair, &before, sizeof pair);
     }
+}
+
+static void number_without_a_unit_is_rejected_with_the_number_and_units(void **state)
+{
+    reset_to_service();
+    assert_string_equal(conf_field_assign(field_of("base"), &pair, "200"),
+                        "a duration with a unit, such as 200s or 200ms");
+    assert_string_equal(conf_field_assign(field_of("base"), &pair, "1.5"),
+                        "a duration with a unit, such as 1.5s or 1.5ms");
 }
 
 static void observe_sets_gates_of_policy_and_target(void **state)
@@ -207,7 +217,7 @@ static void field_copy_copies_every_field(void **state)
 
 static const char *suggestion_for(const char *key)
 {
-    const char *found = conf_field_suggest(key, strlen(key));
+    const char *found = conf_key_suggest(key, strlen(key), "");
     return found != NULL ? found : "(none)";
 }
 
@@ -244,7 +254,24 @@ static void unrelated_word_has_no_suggestion(void **state)
     assert_string_equal(suggestion_for("frobnicate"), "(none)");
     assert_string_equal(suggestion_for(""), "(none)");
     assert_string_equal(suggestion_for("zz"), "(none)");
-    assert_null(conf_field_suggest(longest, sizeof longest));
+    assert_null(conf_key_suggest(longest, sizeof longest, ""));
+}
+
+static void beginning_of_words_suggests_up_to_three(void **state)
+{
+    static const char *const words[] = {"attempts", "base", "attempt-timeout", "attach", "attend", "set", NULL};
+    assert_string_equal(conf_suggest("attemp", 6, words), "attempts or attempt-timeout");
+    assert_string_equal(conf_suggest("att", 3, words), "attempts, attempt-timeout or attach");
+    assert_string_equal(conf_suggest("ba", 2, words), "base");
+    assert_string_equal(suggestion_for("breaker.open_m"), "breaker.open_max");
+}
+
+static void two_changes_make_another_word_of_a_short_word(void **state)
+{
+    assert_null(conf_suggest("att", 3, (const char *const[]){"set", NULL}));
+    assert_null(conf_suggest("dead", 4, (const char *const[]){"seed", NULL}));
+    assert_null(conf_suggest("retry", 5, (const char *const[]){"netrc", NULL}));
+    assert_string_equal(conf_suggest("attmpt", 6, (const char *const[]){"attempts", NULL}), "attempts");
 }
 
 static void nearest_of_several_words_is_suggested(void **state)
@@ -357,8 +384,8 @@ static void too_large_number_is_reported_with_the_maximum(void **state)
     assert_string_equal(conf_field_assign(field_of("attempts"), &pair, "4294967296"), "4294967295 at most");
     assert_int_equal(pair.policy.attempts_max, 4);
     assert_null(conf_field_assign(field_of("attempts"), &pair, "4294967295"));
-    assert_string_equal(conf_field_assign(field_of("attempts"), &pair, "-1"), "a whole number such as 3");
-    assert_string_equal(conf_field_assign(field_of("attempts"), &pair, ""), "a whole number such as 3");
+    assert_string_equal(conf_field_assign(field_of("attempts"), &pair, "-1"), "a whole number such as 3, or unlimited");
+    assert_string_equal(conf_field_assign(field_of("attempts"), &pair, ""), "a whole number such as 3, or unlimited");
 }
 
 static void field_of_a_newer_version_is_reported_without_a_key(void **state)
@@ -403,12 +430,15 @@ int main(void)
         cmocka_unit_test(flags_accept_six_words),
         cmocka_unit_test(rate_is_exact_or_rejected),
         cmocka_unit_test(malformed_value_is_rejected_and_changes_nothing),
+        cmocka_unit_test(number_without_a_unit_is_rejected_with_the_number_and_units),
         cmocka_unit_test(observe_sets_gates_of_policy_and_target),
         cmocka_unit_test(every_preset_round_trips_through_text),
         cmocka_unit_test(field_copy_copies_every_field),
         cmocka_unit_test(misspelt_key_suggests_the_intended_key),
         cmocka_unit_test(case_and_dashes_do_not_count_as_distance),
         cmocka_unit_test(unrelated_word_has_no_suggestion),
+        cmocka_unit_test(beginning_of_words_suggests_up_to_three),
+        cmocka_unit_test(two_changes_make_another_word_of_a_short_word),
         cmocka_unit_test(nearest_of_several_words_is_suggested),
         cmocka_unit_test(engine_problem_is_translated_to_keys_and_units),
         cmocka_unit_test(hedges_count_as_attempts),
