@@ -105,27 +105,24 @@ static void child_record_exit(struct run_child *child, int wait_status)
     cli_fd_close(&child->exec_error_fd);
 }
 
+/* Reaps every child, because SIGCHLD of several may arrive as one: the leader, orphans of its group, and as PID 1 of a
+ * container all orphans. */
 int run_child_on_sigchld(struct run_child *child)
 {
-    int status = 0;
-    if (child->exited) {
-        group_reap(child);
-        return 0;
-    }
+    int status, stopped = 0;
     pid_t pid;
-    do /* SIGCHLD has been consumed: without a second try no event would follow */
-        pid = child->pid > 0 ? waitpid(child->pid, &status, WNOHANG | WUNTRACED) : 0;
-    while (pid < 0 && errno == EINTR);
-    if (pid < 0) {
+    while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0 || (pid < 0 && errno == EINTR)) {
+        if (pid < 0 || pid != child->pid || child->exited)
+            continue;
+        stopped = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+        if (!WIFSTOPPED(status))
+            child_record_exit(child, status);
+    }
+    if (pid < 0 && child->pid > 0 && !child->exited) { /* ECHILD: the leader cannot be waited for */
         child->exited = true;
         child->wait_error = errno;
     }
-    if (pid <= 0)
-        return 0;
-    if (WIFSTOPPED(status))
-        return WSTOPSIG(status);
-    child_record_exit(child, status);
-    return 0;
+    return stopped;
 }
 
 int64_t run_child_next_ns(const struct run_child *child, int64_t now_ns)

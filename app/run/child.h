@@ -42,8 +42,8 @@ bool run_child_start(struct run_child *child, const struct run_spawn *spawn);
 /* Returns true while the leader runs, or while any process of a terminated group runs. */
 bool run_child_is_alive(const struct run_child *child);
 
-/* Reaps the leader after SIGCHLD, or sets wait_error. Returns the number of the signal that stopped it, 0 if it was not
- * stopped. */
+/* Reaps the leader and any other child after SIGCHLD, or sets wait_error. Returns the number of the signal that stopped
+ * the leader, 0 if it was not stopped. */
 int run_child_on_sigchld(struct run_child *child);
 
 /* Returns the instant at which run_child_on_timer must be called next. */

@@ -33,12 +33,16 @@ struct settings {
     struct cli_fleet fleet;
     struct conf_rules exits;
     struct run_patterns stderr_patterns, stdout_patterns;
+    const char *shell_line; /* --sh; NULL: none */
+    const char *like;       /* --like; NULL: none */
+    struct run_patterns known[RUN_KNOWN_COUNT];
     const char *until, *fallback;
     const char *log_name;
     int64_t grace_ns;
     uint32_t hints;
-    bool hint_fd_is_free;
-    bool hold_stdout, replay_stdin, quiet, json;
+    bool hints_given, hint_fd_is_free;
+    bool hold_stdout, show_failed, cron, quiet, json;
+    enum run_stdin_option stdin_option;
 };
 
 /* ---- options ---- */
@@ -53,9 +57,19 @@ static const char *read_pattern(void *patterns, const char *value)
     return run_patterns_add(patterns, value);
 }
 
-#define HINT_AUTO 4u /* the default: stderr is not read if it is a terminal, because pagers need the real one */
-static const char *const hint_names[] = {"none", "stderr", "fd", "both", "auto", NULL};
+static const char *const hint_names[] = {"none", "stderr", "fd", "both", NULL};
+static const char *const stdin_names[] = {"lend", "inherit", "replay", NULL};
 static const struct cli_option failure_options[] = {
+    {.name = "like",
+     .value = "PROGRAM",
+     .help = "retry the failures that are transient for this program: apt, docker, git, npm, pg_dump, rsync or ssh",
+     .kind = CLI_WORD,
+     CLI_AT(struct settings, like),
+     .details =
+         "A table of exit statuses and messages on stderr decides; a failure that it does not know is permanent. "
+         "Lists and patterns of yours have priority. bide reads the command's stderr, and sets `LANGUAGE=en`, "
+         "because messages may be translated.",
+     .choices = run_like_names},
     {.name = "retry-on",
      .value = "LIST",
      .help = "retry only these exit statuses",
@@ -104,16 +118,27 @@ static const struct cli_option failure_options[] = {
      .completion = CLI_COMPLETE_COMMAND},
     {.name = "hint",
      .value = "WHERE",
-     .help = "where the command may write hints (Retry-After): stderr, fd, both, none, or auto (default): both, but "
-             "stderr only if it is not a terminal",
+     .help = "where the command may write hints (Retry-After): fd (default: descriptor 3), stderr, both or none; for "
+             "stderr the command gets a pipe of bide's",
      .kind = CLI_CHOICE,
      CLI_AT(struct settings, hints),
+     CLI_GIVEN(struct settings, hints_given),
      .details =
          "A hint is a line `retry-after: 5` (seconds, or a date) or `retry-after-ms: 250` on stderr, or the same "
          "or a bare number on descriptor 3, which is offered unless bide was started with it. The next wait is "
-         "at least as long; the longest of several hints counts. A stderr that is a terminal is read only on "
-         "request: programs such as pagers need the real one.",
+         "at least as long; the longest of several hints counts. Unless bide must read stderr (for hints there, a "
+         "pattern, or `--cron`), the command gets the real one: lines keep their order, and processes that the command "
+         "leaves in the background can write after bide has ended.",
      .choices = hint_names},
+};
+
+static const struct cli_option command_options[] = {
+    {.name = "sh",
+     .value = "LINE",
+     .help = "run this shell command line, such as 'a && b', instead of COMMAND; its arguments are the operands",
+     .kind = CLI_STRING,
+     CLI_AT(struct settings, shell_line),
+     .completion = CLI_COMPLETE_COMMAND},
 };
 
 static const struct cli_option stream_options[] = {
@@ -122,13 +147,34 @@ static const struct cli_option stream_options[] = {
      .kind = CLI_FLAG,
      CLI_AT(struct settings, hold_stdout),
      .details = "Up to 1 MiB is kept in memory, more in an unnamed file in `$TMPDIR` or `/tmp`. The stdout of a failed "
-                "attempt is dropped, including the last."},
-    {.name = "replay-stdin",
-     .help = "keep input from a pipe, and give it to each attempt from the start",
+                "attempt is dropped, including the last, unless `--show-failed` is given."},
+    {.name = "show-failed",
+     .help = "with --hold: when bide gives up, write the stdout of the last attempt to stderr",
      .kind = CLI_FLAG,
-     CLI_AT(struct settings, replay_stdin),
-     .details = "Stored as with `--hold`, only as far as attempts read it. Without this option there is no retry after "
-                "an attempt has read from a pipe, because the input cannot be repeated. A file is always rewound."},
+     CLI_AT(struct settings, show_failed)},
+    {.name = "cron",
+     .help = "print nothing unless bide gives up; then the output of the last attempt and the reason, on stderr",
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, cron),
+     .details = "Stores stdout and stderr of each attempt, like `--hold`, and drops them after a success: cron then "
+                "sends no mail. With `--hold` the stdout of the successful attempt is written."},
+    {.name = "stdin",
+     .value = "MODE",
+     .help = "input from a pipe: lend (default), inherit or replay",
+     .kind = CLI_CHOICE,
+     CLI_AT(struct settings, stdin_option),
+     .details =
+         "`lend`: the command gets a copy, and what it does not read stays in the pipe for the next attempt, or for "
+         "the shell; once an attempt has read some, there is no retry, because the input cannot be repeated. Only one "
+         "process may read the pipe meanwhile. `inherit`: the command gets the pipe itself; after an attempt, which "
+         "may have read from it, there is no retry. `replay`: bide stores the input, as with `--hold`, and gives it to "
+         "each attempt from the start; what is read ahead is lost to later readers. A file is always rewound.",
+     .choices = stdin_names},
+    {.name = "replay-stdin",
+     .help = "same as --stdin replay",
+     .kind = CLI_CONSTANT,
+     CLI_AT(struct settings, stdin_option),
+     .min = RUN_STDIN_REPLAY},
     {.name = "grace",
      .value = "DURATION",
      .help = "time between SIGTERM and SIGKILL; default 10s",
@@ -157,9 +203,20 @@ static const struct cli_option report_options[] = {
 };
 
 static const struct cli_group groups[] = {
-    {CLI_GROUP("Failures", failure_options)},  {CLI_GROUP("Streams and signals", stream_options)},
-    {CLI_GROUP("Messages", report_options)},   CLI_POLICY_GROUP(struct settings, policy),
-    CLI_SHARED_GROUP(struct settings, shared), CLI_FLEET_GROUP(struct settings, fleet),
+    {CLI_GROUP("Command", command_options)},
+    {CLI_GROUP("Failures", failure_options)},
+    {CLI_GROUP("Streams and signals", stream_options)},
+    {CLI_GROUP("Messages", report_options)},
+    CLI_POLICY_GROUP(struct settings, policy),
+    CLI_SHARED_GROUP(struct settings, shared),
+    CLI_FLEET_GROUP(struct settings, fleet),
+};
+
+static const struct cli_advice advice[] = {
+    {"--verbose", "use --json, or --log FILE, for an event of each attempt"},
+    {"-v", "use --json, or --log FILE, for an event of each attempt"},
+    {"--silent", "use --quiet"},
+    {"-s", "use --quiet"},
 };
 
 /* ---- text for people ---- */
@@ -211,24 +268,41 @@ static const char *result_text(char text[TEXT_SIZE], const struct run_result *e)
         n = snprintf(text, TEXT_SIZE, "exit %d", e->status);
     if (e->pattern != NULL)
         snprintf(text + n, TEXT_SIZE - (size_t)n, ", and %s matches %.200s", e->stream, e->pattern);
+    else if (e->status != 0 && e->known[RUN_KNOWN_PERMANENT] != NULL)
+        snprintf(text + n, TEXT_SIZE - (size_t)n, ", permanent for %s: %s", e->like->name,
+                 e->known[RUN_KNOWN_PERMANENT]);
     else if (e->condition_status != 0)
         snprintf(text + n, TEXT_SIZE - (size_t)n, ", but the condition exited %d", e->condition_status);
     return text;
 }
 
+/* Text of the reason `permanent`: which option decided that the command is not run again. */
+static const char *permanent_text(const struct reporter *r, const struct run_result *e)
+{
+    struct bide_rules rules;
+    if (e != NULL && e->status != 0 &&
+        run_rules_name_status(conf_rules_for_engine(&r->settings->exits, &rules), e->status))
+        return "its exit status is not to be retried";
+    if (e != NULL && e->status != 0 && e->has_patterns)
+        return "no pattern matches its output";
+    return bide_reason_text(BIDE_REASON_PERMANENT);
+}
+
 /* Text of a verdict's reason: that of the engine, or a more specific text for commands. */
-static const char *reason_text(const struct run_event *event, char name[32])
+static const char *reason_text(const struct reporter *r, const struct run_event *event, char name[32])
 {
     static const char *const command_reasons[BIDE_REASON_COUNT] = {
         [BIDE_REASON_CANCELLED] = "the call was interrupted",
-        [BIDE_REASON_BODY_SPENT] = "standard input was read and cannot be repeated (use --replay-stdin to keep it)",
+        [BIDE_REASON_BODY_SPENT] = "its input was read and cannot be repeated (see --stdin)",
         [BIDE_REASON_SERVER_HINT] = "waiting as long as the command asked",
-        [BIDE_REASON_HINT_TOO_LONG] = "the command asked for a longer wait than the policy allows",
+        [BIDE_REASON_HINT_TOO_LONG] = "the command asked for more than hint_max",
         [BIDE_REASON_SERVER_STOP] = "the command asked not to be run again",
     };
     enum bide_reason which = event->verdict->reason;
     if (event->signal != 0)
         return signal_name(name, event->signal);
+    if (which == BIDE_REASON_PERMANENT)
+        return permanent_text(r, event->result);
     return command_reasons[which] != NULL ? command_reasons[which] : bide_reason_text(which);
 }
 
@@ -247,14 +321,14 @@ static const char *wait_note(enum bide_reason reason)
 
 static void text_wait(struct reporter *r, const struct run_event *event)
 {
-    char text[TEXT_SIZE], wait[TEXT_VALUE_SIZE], name[32];
+    char text[TEXT_SIZE], wait[TEXT_VALUE_SIZE], name[32], number[CLI_ATTEMPT_SIZE];
     text_duration_format_short(wait, event->verdict->wake_ns - event->now_ns);
     if (event->result == NULL || event->verdict->reason == BIDE_REASON_LATE_WAKE)
-        fprintf(stderr_at_line_start(r), "bide: next in %s: %s\n", wait, reason_text(event, name));
+        fprintf(stderr_at_line_start(r), "bide: next in %s: %s\n", wait, reason_text(r, event, name));
     else
-        fprintf(stderr_at_line_start(r), "bide: attempt %" PRIu32 " of %" PRIu32 " failed: %s; next in %s%s\n",
-                event->verdict->attempt, r->attempts_max, result_text(text, event->result), wait,
-                wait_note(event->verdict->reason));
+        fprintf(stderr_at_line_start(r), "bide: attempt %s failed: %s; next in %s%s\n",
+                cli_attempt_text(number, event->verdict->attempt, r->attempts_max), result_text(text, event->result),
+                wait, wait_note(event->verdict->reason));
 }
 
 static void text_countdown(struct reporter *r, const struct run_event *event)
@@ -269,10 +343,10 @@ static void text_countdown(struct reporter *r, const struct run_event *event)
 
 static void text_success(struct reporter *r, const struct run_event *event)
 {
-    char took[TEXT_VALUE_SIZE];
+    char took[TEXT_VALUE_SIZE], number[CLI_ATTEMPT_SIZE];
     if (event->verdict->attempt > 1)
-        fprintf(stderr_at_line_start(r), "bide: attempt %" PRIu32 " of %" PRIu32 " succeeded, after %s\n",
-                event->verdict->attempt, r->attempts_max,
+        fprintf(stderr_at_line_start(r), "bide: attempt %s succeeded, after %s\n",
+                cli_attempt_text(number, event->verdict->attempt, r->attempts_max),
                 text_duration_format_short(took, event->now_ns - event->call_start_ns));
 }
 
@@ -281,12 +355,12 @@ static void text_final(struct reporter *r, const struct run_event *event)
     char text[TEXT_SIZE], took[TEXT_VALUE_SIZE], name[32];
     uint32_t attempts = event->verdict->attempt;
     if (event->result == NULL) {
-        fprintf(stderr_at_line_start(r), "bide: nothing was run: %s\n", reason_text(event, name));
+        fprintf(stderr_at_line_start(r), "bide: nothing was run: %s\n", reason_text(r, event, name));
         return;
     }
     fprintf(stderr_at_line_start(r), "bide: gave up after %" PRIu32 " attempt%s in %s: %s; last: %s\n", attempts,
             attempts == 1 ? "" : "s", text_duration_format_short(took, event->now_ns - event->call_start_ns),
-            reason_text(event, name), result_text(text, event->result));
+            reason_text(r, event, name), result_text(text, event->result));
 }
 
 /* Prints "bide: OPTION NAME: WHAT". The name comes from the command line and may have control characters. */
@@ -303,7 +377,11 @@ static void text_give_up(struct reporter *r, const struct run_event *event)
 {
     char text[TEXT_SIZE];
     const struct run_result *e = event->result;
-    if (e != NULL && e->exec_error != 0)
+    if (e != NULL && e->exec_error == ENOENT && strchr(r->command, '/') != NULL && access(r->command, F_OK) == 0)
+        text_problem(r, "", r->command, "the interpreter that its first line names (#!) was not found");
+    else if (e != NULL && e->exec_error == ENOENT && strpbrk(r->command, " |&;<>$") != NULL)
+        text_problem(r, "", r->command, "command not found; a shell command line needs --sh 'LINE'");
+    else if (e != NULL && e->exec_error != 0)
         text_problem(r, "", r->command, result_text(text, e));
     else if (!r->settings->quiet && !(e != NULL && e->stdout_closed))
         text_final(r, event);
@@ -319,7 +397,7 @@ static void text_message(struct reporter *r, const char *text)
 
 static void text_event(struct reporter *r, const struct run_event *event)
 {
-    bool prints_text = r->prints_text && !r->settings->quiet;
+    bool prints_text = r->prints_text && !r->settings->quiet && !r->settings->cron;
     switch (event->kind) {
     case RUN_ERROR:
         if (r->log != stderr)
@@ -409,7 +487,7 @@ static void fleet_report_messages(struct reporter *r)
     char text[CLI_FLEET_MESSAGE_SIZE];
     while (cli_fleet_poll_message(&r->settings->fleet, text)) {
         countdown_clear(r);
-        if (r->prints_text && !r->settings->quiet)
+        if (r->prints_text && !r->settings->quiet && !r->settings->cron)
             text_message(r, text);
         if (r->log != NULL)
             log_write(r, &(struct cli_event){.kind = CLI_EVENT_FLEET, .target = r->target, .text = text});
@@ -436,20 +514,19 @@ static void settings_init(void *settings)
 {
     struct settings *s = settings;
     s->hint_fd_is_free = run_hint_fd_is_free();
-    s->hints = HINT_AUTO;
+    s->hints = RUN_HINT_FD;
     s->grace_ns = GRACE_NS;
 }
 
+/* Descriptor 3 is not offered if bide was started with it: it belongs to the user. */
 static uint32_t hints_resolve(const struct settings *s)
 {
-    uint32_t hints = s->hints;
-    if (hints == HINT_AUTO)
-        hints = isatty(STDERR_FILENO) ? RUN_HINT_FD : RUN_HINT_FD | RUN_HINT_STDERR;
-    else if ((hints & RUN_HINT_FD) != 0 && !s->hint_fd_is_free && !s->quiet)
+    bool requested = (s->hints & RUN_HINT_FD) != 0 && s->hints_given;
+    if (requested && !s->hint_fd_is_free && !s->quiet)
         cli_report(&cli_run,
                    "--hint %s: bide was started with descriptor 3, so no hints are read from it (3>&- closes it)",
-                   hint_names[hints]);
-    return s->hint_fd_is_free ? hints : hints & ~(uint32_t)RUN_HINT_FD;
+                   hint_names[s->hints]);
+    return s->hint_fd_is_free ? s->hints : s->hints & ~(uint32_t)RUN_HINT_FD;
 }
 
 /* Rules of the command line precede those of the policy; a --retry-on list replaces the policy's. */
@@ -511,13 +588,18 @@ static int call_run(struct settings *s, const struct conf_policy *policy, struct
                                 .seed = s->policy.seed,
                                 .has_seed = s->policy.has_seed,
                                 .command = operands,
+                                .like = s->like != NULL ? run_like_find(s->like) : NULL,
+                                .known = s->known,
                                 .until = s->until,
                                 .fallback = s->fallback,
                                 .grace_ns = s->grace_ns,
                                 .hints = hints_resolve(s),
                                 .hold_stdout = s->hold_stdout,
-                                .replay_stdin = s->replay_stdin,
-                                .tick_ns = reporter.prints_text && !s->quiet && reporter.term.live ? TICK_NS : 0,
+                                .only_failures = s->cron,
+                                .show_failed = s->show_failed || s->cron,
+                                .stdin_option = s->stdin_option,
+                                .tick_ns =
+                                    reporter.prints_text && !s->quiet && !s->cron && reporter.term.live ? TICK_NS : 0,
                                 .midline = &reporter.midline,
                                 .event = reporter_on_event,
                                 .context = &reporter};
@@ -556,19 +638,61 @@ static bool fleet_open(struct settings *s, struct bide_target *target)
     return cli_fleet_open(&fleeting, target);
 }
 
+/* Compiles the messages of --like. Returns false after printing an error: out of memory. */
+static bool like_compile(struct settings *s)
+{
+    const struct run_like *like = s->like != NULL ? run_like_find(s->like) : NULL;
+    for (size_t i = 0; like != NULL && i < RUN_KNOWN_COUNT; i++)
+        for (const char *const *at = i == RUN_KNOWN_PERMANENT ? like->permanent : like->transient; *at != NULL; at++) {
+            const char *want = run_patterns_add(&s->known[i], *at);
+            if (want != NULL)
+                return cli_fail(&cli_run, "--like %s: %s: must be %s", s->like, *at, want), false;
+        }
+    return true;
+}
+
+/* --sh: replaces the operands by sh -c LINE sh OPERAND... Returns NULL if out of memory. */
+static char **shell_operands(const char *line, char **operands)
+{
+    static char shell[] = "/bin/sh", option[] = "-c", name[] = "sh";
+    size_t count = 0;
+    while (operands[count] != NULL)
+        count++;
+    char **all = calloc(count + 5, sizeof *all);
+    char *copy = strdup(line);
+    if (all == NULL || copy == NULL) {
+        free(all);
+        free(copy);
+        return NULL;
+    }
+    char *first[] = {shell, option, copy, name};
+    memcpy(all, first, sizeof first);
+    memcpy(all + 4, operands, count * sizeof *all);
+    return all;
+}
+
 static int run_main(void *settings, char **operands)
 {
     struct settings *s = settings;
+    char **shell = NULL;
     struct conf_policy policy;
     struct bide_shared shared_target = {0};
     struct bide_target target;
     struct bide_problem problem;
     int status = CLI_EXIT_BIDE_FAILED;
-    if (operands[0] == NULL) {
-        cli_fail(&cli_run, "missing command: bide run [options] [--] COMMAND [ARGUMENT...]");
+    if (s->shell_line != NULL && (operands = shell = shell_operands(s->shell_line, operands)) == NULL) {
+        cli_fail(&cli_run, "out of memory");
         goto out;
     }
-    if (!call_prepare(s, &policy, &shared_target))
+    if (operands[0] == NULL) {
+        cli_fail(&cli_run, "missing command: bide run [options] [--] COMMAND [ARGUMENT...], or --sh 'LINE'");
+        goto out;
+    }
+    if (s->show_failed && !s->hold_stdout && !s->cron) {
+        cli_fail(&cli_run, "--show-failed: needs --hold, because without it all output is shown");
+        goto out;
+    }
+    if (!like_compile(s) || !call_prepare(s, &policy, &shared_target))
         goto out;
     if (shared_target.target == NULL &&
         bide_target_init(&target, &policy.pair.target, bide_now(), &problem) != BIDE_OK) {
@@ -584,6 +708,11 @@ out:
     bide_shared_close(&shared_target);
     run_patterns_free(&s->stderr_patterns);
     run_patterns_free(&s->stdout_patterns);
+    for (size_t i = 0; i < RUN_KNOWN_COUNT; i++)
+        run_patterns_free(&s->known[i]);
+    if (shell != NULL)
+        free(shell[2]);
+    free(shell);
     if (status < 0)
         cli_signal_die(-status);
     return status;
@@ -612,14 +741,17 @@ static const struct cli_section sections[] = {
          "`BIDE_TARGET`, `BIDE_DEADLINE_MS` (time left), `BIDE_IDEMPOTENCY_KEY` (the same in all attempts) and "
          "`BIDE_HINT_FD`.\n\n"
          "A `bide run` inside another reads `BIDE_ATTEMPT` and `BIDE_DEADLINE_MS`: within an attempt that is "
-         "already a retry it does not retry, and the earlier deadline applies."},
+         "already a retry it does not retry, and the earlier deadline applies. It ignores them if the outer bide has "
+         "ended (`BIDE_OUTER`), so that a daemon started by the command is not affected."},
     {.title = "Examples",
      .text = "  bide run -- ./deploy.sh\n"
              "  bide run --attempts 5 --attempt-timeout 30s -- rsync -a src/ host:dst/\n"
              "  bide run --retry-on 1,75,100-110 -- ./job\n"
-             "  bide run --retry-if-stderr 'timed out|reset by peer' -- git fetch\n"
+             "  bide run --like git -- git fetch\n"
+             "  bide run --sh './build && ./upload'\n"
+             "  bide run --retry-if-stderr 'timed out|reset by peer' -- ./sync\n"
              "  bide run --until 'test -s new.csv' --fallback 'cp old.csv new.csv' -- ./export\n"
-             "  pg_dump db | bide run --replay-stdin -- ssh host 'cat > db.sql'\n"
+             "  pg_dump db | bide run --stdin replay -- ssh host 'cat > db.sql'\n"
              "  bide run --target payments --shared -- ./charge-one\n"
              "  bide run --target payments --fleet 'redis://cache?password_file=/etc/pw' -- \\\n"
              "      ./charge-one"},
@@ -634,6 +766,8 @@ const struct cli_command cli_run = {
         "attempts, and hints (Retry-After) from the command itself. Prints nothing if the first attempt succeeds.",
     .groups = groups,
     .group_count = sizeof groups / sizeof *groups,
+    .advice = advice,
+    .advice_count = sizeof advice / sizeof *advice,
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
     .options_first = true,

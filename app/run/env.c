@@ -1,6 +1,8 @@
 /* env.c - builds the environment of the next child process; see env.h. */
 #include "env.h"
 
+#include "common/outer.h"
+
 #include <bide/key.h>
 
 #include <errno.h>
@@ -38,9 +40,14 @@ static bool env_set_number(struct run_env_vars *vars, enum run_env_name name, in
 
 bool run_env_write(struct run_env_vars *vars, const struct run_env *env)
 {
+    char self[CLI_OUTER_SIZE];
     int64_t left_ns = env->deadline_ns == BIDE_NEVER ? 0 : env->deadline_ns - env->now_ns;
     env_set_number(vars, RUN_ENV_ATTEMPT, env->attempt);
-    env_set_number(vars, RUN_ENV_ATTEMPTS, env->attempts_max);
+    if (env->attempts_max == UINT32_MAX)
+        run_env_set(vars, RUN_ENV_ATTEMPTS, "unlimited");
+    else
+        env_set_number(vars, RUN_ENV_ATTEMPTS, env->attempts_max);
+    run_env_set(vars, RUN_ENV_OUTER, cli_outer_describe_self(self) ? self : NULL);
     if (env->last_status < 0)
         run_env_set(vars, RUN_ENV_LAST_STATUS, NULL);
     else
@@ -49,8 +56,10 @@ bool run_env_write(struct run_env_vars *vars, const struct run_env *env)
         run_env_set(vars, RUN_ENV_DEADLINE_MS, NULL);
     else
         env_set_number(vars, RUN_ENV_DEADLINE_MS, left_ns > 0 ? left_ns / BIDE_MS : 0);
-    if (env->offers_hint_fd)
+    if (env->hint_pipe != 0) { /* otherwise descriptor 3 may be that of an outer bide, and so are the variables */
         run_env_set(vars, RUN_ENV_HINT_FD, "3");
+        env_set_number(vars, RUN_ENV_HINT_PIPE, (int64_t)env->hint_pipe);
+    }
     return run_env_set(vars, RUN_ENV_TARGET, env->target);
 }
 
@@ -58,7 +67,7 @@ bool run_env_make_key(struct run_env_vars *vars)
 {
     const char *outer = getenv("BIDE_IDEMPOTENCY_KEY");
     char text[BIDE_KEY_TEXT_SIZE];
-    if (outer != NULL && outer[0] != '\0')
+    if (outer != NULL && outer[0] != '\0' && cli_outer_is_alive())
         return true;
     return bide_key_make(text) == BIDE_OK && run_env_set(vars, RUN_ENV_IDEMPOTENCY_KEY, text);
 }

@@ -2,14 +2,17 @@
  * reads them with common/outer.h.
  *
  *   BIDE_ATTEMPT           number of this attempt, from 1; the larger of ours and the outer bide's
- *   BIDE_ATTEMPTS          maximum number of attempts
+ *   BIDE_ATTEMPTS          maximum number of attempts, or unlimited
  *   BIDE_LAST_STATUS       exit status of the previous attempt; unset in the first
  *   BIDE_TARGET            name of the target; unset if it has none
  *   BIDE_DEADLINE_MS       milliseconds left until the call's deadline; unset if there is none
  *   BIDE_IDEMPOTENCY_KEY   the same in all attempts of a call; the outer bide's key is kept
+ *   BIDE_OUTER             process ID and start time of this bide; the other variables count while it lives
  *   BIDE_HINT_FD           descriptor for hints; unset if none is offered
+ *   BIDE_HINT_PIPE         inode of the pipe on that descriptor, by which bide fetch recognizes it
  *   BIDE_REASON            only for the fallback: the reason for giving up
  *   BIDE_STATUS            only for the fallback: the exit status without it
+ *   LANGUAGE               only with --like: en, so that messages are not translated
  *
  * The functions here never write bide's own environment, because threads of libraries (fleet, resolver) may read it at
  * any time. The changes are kept in struct run_env_vars and merged into the list that exec gets. */
@@ -18,6 +21,8 @@
 
 #include <bide/request.h>
 
+#include <sys/types.h>
+
 #define RUN_ENV_LIST(X)                                                                                                \
     X(ATTEMPT, "BIDE_ATTEMPT")                                                                                         \
     X(ATTEMPTS, "BIDE_ATTEMPTS")                                                                                       \
@@ -25,9 +30,12 @@
     X(TARGET, "BIDE_TARGET")                                                                                           \
     X(DEADLINE_MS, "BIDE_DEADLINE_MS")                                                                                 \
     X(IDEMPOTENCY_KEY, "BIDE_IDEMPOTENCY_KEY")                                                                         \
+    X(OUTER, "BIDE_OUTER")                                                                                             \
     X(HINT_FD, "BIDE_HINT_FD")                                                                                         \
+    X(HINT_PIPE, "BIDE_HINT_PIPE")                                                                                     \
     X(REASON, "BIDE_REASON")                                                                                           \
-    X(STATUS, "BIDE_STATUS")
+    X(STATUS, "BIDE_STATUS")                                                                                           \
+    X(LANGUAGE, "LANGUAGE")
 
 enum run_env_name {
 #define RUN_ENV_NAME(name, text) RUN_ENV_##name,
@@ -56,14 +64,14 @@ struct run_env {
     const char *target;  /* NULL: the target has no name */
     int64_t deadline_ns; /* BIDE_NEVER: no deadline */
     int64_t now_ns;
-    bool offers_hint_fd;
+    ino_t hint_pipe; /* inode of the pipe for hints; 0: none is offered */
 };
 
 /* Sets the variables of one attempt. Returns false if the target's name is too long. */
 bool run_env_write(struct run_env_vars *vars, const struct run_env *env);
 
-/* Generates the idempotency key of this call, unless an outer bide has set one. Returns false if there is no
- * entropy. */
+/* Generates the idempotency key of this call, unless an outer bide that still runs has set one: a daemon must not use
+ * the key of the call that started it for ever. Returns false if there is no entropy. */
 bool run_env_make_key(struct run_env_vars *vars);
 
 /* Returns the complete environment for exec, NULL if out of memory. Valid until the next call. */

@@ -56,18 +56,19 @@ struct line_part {
     bool first, last;
 };
 
-/* Searches with re_search, because regexec of glibc returns REG_NOMATCH if memory ran out, too. */
-static void part_match(struct run_lines *lines, const struct line_part *line_part)
+/* Sets *matched to the first pattern that matches, unless it is set already. Searches with re_search, because regexec
+ * of glibc returns REG_NOMATCH if memory ran out, too. */
+static void part_match(struct run_lines *lines, const struct line_part *line_part, struct run_patterns *patterns,
+                       const char **matched)
 {
-    struct run_patterns *patterns = lines->patterns;
-    for (size_t i = 0; patterns != NULL && i < patterns->count && lines->matched == NULL; i++) {
+    for (size_t i = 0; patterns != NULL && i < patterns->count && *matched == NULL; i++) {
         regex_t *regex = &patterns->item[i].regex;
         regoff_t length = (regoff_t)line_part->length;
         regex->not_bol = !line_part->first;
         regex->not_eol = !line_part->last;
         regoff_t at = re_search(regex, line_part->at, length, 0, length, NULL);
         if (at >= 0)
-            lines->matched = patterns->item[i].text;
+            *matched = patterns->item[i].text;
         else if (at != SEARCH_NO_MATCH)
             lines->error = ENOMEM;
     }
@@ -105,7 +106,9 @@ static void part_search(struct run_lines *lines, struct line_part line_part)
 {
     if (line_part.last && line_part.length > 0 && line_part.at[line_part.length - 1] == '\r')
         line_part.length--;
-    part_match(lines, &line_part);
+    part_match(lines, &line_part, lines->patterns, &lines->matched);
+    for (size_t i = 0; i < RUN_KNOWN_COUNT; i++)
+        part_match(lines, &line_part, lines->known[i], &lines->known_matched[i]);
     if (lines->hints && line_part.first && line_part.last)
         lines->hint = bide_hint_merge(lines->hint, hint_parse(lines, &line_part));
 }
@@ -166,6 +169,7 @@ void run_lines_end(struct run_lines *lines)
 void run_lines_reset(struct run_lines *lines)
 {
     lines->matched = NULL;
+    memset(lines->known_matched, 0, sizeof lines->known_matched);
     lines->error = 0;
     lines->hint = (struct bide_hint){0};
     lines->length = 0;

@@ -33,12 +33,16 @@ struct run_patterns {
 const char *run_patterns_add(struct run_patterns *patterns, const char *text);
 void run_patterns_free(struct run_patterns *patterns); /* accepts NULL and an empty set */
 
+enum run_known { RUN_KNOWN_PERMANENT, RUN_KNOWN_TRANSIENT, RUN_KNOWN_COUNT };
+
 struct run_lines {
-    struct run_patterns *patterns; /* NULL: none */
-    bool hints;                    /* lines may be hints ... */
-    bool bare;                     /* ... and need no name: "5" */
-    const char *matched;           /* the first pattern that matched; NULL: none so far */
-    int error;                     /* errno of a search that failed, so that its result is unknown; 0: none */
+    struct run_patterns *patterns;               /* of the user; NULL: none */
+    struct run_patterns *known[RUN_KNOWN_COUNT]; /* messages that --like knows; NULL: none */
+    bool hints;                                  /* lines may be hints ... */
+    bool bare;                                   /* ... and need no name: "5" */
+    const char *matched;                         /* the first pattern that matched; NULL: none so far */
+    const char *known_matched[RUN_KNOWN_COUNT];
+    int error; /* errno of a search that failed, so that its result is unknown; 0: none */
     struct bide_hint hint;
     size_t length;  /* of the incomplete line */
     bool continued; /* the beginning of the line was already searched and dropped */

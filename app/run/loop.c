@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,7 +54,8 @@ struct run {
     bool stdin_attached; /* the running child gets stdin; false for the condition */
     struct run_stdin input;
     struct run_tap out, err, hint;
-    struct cli_spool held_output;
+    bool err_joins_out; /* stderr is written to the pipe of stdout, so that the order of lines is kept */
+    struct cli_spool held_output, held_stderr;
 
     struct run_result result; /* of the last attempt */
     bool has_result;
@@ -85,14 +87,15 @@ static void event_report_text(struct run *r, const char *text)
     r->config->event(r->config->context, &event);
 }
 
-/* bide itself failed: reports the first failure, terminates the child. The exit status will be RUN_EXIT_INTERNAL. */
+/* bide itself failed: reports the first failure, terminates the child. The exit status will be RUN_EXIT_INTERNAL.
+ * `error` is an errno, 0 if the subject says it all. */
 static void run_fail(struct run *r, const char *subject, int error)
 {
     char text[768];
     if (r->failed)
         return;
     r->failed = true;
-    snprintf(text, sizeof text, "%s: %s", subject, strerror(error));
+    snprintf(text, sizeof text, error != 0 ? "%s: %s" : "%s", subject, strerror(error));
     event_report_text(r, text);
     run_child_terminate(&r->child, SIGTERM, bide_now() + r->config->grace_ns);
 }
@@ -131,18 +134,42 @@ static void on_child_stopped(struct run *r, int signo)
     run_child_signal(&r->child, SIGCONT);
 }
 
+/* Termination signal: ends the call now, or as soon as the child has ended. */
+static void on_termination(struct run *r, int signo)
+{
+    int64_t grace_ns =
+        r->signal != 0 && r->config->grace_ns > SECOND_SIGNAL_GRACE_NS ? SECOND_SIGNAL_GRACE_NS : r->config->grace_ns;
+    r->signal = r->signal != 0 ? r->signal : signo;
+    run_child_terminate(&r->child, signo, bide_now() + grace_ns);
+}
+
+/* Without a terminal (a batch system suspends the job): stops the command and waits for SIGCONT. */
+static void suspend(struct run *r)
+{
+    run_child_signal(&r->child, SIGTSTP);
+    int signo = run_signals_wait_continue(&r->signals);
+    run_child_signal(&r->child, SIGCONT);
+    if (signo > 0 && signo != SIGCONT)
+        on_termination(r, signo);
+}
+
 static void on_sigtstp(struct run *r)
 {
-    if (r->child.pid > 0 && !r->child.exited)
+    if (r->terminal.fd < 0)
+        suspend(r);
+    else if (r->child.pid > 0 && !r->child.exited)
         run_child_signal(&r->child, SIGTSTP); /* SIGCHLD will report the stop, and bide follows */
-    else if (r->terminal.fd >= 0)
+    else
         run_signals_stop_self(false); /* the keyboard sent it to the rest of the pipeline, too */
 }
 
-/* bide alone was stopped and continued: a shell may have taken the terminal in between. */
+/* bide alone was stopped and continued: a shell may have taken the terminal in between. Without a terminal, SIGCONT is
+ * for the command, too, which may have been stopped together with bide. */
 static void on_sigcont(struct run *r)
 {
-    if (r->child.pid > 0 && !r->child.exited)
+    if (r->terminal.fd < 0)
+        run_child_signal(&r->child, SIGCONT);
+    else if (r->child.pid > 0 && !r->child.exited)
         run_terminal_resume(&r->terminal, r->child.pid);
 }
 
@@ -153,15 +180,6 @@ static void on_sigwinch(struct run *r)
             run_terminal_copy_size(tap->in_fd, tap->out_fd);
     if (!r->terminal.lent)
         run_child_signal(&r->child, SIGWINCH);
-}
-
-/* Termination signal: ends the call now, or as soon as the child has ended. */
-static void on_termination(struct run *r, int signo)
-{
-    int64_t grace_ns =
-        r->signal != 0 && r->config->grace_ns > SECOND_SIGNAL_GRACE_NS ? SECOND_SIGNAL_GRACE_NS : r->config->grace_ns;
-    r->signal = r->signal != 0 ? r->signal : signo;
-    run_child_terminate(&r->child, signo, bide_now() + grace_ns);
 }
 
 static void read_signals(struct run *r)
@@ -178,6 +196,8 @@ static void read_signals(struct run *r)
         case SIGTSTP: on_sigtstp(r); break;
         case SIGCONT: on_sigcont(r); break;
         case SIGWINCH: on_sigwinch(r); break;
+        case SIGUSR1:
+        case SIGUSR2: run_child_signal(&r->child, signo); break; /* during a wait there is no command: dropped */
         default: on_termination(r, signo); break;
         }
     if (signo < 0)
@@ -210,10 +230,17 @@ static void streams_check(struct run *r)
         run_fail_spool(r, "standard input", r->input.error);
     if (r->input.read_error != 0) /* the command would take it for the end of the input */
         run_fail(r, "cannot read standard input", r->input.read_error);
-    if (r->out.error != 0 && r->out.error != EPIPE && r->config->hold_stdout)
+    if (r->input.loan.conflict)
+        run_fail(r,
+                 "standard input: another process read it at the same time, so that the command may have got wrong or "
+                 "repeated input (--stdin inherit gives the command the pipe itself)",
+                 0);
+    if (r->out.error != 0 && r->out.error != EPIPE && r->out.spool != NULL)
         run_fail_spool(r, "standard output", r->out.error);
     else if (r->out.error != 0 && r->out.error != EPIPE)
         run_fail(r, "cannot write standard output", r->out.error);
+    if (r->err.error != 0 && r->err.spool != NULL)
+        run_fail_spool(r, "standard error", r->err.error);
     if (r->out.read_error != 0)
         run_fail(r, "cannot read the command's stdout", r->out.read_error);
     if (r->err.read_error != 0)
@@ -291,6 +318,8 @@ static bool child_run(struct run *r, struct run_spawn *spawn, int64_t deadline_n
     run_tap_after_fork(&r->err);
     run_tap_after_fork(&r->hint);
     child_wait(r);
+    if (r->stdin_attached)
+        run_stdin_finish(&r->input);
     return true;
 }
 
@@ -336,13 +365,21 @@ static int shell_run(struct run *r, const char *line, struct run_spawn spawn, in
 static bool streams_open(struct run *r, struct run_spawn *spawn)
 {
     cli_spool_clear(&r->held_output);
+    cli_spool_clear(&r->held_stderr);
     if (!run_stdin_open(&r->input, &spawn->in) || !run_tap_open(&r->out) || !run_tap_open(&r->err) ||
         !run_tap_open(&r->hint))
         return false;
     spawn->out = r->out.child_fd;
-    spawn->err = r->err.child_fd;
+    spawn->err = r->err_joins_out ? r->out.child_fd : r->err.child_fd;
     spawn->hint = r->hint.child_fd;
     return true;
+}
+
+/* Returns 0 if there is no pipe. */
+static ino_t pipe_inode(int fd)
+{
+    struct stat status;
+    return fd >= 0 && fstat(fd, &status) == 0 ? status.st_ino : 0;
 }
 
 static bool attempt_set_environment(struct run *r)
@@ -353,9 +390,11 @@ static bool attempt_set_environment(struct run *r)
                           .target = r->config->target_name,
                           .deadline_ns = r->deadline_ns,
                           .now_ns = bide_now(),
-                          .offers_hint_fd = r->hint.enabled};
+                          .hint_pipe = pipe_inode(r->hint.child_fd)};
     if (r->request.inbound.attempt > env.attempt)
         env.attempt = r->request.inbound.attempt;
+    if (r->config->like != NULL)
+        run_env_set(&r->environment, RUN_ENV_LANGUAGE, "en");
     return run_env_write(&r->environment, &env);
 }
 
@@ -377,6 +416,8 @@ static struct run_result attempt_collect(struct run *r)
                            .pattern = of_stdout ? r->out.lines.matched : r->err.lines.matched,
                            .stream = of_stdout ? "stdout" : "stderr",
                            .has_patterns = r->out.lines.patterns != NULL || r->err.lines.patterns != NULL,
+                           .like = r->config->like,
+                           .known = {r->err.lines.known_matched[0], r->err.lines.known_matched[1]},
                            .stdin_spent = run_stdin_is_spent(&r->input),
                            .hint = bide_hint_merge(r->err.lines.hint, r->hint.lines.hint)};
     e.stdout_closed =
@@ -384,14 +425,18 @@ static struct run_result attempt_collect(struct run *r)
     return e;
 }
 
-/* Runs the condition of --until: stdin is /dev/null, stdout goes to stderr. */
+/* Runs the condition of --until: stdin is /dev/null, stdout goes to stderr. With --cron both are stored. */
 static int condition_run(struct run *r, int64_t deadline_ns)
 {
     struct run_spawn spawn = {.err = -1, .hint = -1};
+    struct run_tap *stored = r->err_joins_out ? &r->out : &r->err;
     spawn.in = cli_fd_above_first(open("/dev/null", O_RDWR | O_CLOEXEC));
     spawn.out = fcntl(STDERR_FILENO, F_GETFD) >= 0 ? STDERR_FILENO : spawn.in; /* never stdout: that is for data */
+    if (r->config->only_failures && run_tap_open(stored))
+        spawn.out = spawn.err = stored->child_fd;
     r->stdin_attached = false;
     int status = shell_run(r, r->config->until, spawn, deadline_ns);
+    streams_drain(r);
     cli_fd_close(&spawn.in);
     return status;
 }
@@ -424,10 +469,10 @@ static void attempt_run(struct run *r)
 
 /* ---- held output ---- */
 
-/* Waits until stdout is writable. Returns 0, EINTR after a termination signal, or the errno of poll. */
-static int stdout_wait_writable(struct run *r)
+/* Waits until the tap's own stream is writable. Returns 0, EINTR after a termination signal, or the errno of poll. */
+static int output_wait_writable(struct run *r, const struct run_tap *tap)
 {
-    struct pollfd set[] = {{.fd = r->out.out_fd, .events = POLLOUT}, {.fd = r->signals.fd, .events = POLLIN}};
+    struct pollfd set[] = {{.fd = tap->out_fd, .events = POLLOUT}, {.fd = r->signals.fd, .events = POLLIN}};
     while (r->signal == 0) {
         int ready = poll(set, 2, -1);
         if (ready < 0 && errno != EINTR)
@@ -443,13 +488,13 @@ static int stdout_wait_writable(struct run *r)
 }
 
 /* Returns 0, or the errno of the failed write. */
-static int stdout_write(struct run *r, const char *bytes, size_t length)
+static int output_write(struct run *r, const struct run_tap *tap, const char *bytes, size_t length)
 {
     while (length > 0) {
-        int error = stdout_wait_writable(r);
+        int error = output_wait_writable(r, tap);
         if (error != 0)
             return error;
-        ssize_t n = write(r->out.out_fd, bytes, length < r->out.write_max ? length : r->out.write_max);
+        ssize_t n = write(tap->out_fd, bytes, length < tap->write_max ? length : tap->write_max);
         if (n < 0 && errno != EINTR && errno != EAGAIN)
             return errno;
         bytes += n > 0 ? n : 0;
@@ -458,17 +503,27 @@ static int stdout_write(struct run *r, const char *bytes, size_t length)
     return 0;
 }
 
-/* Writes the held stdout of the successful attempt. Returns the exit status. */
-static int held_output_write(struct run *r)
+/* Writes a spool to the tap's own stream. Returns 0, or the errno of the failure. */
+static int spool_write(struct run *r, struct cli_spool *spool, const struct run_tap *tap)
 {
     ssize_t n;
     int64_t at = 0;
     int error = 0;
-    while (error == 0 && (n = cli_spool_read(&r->held_output, at, r->out.buffer, RUN_TAP_SIZE)) != 0) {
-        error = n < 0 ? errno : stdout_write(r, r->out.buffer, (size_t)n);
+    char *buffer = r->out.buffer; /* the command has ended: the buffer is free */
+    while (error == 0 && (n = cli_spool_read(spool, at, buffer, RUN_TAP_SIZE)) != 0) {
+        error = n < 0 ? errno : output_write(r, tap, buffer, (size_t)n);
+        if (n > 0 && tap->midline != NULL)
+            *tap->midline = buffer[n - 1] != '\n';
         at += n;
     }
-    cli_spool_clear(&r->held_output);
+    cli_spool_clear(spool);
+    return error;
+}
+
+/* Writes the held stdout of the successful attempt. Returns the exit status. */
+static int held_output_write(struct run *r)
+{
+    int error = spool_write(r, &r->held_output, &r->out);
     if (r->signal != 0)
         return EXIT_SIGNAL_BASE + r->signal;
     if (error == EPIPE)
@@ -476,6 +531,17 @@ static int held_output_write(struct run *r)
     if (error != 0)
         run_fail(r, "cannot write standard output", error);
     return error != 0 ? RUN_EXIT_INTERNAL : 0;
+}
+
+/* Writes the held output of the last, failed attempt to stderr; stdout is for the data of a success. If stderr cannot
+ * be written, no stream is left to report that, and the exit status shows the failure anyway. */
+static void held_failure_write(struct run *r)
+{
+    int signo = r->signal;
+    r->signal = 0; /* a signal that ended the command must not suppress its output; a second one does */
+    spool_write(r, &r->held_output, &r->err);
+    spool_write(r, &r->held_stderr, &r->err);
+    r->signal = signo != 0 ? signo : r->signal;
 }
 
 /* ---- the end of the call ---- */
@@ -501,8 +567,10 @@ static bool fallback_set_environment(struct run *r, int status)
                           .deadline_ns = outer_ns != 0 ? outer_ns : BIDE_NEVER,
                           .now_ns = bide_now()};
     snprintf(text, sizeof text, "%d", status);
-    if (r->hint.enabled)
+    if (r->hint.enabled) {
         run_env_set(vars, RUN_ENV_HINT_FD, NULL);
+        run_env_set(vars, RUN_ENV_HINT_PIPE, NULL);
+    }
     run_env_set(vars, RUN_ENV_REASON, bide_reason_label(r->verdict.reason));
     run_env_set(vars, RUN_ENV_STATUS, text);
     return run_env_write(vars, &env);
@@ -534,6 +602,8 @@ static int call_give_up(struct run *r)
     int status = r->has_result ? run_result_exit_status(&r->result) : refusal_exit_status(r);
     if (r->signal != 0)
         status = EXIT_SIGNAL_BASE + r->signal;
+    if (r->config->show_failed)
+        held_failure_write(r);
     event_report(r, RUN_GAVE_UP, status);
     if (r->config->fallback != NULL && !call_was_interrupted(r))
         return fallback_run(r, status);
@@ -620,16 +690,23 @@ bool run_hint_fd_is_free(void)
     return fcntl(RUN_HINT_FD_NUMBER, F_GETFD) < 0 && errno == EBADF;
 }
 
+/* stderr needs a pipe only if bide searches or stores it. A pipe would change the order of the two streams in a log
+ * and end processes that the command leaves in the background (SIGPIPE): by default the command gets the real one. */
 static void streams_init(struct run *r)
 {
     const struct run_config *config = r->config;
-    run_stdin_init(&r->input, (struct run_stdin_options){config->policy->attempts_max > 1, config->replay_stdin});
-    r->out.enabled = config->hold_stdout || config->stdout_patterns != NULL;
-    r->out.spool = config->hold_stdout ? &r->held_output : NULL;
+    run_stdin_init(&r->input, (struct run_stdin_options){config->policy->attempts_max > 1, config->stdin_option});
+    r->out.enabled = config->hold_stdout || config->only_failures || config->stdout_patterns != NULL;
+    r->out.spool = config->hold_stdout || config->only_failures ? &r->held_output : NULL;
     r->out.lines.patterns = config->stdout_patterns;
     r->err.lines.hints = (config->hints & RUN_HINT_STDERR) != 0;
     r->err.lines.patterns = config->stderr_patterns;
-    r->err.enabled = r->err.lines.hints || config->stderr_patterns != NULL;
+    for (size_t i = 0; config->like != NULL && i < RUN_KNOWN_COUNT; i++)
+        r->err.lines.known[i] = &config->known[i];
+    bool searched = r->err.lines.hints || config->stderr_patterns != NULL || config->like != NULL;
+    r->err_joins_out = config->only_failures && !config->hold_stdout && !searched && config->stdout_patterns == NULL;
+    r->err.enabled = searched || (config->only_failures && !r->err_joins_out);
+    r->err.spool = config->only_failures ? &r->held_stderr : NULL;
     r->err.midline = config->midline;
     r->hint.lines.hints = r->hint.lines.bare = r->hint.enabled = (config->hints & RUN_HINT_FD) != 0;
     run_tap_init(&r->out, STDOUT_FILENO);
@@ -668,6 +745,7 @@ static void run_free(struct run *r)
     run_tap_free(&r->err);
     run_tap_free(&r->hint);
     cli_spool_clear(&r->held_output);
+    cli_spool_clear(&r->held_stderr);
     run_env_free(&r->environment);
 }
 

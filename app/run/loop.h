@@ -18,6 +18,7 @@
 
 #include "lines.h"
 #include "result.h"
+#include "stdin.h"
 
 /* Where the command may write hints (Retry-After). */
 enum run_hints {
@@ -54,6 +55,8 @@ struct run_config {
     struct bide_target *target;                             /* BIDE_NO_TARGET: no shared gates */
     const char *target_name;                                /* NULL: unnamed */
     const struct bide_rules *exit_rules;                    /* NULL: the table of classify.h */
+    const struct run_like *like;                            /* --like; NULL: none */
+    struct run_patterns *known;                             /* its messages, RUN_KNOWN_COUNT sets */
     struct run_patterns *stderr_patterns, *stdout_patterns; /* NULL: none */
     uint64_t seed;
     bool has_seed; /* false: a random seed */
@@ -63,7 +66,9 @@ struct run_config {
     int64_t grace_ns;     /* between the termination signal and SIGKILL */
     uint32_t hints;       /* enum run_hints */
     bool hold_stdout;     /* --hold: write only the stdout of the successful attempt */
-    bool replay_stdin;
+    bool only_failures;   /* --cron: store stdout and stderr of each attempt instead of forwarding them */
+    bool show_failed;     /* write the stored output of the last attempt to stderr when bide gives up */
+    enum run_stdin_option stdin_option;
     int64_t tick_ns; /* 0: no ticks */
     bool *midline;   /* set to whether forwarded stderr ends without a newline; may be NULL */
     void (*event)(void *context, const struct run_event *event);

@@ -21,9 +21,31 @@ static struct bide_outcome outcome_of_kind(enum bide_kind kind)
     return (struct bide_outcome){.kind = kind};
 }
 
-/* Classifies by exit status alone: the user's rules first, then the table of classify.h. */
+bool run_rules_name_status(const struct bide_rules *rules, int status)
+{
+    for (size_t i = 0; rules != NULL && i < rules->count; i++)
+        if (status >= rules->rule[i].first && status <= rules->rule[i].last)
+            return true;
+    return rules != NULL && rules->only;
+}
+
+/* Returns whether the table of like.h says that the failure is transient. */
+static bool like_is_transient(const struct run_result *e)
+{
+    if (e->known[RUN_KNOWN_PERMANENT] != NULL || e->known[RUN_KNOWN_TRANSIENT] != NULL)
+        return e->known[RUN_KNOWN_PERMANENT] == NULL;
+    for (size_t i = 0; e->like->exits[i] != 0; i++)
+        if (e->like->exits[i] == e->status)
+            return true;
+    return false;
+}
+
+/* Classifies by exit status alone: the user's rules first, then the table of classify.h or of like.h. */
 static struct bide_outcome classify_status(const struct run_result *e, const struct bide_rules *rules)
 {
+    bool by_table = e->status != 0 && !run_rules_name_status(rules, e->status);
+    if (by_table && e->like != NULL && bide_classify_exit(e->status, NULL).kind != BIDE_KIND_CANCELLED)
+        return outcome_of_kind(like_is_transient(e) ? BIDE_KIND_TRANSIENT : BIDE_KIND_PERMANENT);
     bool only_patterns = e->has_patterns && (rules == NULL || !rules->only);
     if (e->status != 0 && only_patterns)
         return outcome_of_kind(BIDE_KIND_PERMANENT);

@@ -7,6 +7,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+static const int command_signals[] = {SIGUSR1, SIGUSR2};
+
 bool run_signals_open(struct run_signals *signals)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, default_action = {.sa_handler = SIG_DFL};
@@ -15,6 +17,9 @@ bool run_signals_open(struct run_signals *signals)
     sigaddset(set, SIGCHLD); /* these three even if they were ignored: the loop needs them */
     sigaddset(set, SIGCONT);
     sigaddset(set, SIGWINCH);
+    for (int i = 0; i < 2; i++)
+        if (!cli_signal_is_ignored(command_signals[i]))
+            sigaddset(set, command_signals[i]);
     signals->fd = cli_fd_above_first(signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK));
     if (signals->fd < 0)
         return false;
@@ -41,6 +46,23 @@ bool run_signals_stop_self(bool with_group)
     sigprocmask(SIG_UNBLOCK, &stop, NULL); /* the process stops here */
     sigprocmask(SIG_BLOCK, &stop, NULL);
     return sigtimedwait(&cont, NULL, &no_wait) == SIGCONT;
+}
+
+/* The process does not really stop: a SIGCONT that arrives between the receipt of SIGTSTP and the stop would be lost,
+ * and without a terminal nobody sends a second one. Both are blocked, so here it is pending. */
+int run_signals_wait_continue(const struct run_signals *signals)
+{
+    static const int end_signals[] = {CLI_END_SIGNALS};
+    sigset_t set;
+    int signo;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCONT);
+    for (size_t i = 0; i < sizeof end_signals / sizeof *end_signals; i++)
+        if (sigismember(&signals->blocked.set, end_signals[i]))
+            sigaddset(&set, end_signals[i]);
+    while ((signo = sigwaitinfo(&set, NULL)) < 0 && errno == EINTR)
+        continue;
+    return signo;
 }
 
 int run_signals_read(const struct run_signals *signals)

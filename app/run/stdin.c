@@ -1,66 +1,74 @@
-/* stdin.c - the command's standard input, and whether it can be repeated for the next attempt; see stdin.h.
- *
- * Known weakness: a pipe is read ahead, as ssh does. In a loop such as `while read line; do bide run ...; done` that
- * reads from a pipe, start bide with </dev/null. */
+/* stdin.c - the command's standard input, and whether it can be repeated for the next attempt; see stdin.h. */
 #include "stdin.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Returns true if stdin is a socket that is read like a pipe; one that keeps message boundaries cannot be lent. */
+static bool stdin_is_stream_socket(void)
+{
+    int type = 0;
+    socklen_t length = sizeof type;
+    return getsockopt(STDIN_FILENO, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM;
+}
+
 void run_stdin_init(struct run_stdin *input, struct run_stdin_options options)
 {
+    static const enum run_stdin_mode piped_modes[] = {RUN_STDIN_LENT, RUN_STDIN_INHERITED, RUN_STDIN_REPLAYED};
     struct stat status;
     input->pipe = (struct cli_pipe){-1, -1};
+    run_loan_init(&input->loan, false);
     input->mode = RUN_STDIN_INHERITED;
     if (!options.may_retry || fstat(STDIN_FILENO, &status) != 0)
         return;
+    bool is_socket = S_ISSOCK(status.st_mode);
     if (S_ISREG(status.st_mode) && (input->start = lseek(STDIN_FILENO, 0, SEEK_CUR)) >= 0)
         input->mode = RUN_STDIN_REWOUND;
-    else if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))
-        input->mode = options.replay ? RUN_STDIN_REPLAYED : RUN_STDIN_RELAYED;
-}
-
-static bool stdin_is_piped(const struct run_stdin *input)
-{
-    return input->mode == RUN_STDIN_RELAYED || input->mode == RUN_STDIN_REPLAYED;
+    else if (S_ISFIFO(status.st_mode) || (is_socket && stdin_is_stream_socket()))
+        input->mode = piped_modes[options.piped];
+    input->loan.is_socket = is_socket;
+    input->is_opaque = input->mode == RUN_STDIN_INHERITED && (S_ISFIFO(status.st_mode) || is_socket);
 }
 
 /* Returns true if bytes were received that are not written to the pipe yet. */
 static bool stdin_has_unsent(const struct run_stdin *input)
 {
-    return input->length > 0 || (input->mode == RUN_STDIN_REPLAYED && input->written < input->spool.size);
+    return input->length > 0 || input->written < input->spool.size;
 }
 
 /* ---- start of an attempt ---- */
 
+static bool stdin_open_replayed(struct run_stdin *input)
+{
+    cli_fd_close(&input->pipe.read);
+    cli_fd_close(&input->pipe.write);
+    input->written = 0;
+    input->reader_closed = false;
+    input->length = 0; /* those bytes are in the spool */
+    if (!cli_fd_pipe(&input->pipe))
+        return false;
+    cli_fd_set_nonblocking(input->pipe.write);
+    return true;
+}
+
 bool run_stdin_open(struct run_stdin *input, int *child_fd)
 {
-    *child_fd = -1;
+    bool opened = true;
     if (input->mode == RUN_STDIN_REWOUND)
-        return lseek(STDIN_FILENO, input->start, SEEK_SET) >= 0;
-    if (input->mode == RUN_STDIN_REPLAYED) {
-        cli_fd_close(&input->pipe.read);
-        cli_fd_close(&input->pipe.write);
-        input->written = 0;
-        input->reader_closed = false;
-        input->length = 0; /* those bytes are in the spool */
-    }
-    if (stdin_is_piped(input) && input->pipe.read < 0) {
-        if (!cli_fd_pipe(&input->pipe))
-            return false;
-        cli_fd_set_nonblocking(input->pipe.write);
-    }
-    *child_fd = input->pipe.read;
-    return true;
+        opened = lseek(STDIN_FILENO, input->start, SEEK_SET) >= 0;
+    else if (input->mode == RUN_STDIN_LENT)
+        opened = run_loan_open(&input->loan);
+    else if (input->mode == RUN_STDIN_REPLAYED)
+        opened = stdin_open_replayed(input);
+    *child_fd = input->mode == RUN_STDIN_LENT ? input->loan.pipe.read : input->pipe.read;
+    return opened;
 }
 
 void run_stdin_after_fork(struct run_stdin *input)
 {
-    if (input->mode == RUN_STDIN_REPLAYED)
-        cli_fd_close(&input->pipe.read);
+    cli_fd_close(&input->pipe.read);
     if (input->at_end && !stdin_has_unsent(input))
         cli_fd_close(&input->pipe.write);
 }
@@ -69,7 +77,9 @@ void run_stdin_after_fork(struct run_stdin *input)
 
 struct pollfd run_stdin_pollfd(const struct run_stdin *input)
 {
-    if (!stdin_is_piped(input) || input->pipe.write < 0 || input->reader_closed)
+    if (input->mode == RUN_STDIN_LENT)
+        return run_loan_pollfd(&input->loan);
+    if (input->pipe.write < 0 || input->reader_closed)
         return (struct pollfd){.fd = -1};
     if (stdin_has_unsent(input))
         return (struct pollfd){.fd = input->pipe.write, .events = POLLOUT};
@@ -79,7 +89,7 @@ struct pollfd run_stdin_pollfd(const struct run_stdin *input)
 /* Fills the buffer: from the spool while it has unsent bytes, then from bide's own stdin. */
 static void stdin_fill_buffer(struct run_stdin *input)
 {
-    bool from_spool = input->mode == RUN_STDIN_REPLAYED && input->written < input->spool.size;
+    bool from_spool = input->written < input->spool.size;
     ssize_t n = from_spool ? cli_spool_read(&input->spool, input->written, input->buffer, RUN_STDIN_SIZE)
                            : read(STDIN_FILENO, input->buffer, RUN_STDIN_SIZE);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
@@ -91,8 +101,7 @@ static void stdin_fill_buffer(struct run_stdin *input)
     input->at_end = input->at_end || n <= 0;
     input->offset = 0;
     input->length = n > 0 ? (size_t)n : 0;
-    if (!from_spool && n > 0 && input->mode == RUN_STDIN_REPLAYED &&
-        !cli_spool_add(&input->spool, input->buffer, (size_t)n))
+    if (!from_spool && n > 0 && !cli_spool_add(&input->spool, input->buffer, (size_t)n))
         input->error = errno;
 }
 
@@ -108,7 +117,7 @@ static void stdin_write_pipe(struct run_stdin *input)
     input->written += n;
 }
 
-void run_stdin_on_ready(struct run_stdin *input)
+static void stdin_replay(struct run_stdin *input)
 {
     if (input->length == 0)
         stdin_fill_buffer(input);
@@ -118,18 +127,34 @@ void run_stdin_on_ready(struct run_stdin *input)
         cli_fd_close(&input->pipe.write);
 }
 
+void run_stdin_on_ready(struct run_stdin *input)
+{
+    if (input->mode == RUN_STDIN_REPLAYED) {
+        stdin_replay(input);
+        return;
+    }
+    run_loan_on_ready(&input->loan);
+    input->read_error = input->loan.error;
+}
+
 /* ---- after the command's end ---- */
+
+void run_stdin_finish(struct run_stdin *input)
+{
+    if (input->mode != RUN_STDIN_LENT)
+        return;
+    run_loan_settle(&input->loan);
+    input->read_error = input->loan.error;
+}
 
 bool run_stdin_is_spent(const struct run_stdin *input)
 {
-    int unread = 0;
-    if (input->mode != RUN_STDIN_RELAYED)
-        return false;
-    return ioctl(input->pipe.read, FIONREAD, &unread) != 0 || unread < input->written;
+    return input->is_opaque || (input->mode == RUN_STDIN_LENT && input->loan.removed > 0);
 }
 
 void run_stdin_free(struct run_stdin *input)
 {
+    run_loan_free(&input->loan);
     cli_fd_close(&input->pipe.read);
     cli_fd_close(&input->pipe.write);
     cli_spool_clear(&input->spool);

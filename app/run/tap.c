@@ -117,7 +117,8 @@ static void tap_consume(struct run_tap *tap, size_t length)
 /* A pseudo-terminal returns EIO after its last writer has closed it. */
 static void tap_read(struct run_tap *tap)
 {
-    size_t room = tap->lines.patterns != NULL ? RUN_LINE_MAX : RUN_TAP_SIZE; /* bounds one search: see lines.h */
+    bool searched = tap->lines.patterns != NULL || tap->lines.known[0] != NULL;
+    size_t room = searched ? RUN_LINE_MAX : RUN_TAP_SIZE; /* bounds one search: see lines.h */
     ssize_t n = read(tap->in_fd, tap->buffer, room);
     bool nothing_yet = n < 0 && (errno == EAGAIN || errno == EINTR);
     bool at_end = n == 0 || (n < 0 && errno == EIO && tap->is_terminal);

@@ -243,3 +243,101 @@ signals_of() { # COMMAND… that prints its own /proc/self/status
     status_of
     [ "$status" -eq 0 ]
 }
+
+# setsid: no terminal, as in a batch system.
+@test "without a terminal, SIGTSTP suspends the command and SIGCONT continues it" {
+    mkfifo go
+    setsid "${BIDE[@]}" -- sh -c 'echo $$ > pid; read -r _ < go' 3>&- < /dev/null > out 2> said &
+    CHILDREN+=($!)
+    PID=$!
+    eventually test -s pid
+    kill -TSTP "$PID"
+    eventually is_stopped "$(cat pid)"
+    kill -CONT "$PID"
+    echo > go
+    status_of
+    [ "$status" -eq 0 ]
+}
+
+@test "SIGCONT directly after SIGTSTP is not lost" {
+    mkfifo go
+    setsid "${BIDE[@]}" -- sh -c ': > ready; read -r _ < go' 3>&- < /dev/null > out 2> said &
+    CHILDREN+=($!)
+    PID=$!
+    eventually test -e ready
+    for ((i = 0; i < 200; i++)); do
+        kill -TSTP "$PID"
+        kill -CONT "$PID"
+    done
+    echo > go
+    status_of
+    [ "$status" -eq 0 ]
+}
+
+@test "a suspended bide can be continued after a stop of the command alone, and can be ended" {
+    setsid "${BIDE[@]}" -- sh -c 'echo $$ > pid; exec sleep 1000' 3>&- < /dev/null > out 2> said &
+    CHILDREN+=($!)
+    PID=$!
+    eventually test -s pid
+    kill -STOP "$(cat pid)"
+    eventually is_stopped "$(cat pid)"
+    kill -CONT "$PID"
+    continued() { ! is_stopped "$(cat pid)"; }
+    eventually continued
+    kill -TSTP "$PID"
+    eventually is_stopped "$(cat pid)"
+    kill -TERM "$PID"
+    status_of
+    [ "$status" -eq 143 ]
+    gone "$(cat pid)"
+}
+
+@test "SIGUSR1 and SIGUSR2 are passed on to the command, and end neither bide nor a wait" {
+    start --attempts 2 --base 1s --jitter none -- sh -c '
+        test "$BIDE_ATTEMPT" -eq 2 && exit 0
+        trap "echo 1 >> got" USR1; trap "echo 2 >> got; exit 1" USR2; : > ready; while :; do sleep 0.01; done'
+    eventually test -e ready
+    kill -USR1 "$PID"
+    eventually grep -q 1 got
+    kill -USR2 "$PID"
+    eventually grep -q 'next in' said
+    kill -USR1 "$PID"
+    status_of
+    [ "$status" -eq 0 ]
+    [ "$(cat got)" = "$(printf '1\n2')" ]
+}
+
+# A process that bide did not start becomes its child: by exec here, as an orphan of a container if bide is PID 1.
+@test "bide reaps children that it did not start" {
+    run bash -c 'sleep 0.01 & exec bide run -- bash -c "
+        for ((i = 0; i < 1000; i++)); do
+            read -r children < /proc/\$PPID/task/\$PPID/children
+            [ \"\${children% }\" != \$\$ ] || exit 0
+            sleep 0.01
+        done; exit 9"' 3>&- < /dev/null
+    [ "$status" -eq 0 ]
+}
+
+@test "as PID 1, bide reaps orphans and is ended by SIGTERM" {
+    unshare --help | grep -q -- --map-root-user
+    user=()
+    [ "$(id -u)" -eq 0 ] || user=(--map-root-user)
+    unshare "${user[@]}" --pid --fork true 2> /dev/null || skip "no PID namespaces for this user"
+    run unshare "${user[@]}" --pid --fork --mount-proc bide run -- sh -c '
+        (sh -c "sleep 0.01 & echo \$! > orphan" &) ; until [ -s orphan ]; do sleep 0.01; done
+        i=0; while [ -e /proc/$(cat orphan) ] && [ $i -lt 1000 ]; do sleep 0.01; i=$((i + 1)); done
+        [ ! -e /proc/$(cat orphan) ] || exit 9
+        kill -TERM 1; sleep 1000' 3>&- < /dev/null
+    [ "$status" -eq 143 ]
+}
+
+@test "variables of a bide that has ended do not disable retries" {
+    bide run --attempts 2 --base 1ms --cap 1ms -- sh -c '
+        [ "$BIDE_ATTEMPT" -eq 2 ] && env > inherited; exit $((2 - BIDE_ATTEMPT))' 3>&- < /dev/null 2> /dev/null
+    grep -q '^BIDE_ATTEMPT=2' inherited
+    run env $(grep '^BIDE_[A-Z_]*=' inherited) bide run --attempts 2 --base 1ms --cap 1ms -- \
+        sh -c 'echo "$BIDE_IDEMPOTENCY_KEY" > key; exit 3' 3>&- < /dev/null
+    [ "$status" -eq 3 ]
+    [[ $output == *'gave up after 2 attempts'* ]]
+    run ! grep -q "$(cat key)" inherited
+}

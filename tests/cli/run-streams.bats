@@ -17,12 +17,92 @@ THIRD='test "$BIDE_ATTEMPT" -eq 3'
 
 # ---- stdin ----
 
-@test "input from a pipe that was read is not repeated, and the message names --replay-stdin" {
+@test "input from a pipe that was read is not repeated, and the message names --stdin" {
     run bash -c 'printf "a\nb\n" | bide run --base 1ms -- sh -c "head -n 1; exit 3" 3>&-'
     [ "$status" -eq 3 ]
     [[ ${lines[0]} == a ]]
-    [[ ${lines[1]} == 'bide: gave up after 1 attempt in '*'standard input was read and cannot be repeated (use --replay-stdin to keep it)'* ]]
+    [[ ${lines[1]} == 'bide: gave up after 1 attempt in '*'its input was read and cannot be repeated (see --stdin)'* ]]
     [ "${#lines[@]}" -eq 2 ]
+}
+
+@test "a shell that reads its script from a pipe finds the lines after bide run" {
+    run bash -c "printf 'echo first\nbide run -- true\necho second\nexit 3\n' | bash 3>&-"
+    [ "$status" -eq 3 ]
+    [ "$output" = first$'\n'second ]
+}
+
+@test "bide run in a while-read loop over a pipe does not consume the other lines" {
+    run bash -c "seq 20 | while read -r x; do bide run -- echo \$x; done 3>&-"
+    [ "$status" -eq 0 ]
+    [ "$output" = "$(seq 20)" ]
+}
+
+# Each shell reads one line, byte by byte; cmp finds the rest.
+@test "only what the command has read is removed from a pipe, a FIFO or a socket" {
+    mkfifo fifo
+    one='read -r line && echo "$line" >> got'
+    reader="bide run -- sh -c '$one'; bide run -- sh -c '$one'; cat > rest"
+    seq 200000 > expected
+    sh -c "$reader" < <(cat expected) 3>&-
+    cat expected > fifo 3>&- &
+    CHILDREN+=($!)
+    sh -c "mv rest rest.pipe; $reader" < fifo 3>&-
+    mv rest rest.fifo
+    python3 -c 'import socket, subprocess, sys
+ours, theirs = socket.socketpair()
+reader = subprocess.Popen(["sh", "-c", sys.argv[1]], stdin=theirs, close_fds=True)
+theirs.close()
+ours.sendall(open("expected", "rb").read())
+ours.close()
+sys.exit(reader.wait())' "$reader" 3>&-
+    [ "$(cat got)" = "$(printf '1\n2\n1\n2\n1\n2')" ]
+    tail -n +3 expected | cmp - rest.pipe
+    tail -n +3 expected | cmp - rest.fifo
+    tail -n +3 expected | cmp - rest
+}
+
+@test "input that arrives in small pieces reaches the command while the writer is still open" {
+    mkfifo in out
+    bide run -- sh -c 'while read -r line; do echo "got $line"; done' < in > out 3>&- &
+    CHILDREN+=($!)
+    exec 4> in 5< out
+    for i in 1 2 3; do
+        echo "$i" >&4
+        read -r -t 60 answer <&5
+        [ "$answer" = "got $i" ]
+    done
+    exec 4>&- 5<&-
+}
+
+@test "a background process of the command finds the end of input, and the rest stays in the pipe" {
+    run bash -c "seq 5 | { bide run -- sh -c 'read -r a; echo \$a; { cat > left; echo end >> left; } 3>&- <&0 &'; cat; } 3>&-"
+    [ "$output" = "$(seq 5)" ]
+    eventually grep -qx end left
+    [ "$(cat left)" = end ]
+}
+
+# The command has one byte of the six that are lent when the test takes two of them.
+@test "another reader of the same pipe is noticed: 125" {
+    mkfifo in told go
+    exec 4<> in
+    printf 'abcdef' >&4
+    bide run -- sh -c 'head -c 1 > /dev/null; echo > told; read -r _ < go; cat > /dev/null' <&4 2> err 3>&- 4>&- &
+    pid=$!
+    CHILDREN+=("$pid")
+    read -r -t 60 _ < told
+    head -c 2 <&4 > stolen
+    exec 4>&-
+    echo > go
+    status=0
+    wait "$pid" || status=$?
+    [ "$status" -eq 125 ]
+    grep -q 'standard input: another process read it at the same time' err
+}
+
+@test "--stdin inherit gives the command the pipe itself, and does not repeat an attempt that may have read it" {
+    run bash -c 'printf "a\nb\n" | { bide run --stdin inherit --base 1ms -- sh -c "readlink /proc/self/fd/0; exit 3"; readlink /proc/self/fd/0; } 3>&-'
+    [ "${lines[0]}" = "${lines[2]}" ]
+    [[ ${lines[1]} == 'bide: gave up after 1 attempt in '*'its input was read and cannot be repeated (see --stdin)'* ]]
 }
 
 @test "input from a pipe that was not read is complete for the next attempt" {
@@ -35,22 +115,22 @@ THIRD='test "$BIDE_ATTEMPT" -eq 3'
     [ "$status" -eq 0 ]
 }
 
-@test "--replay-stdin gives each attempt the whole input, far more than fits into memory" {
+@test "--stdin replay gives each attempt the whole input, far more than fits into memory" {
     seq 500000 > expected # 3.4 MB
-    run bash -c "cat expected | bide run --replay-stdin --base 1ms --cap 2ms -- sh -c 'cat > got.\$BIDE_ATTEMPT; $THIRD' 3>&-"
+    run bash -c "cat expected | bide run --stdin replay --base 1ms --cap 2ms -- sh -c 'cat > got.\$BIDE_ATTEMPT; $THIRD' 3>&-"
     [ "$status" -eq 0 ]
     cmp expected got.1
     cmp expected got.2
     cmp expected got.3
 }
 
-@test "--replay-stdin works after attempts that read only part of the input, or none" {
+@test "--stdin replay works after attempts that read only part of the input, or none" {
     seq 300000 > expected
-    run bash -c "cat expected | bide run --replay-stdin --base 1ms --cap 2ms -- sh -c '
+    run bash -c "cat expected | bide run --stdin replay --base 1ms --cap 2ms -- sh -c '
         case \$BIDE_ATTEMPT in 1) head -n 3 > /dev/null; exit 1;; 2) exit 1;; esac; cat > got' 3>&-"
     [ "$status" -eq 0 ]
     cmp expected got
-    run bash -c ": | bide run --replay-stdin --base 1ms --cap 2ms -- sh -c 'cat; $THIRD' 3>&-"
+    run bash -c ": | bide run --stdin replay --base 1ms --cap 2ms -- sh -c 'cat; $THIRD' 3>&-"
     [ "$status" -eq 0 ]
 }
 
@@ -114,6 +194,67 @@ THIRD='test "$BIDE_ATTEMPT" -eq 3'
     run quick --quiet --hold --retry-if-stdout '^2$|^1$' -- sh -c 'echo $BIDE_ATTEMPT'
     [ "$status" -eq 0 ]
     [ "$output" = 3 ]
+}
+
+@test "--show-failed writes the held output of the last attempt to stderr" {
+    run --separate-stderr quick --hold --show-failed --attempts 2 -- sh -c 'echo "out $BIDE_ATTEMPT"; exit 3'
+    [ "$status" -eq 3 ]
+    [ -z "$output" ]
+    [[ $stderr == *"next in "*$'\n'"out 2"$'\n'"bide: gave up after 2 attempts"* ]]
+    [[ $stderr != *"out 1"* ]]
+    run quick --show-failed -- true
+    [ "$status" -eq 125 ]
+    [ "$output" = 'bide run: --show-failed: needs --hold, because without it all output is shown' ]
+}
+
+@test "--cron prints nothing if an attempt succeeds" {
+    run --separate-stderr quick --cron -- sh -c "echo out; echo err >&2; $THIRD"
+    [ "$status" -eq 0 ]
+    [ -z "$output$stderr" ]
+}
+
+@test "--cron prints the output of the last attempt, in its order, and the reason" {
+    run --separate-stderr quick --cron --attempts 2 --until 'echo no; false' -- \
+        sh -c 'for i in 1 2; do echo "out $BIDE_ATTEMPT $i"; echo "err $i" >&2; done'
+    [ "$status" -eq 1 ]
+    [ -z "$output" ]
+    [[ $stderr == 'out 2 1'$'\n''err 1'$'\n''out 2 2'$'\n''err 2'$'\n'no$'\n''bide: gave up after 2 attempts in '* ]]
+}
+
+@test "--cron with patterns and with --hold" {
+    run --separate-stderr quick --cron --attempts 2 --retry-if-stderr 'busy' -- sh -c 'echo out; echo busy >&2; exit 4'
+    [ "$status" -eq 4 ]
+    [[ $stderr == out$'\n'busy$'\n''bide: gave up after 2 attempts in '* ]]
+    run --separate-stderr quick --cron --hold -- sh -c "echo data; echo noise >&2; $THIRD"
+    [ "$status" -eq 0 ]
+    [ "$output" = data ]
+    [ -z "$stderr" ]
+}
+
+# ---- stderr ----
+
+@test "stdout and stderr of the command keep their order in a log" {
+    bide run -- sh -c 'for i in 1 2 3 4 5; do echo "out $i"; echo "err $i" >&2; done' > log 2>&1 3>&-
+    [ "$(cat log)" = "$(for i in 1 2 3 4 5; do printf 'out %s\nerr %s\n' $i $i; done)" ]
+}
+
+@test "a background process of the command can write to stderr after bide has ended" {
+    mkfifo go
+    bide run -- sh -c '{ read -r _ < go; echo log >&2; echo > alive; } 3>&- &' 2> log 3>&-
+    echo > go
+    eventually test -e alive
+    [ "$(cat log)" = log ]
+}
+
+@test "the command gets a pipe for stderr only if bide reads it" {
+    for options in '' '--hint fd' '--hint none' '--hold'; do
+        quick $options -- sh -c 'readlink /proc/self/fd/2 > link' 2> log
+        [ "$(cat link)" = "$PWD/log" ]
+    done
+    for options in '--hint stderr' '--hint both' '--retry-if-stderr x' '--cron'; do
+        quick $options -- sh -c 'readlink /proc/self/fd/2 > link' 2> log
+        [[ $(cat link) == pipe:* ]]
+    done
 }
 
 @test "a reader that closes the pipe ends the command without a retry or message" {

@@ -40,7 +40,7 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
     apart quick -- ./failing
     [ "$status" -eq 42 ]
     [ "$(ran)" -eq 4 ]
-    [[ ${stderr_lines[-1]} =~ ^'bide: gave up after 4 attempts in '.*': all attempts that the policy allows were made; last: exit 42'$ ]]
+    [[ ${stderr_lines[-1]} =~ ^'bide: gave up after 4 attempts in '.*': no attempts left; last: exit 42'$ ]]
 }
 
 @test "--attempts 1 does not retry" {
@@ -91,6 +91,17 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
     run quick --retry-on 1,75,100-110 -- ./failing
     [ "$status" -eq 3 ]
     [ "$(ran)" -eq 1 ]
+}
+
+@test "the option that prevents a retry is the reason" {
+    run quick --stop-on 3 -- sh -c 'exit 3'
+    [[ $output == *': its exit status is not to be retried; last: exit 3' ]]
+    run quick --retry-on 4 -- sh -c 'exit 3'
+    [[ $output == *': its exit status is not to be retried; last: exit 3' ]]
+    run quick --retry-if-stderr timeout -- sh -c 'exit 3'
+    [[ $output == *': no pattern matches its output; last: exit 3' ]]
+    run -127 quick --stop-on 4 -- sh -c 'exit 127'
+    [[ $output == *': permanent: a retry would not help; last: exit 127' ]]
 }
 
 @test "--stop-on makes the listed statuses permanent and does not affect others" {
@@ -210,6 +221,19 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
     [ ! -e fell ]
 }
 
+@test "--attempts unlimited has no limit, and no number is made up for it" {
+    failing 20
+    run quick --attempts unlimited --cap 1ms --log events -- ./failing
+    [ "$status" -eq 0 ]
+    [ "$(ran)" -eq 21 ]
+    [[ $output == *'bide: attempt 21 succeeded, after '* ]]
+    run ! grep -q 4294967295 events
+    [ "$(bide explain service --attempts unlimited --format ini | grep attempts)" = 'attempts = unlimited' ]
+    run bide run --attempts infinite -- true
+    [ "$status" -eq 125 ]
+    [[ $output == *'must be a whole number such as 3, or unlimited'* ]]
+}
+
 # ---- hints ----
 
 # waits COMMAND...: prints reason and milliseconds of the first wait.
@@ -218,7 +242,7 @@ waits() {
 }
 
 @test "a hint on stderr is read and still forwarded" {
-    quick --attempts 2 --json -- sh -c 'echo "Retry-After: 0.2" >&2; echo "retry-after-ms: 20" >&2; exit 1' 2> said || true
+    quick --hint stderr --attempts 2 --json -- sh -c 'echo "Retry-After: 0.2" >&2; echo "retry-after-ms: 20" >&2; exit 1' 2> said || true
     grep -qx 'Retry-After: 0.2' said
     grep -q '"hint_ms":1000' said # the longest hint counts; a fraction is rounded up
     grep -q '"reason":"server_hint"' said
@@ -227,6 +251,15 @@ waits() {
 @test "a hint on descriptor 3 is read and may be a bare number" {
     [[ $(waits quick --attempts 2 --json -- sh -c 'echo "retry-after-ms: 30" >&3; exit 1') =~ ^server_hint\ (3[0-9])$ ]]
     [[ $(waits quick --attempts 2 --json -- sh -c 'echo 1 >&$BIDE_HINT_FD; exit 1') =~ ^server_hint\ 1[01][0-9][0-9]$ ]]
+}
+
+@test "a bide fetch inside passes the server's Retry-After on" {
+    chaos_start --script '* 503 retry-after=2'
+    [[ $(waits quick --attempts 2 --json -- bide fetch -q --attempts 1 "$CHAOS_URL") =~ ^server_hint\ 2[0-9][0-9][0-9]$ ]]
+    quick --attempts 1 -- sh -c 'exec 3> mine; bide fetch -q --attempts 1 "$CHAOS_URL"' || true
+    [ ! -s mine ]
+    quick --attempts 1 -- sh -c 'mkfifo own; cat own > mine & exec 3> own; bide fetch -q --attempts 1 "$CHAOS_URL"; exec 3>&-; wait' || true
+    [ ! -s mine ]
 }
 
 @test "descriptor 3 is not used if bide was started with it" {
@@ -256,12 +289,12 @@ waits() {
 
 @test "an invalid hint is ignored, and a hint above the limit ends the call" {
     for hint in -1 +5 0x10 1e3 120s ''; do
-        [[ $(waits quick --attempts 2 --json -- sh -c "echo 'retry-after: $hint' >&2; exit 1") =~ ^backoff ]]
+        [[ $(waits quick --attempts 2 --json -- sh -c "echo 'retry-after: $hint' >&3; exit 1") =~ ^backoff ]]
     done
     for hint in 9223372037 18446744073709551616; do
-        run quick -- sh -c "echo 'retry-after: $hint' >&2; exit 3"
+        run quick -- sh -c "echo 'retry-after: $hint' >&3; exit 3"
         [ "$status" -eq 3 ]
-        [[ $output == *'gave up after 1 attempt in'*': the command asked for a longer wait than the policy allows; '* ]]
+        [[ $output == *'gave up after 1 attempt in'*': the command asked for more than hint_max; '* ]]
     done
 }
 
@@ -480,27 +513,27 @@ waits() {
     run -3 bash -c 'bide run --json --attempts 1 -- sh -c "exit 3" 2> /dev/full'
 }
 
-@test "a message of bide starts a new line after an incomplete line of the command" {
-    apart quick --attempts 2 -- sh -c 'printf half >&2; exit 3'
+@test "a message of bide starts a new line after an incomplete line of a stderr that bide reads" {
+    apart quick --hint stderr --attempts 2 -- sh -c 'printf half >&2; exit 3'
     [ "${#stderr_lines[@]}" -eq 4 ]
     [ "${stderr_lines[0]}" = half ]
     [[ ${stderr_lines[1]} == 'bide: attempt 1 of 2 failed'* ]]
     [ "${stderr_lines[2]}" = half ]
     [[ ${stderr_lines[3]} == 'bide: gave up after 2 attempts'* ]]
-    apart quick --json --attempts 1 -- sh -c 'printf half >&2; exit 3'
+    apart quick --hint stderr --json --attempts 1 -- sh -c 'printf half >&2; exit 3'
     [ "${#stderr_lines[@]}" -eq 4 ]
     [ "${stderr_lines[1]}" = half ]
     [[ ${stderr_lines[2]} == '{"event":"outcome"'* ]]
-    quick --log events --attempts 1 -- sh -c 'printf "\n" >&2; printf half >&2; exit 3' 2> said || true
+    quick --hint stderr --log events --attempts 1 -- sh -c 'printf "\n" >&2; printf half >&2; exit 3' 2> said || true
     [ "$(sed -n '1,2p' said)" = $'\nhalf' ]
     [[ $(sed -n 3p said) == 'bide: gave up'* ]]
     run ! grep -v '^{"event":' events
-    quick --quiet --attempts 2 -- sh -c 'printf half >&2; exit 3' 2> said || true
+    quick --hint stderr --quiet --attempts 2 -- sh -c 'printf half >&2; exit 3' 2> said || true
     [ "$(cat said)" = halfhalf ]
 }
 
 @test "stderr is forwarded byte by byte" {
-    quick -- sh -c 'head -c 300000 /dev/urandom | tee sent >&2' 2> got
+    quick --hint stderr -- sh -c 'head -c 300000 /dev/urandom | tee sent >&2' 2> got
     cmp sent got
 }
 

@@ -32,7 +32,7 @@ static void env_write_removes_variables_of_earlier_attempt(void **state)
                             .target = "db",
                             .deadline_ns = 3 * BIDE_S,
                             .now_ns = BIDE_S,
-                            .offers_hint_fd = true};
+                            .hint_pipe = 77};
     struct run_env second = {.attempt = 1, .attempts_max = 1, .last_status = -1, .deadline_ns = BIDE_NEVER};
     struct run_env_vars vars = {0};
     setenv("BIDE_ATTEMPT", "9", 1);
@@ -46,6 +46,7 @@ static void env_write_removes_variables_of_earlier_attempt(void **state)
     assert_string_equal(found(&vars, "BIDE_TARGET"), "db");
     assert_string_equal(found(&vars, "BIDE_DEADLINE_MS"), "2000");
     assert_string_equal(found(&vars, "BIDE_HINT_FD"), "3");
+    assert_string_equal(found(&vars, "BIDE_HINT_PIPE"), "77");
     assert_true(run_env_write(&vars, &second));
     assert_null(found(&vars, "BIDE_LAST_STATUS"));
     assert_null(found(&vars, "BIDE_TARGET"));

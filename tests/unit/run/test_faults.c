@@ -142,7 +142,7 @@ static void unreadable_input_is_no_end_of_input(void **state)
     int ends[2], saved = dup(STDIN_FILENO);
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
-    assert_int_equal(write(ends[1], "data", 4), 4);
+    assert_int_equal(write(ends[1], "some data", 9), 9);
     fails.read_pipe = true;
     assert_int_equal(run_shell_command("cat >/dev/null", NULL, 2), RUN_EXIT_INTERNAL);
     assert_string_equal(error_text, "cannot read standard input: Input/output error");

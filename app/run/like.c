@@ -1,0 +1,73 @@
+/* like.c - the table of programs whose failures bide run knows; see like.h.
+ *
+ * Each expression is tested with a message of its program: tests/cli/like-messages. */
+#include "like.h"
+
+#include <string.h>
+
+#define LIST(...)        ((const char *const[]){__VA_ARGS__, NULL})
+#define NETWORK_MESSAGES "Connection (refused|reset by peer|timed out)", "No route to host|Network is unreachable"
+
+/* ssh fails with 255; every other status is that of the remote command. */
+#define SSH_PERMANENT                                                                                                  \
+    "Permission denied", "Host key verification failed", "REMOTE HOST IDENTIFICATION HAS CHANGED",                     \
+        "[Nn]o matching (host key|key exchange method|cipher|MAC)", "Too many authentication failures",                \
+        "Could not resolve hostname .*: Name or service not known", "Bad configuration option"
+
+static const struct run_like programs[] = {
+    {"apt",
+     LIST("Unable to locate package", "has no installation candidate", "unmet dependencies", "Permission denied",
+          "NO_PUBKEY"),
+     LIST("Temporary failure resolving", "Could not connect to|Unable to connect to",
+          "Connection (failed|timed out|refused|reset)", "Hash Sum mismatch|File has unexpected size",
+          "Could not get lock|Unable to acquire the dpkg frontend lock", " (429|50[0234])  ",
+          "Error reading from server|Server closed the connection"),
+     {0}},
+    {"docker",
+     LIST("manifest unknown|manifest for .* not found", "pull access denied",
+          "unauthorized: ", "invalid reference format", "no such host"),
+     LIST("TLS handshake timeout", "i/o timeout|Client.Timeout exceeded|context deadline exceeded",
+          "connection reset by peer|connection refused", "unexpected EOF", "toomanyrequests|[Tt]oo [Mm]any [Rr]equests",
+          "Service Unavailable|Bad Gateway|Gateway Time-?out", "received unexpected HTTP status: 5",
+          "server misbehaving", "Cannot connect to the Docker daemon"),
+     {0}},
+    {"git",
+     LIST("Authentication failed|could not read (Username|Password)", "[Rr]epository .*not found",
+          "does not appear to be a git repository", "[Cc]ouldn't find remote ref", "returned error: 40[0-7]",
+          SSH_PERMANENT),
+     LIST("Could not resolve host|Temporary failure in name resolution", "Failed to connect to", NETWORK_MESSAGES,
+          "[Tt]he remote end hung up unexpectedly", "RPC failed|early EOF|unexpected disconnect",
+          "returned error: (408|429|5[0-9][0-9])", "Connection closed by", "(SSL|TLS|GnuTLS).* (reset|recv error)"),
+     {0}},
+    {"npm",
+     LIST("npm (ERR!|error) code (E40[0134]|ENOTFOUND|ETARGET|ERESOLVE|EJSONPARSE)"),
+     LIST("npm (ERR!|error) code (ECONN(RESET|REFUSED|ABORTED)|E(SOCKET)?TIMEDOUT|EAI_AGAIN|EPIPE)",
+          "npm (ERR!|error) code (ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT)",
+          "npm (ERR!|error) code (E408|E429|E5[0-9][0-9])"),
+     {0}},
+    {"pg_dump",
+     LIST("password authentication failed|no password supplied", "(database|role) \".*\" does not exist",
+          "no pg_hba.conf entry", "permission denied for", "server version mismatch"),
+     LIST("failed: Connection (refused|reset by peer|timed out)", "failed: (timeout expired|No such file or directory)",
+          "No route to host|Network is unreachable", "the database system is (starting up|shutting down|in recovery)",
+          "too many clients|remaining connection slots", "server closed the connection unexpectedly",
+          "terminating connection due to", "Temporary failure in name resolution", "SSL SYSCALL error"),
+     {0}},
+    {"rsync",
+     LIST(SSH_PERMANENT, "@ERROR: (Unknown module|auth failed)", "command not found"),
+     LIST("@ERROR: max connections"),
+     {10, 12, 30, 35, 255, 0}}, /* socket I/O, data stream, timeouts; 255: of ssh */
+    {"ssh", LIST(SSH_PERMANENT), LIST(NETWORK_MESSAGES), {255, 0}},
+};
+
+#define PROGRAMS (sizeof programs / sizeof *programs)
+
+const char *const run_like_names[] = {"apt", "docker", "git", "npm", "pg_dump", "rsync", "ssh", NULL};
+
+const struct run_like *run_like_find(const char *name)
+{
+    for (size_t i = 0; i < PROGRAMS; i++)
+        if (strcmp(programs[i].name, name) == 0)
+            return &programs[i];
+    return NULL;
+}
