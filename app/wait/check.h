@@ -1,0 +1,43 @@
+/* check.h - one thing that `bide wait` waits for, and one check whether it is ready.
+ *
+ *   tcp:HOST:PORT   ready when a connection is accepted
+ *   URL             ready when GET returns a status below 400; bide fetch sends the request
+ *   COMMAND         ready when it exits 0
+ *
+ * Each check runs in a child process of its own group, which is killed when the time of the check is over: a name
+ * server that does not answer blocks getaddrinfo, and no other way ends that. The child writes why the thing is not
+ * ready; of a command's output that is the last line. */
+#ifndef WAIT_CHECK_H
+#define WAIT_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WAIT_ERROR_SIZE 256u
+
+enum wait_kind { WAIT_TCP, WAIT_URL, WAIT_COMMAND };
+
+struct wait_check {
+    enum wait_kind kind;
+    char name[128];  /* for messages: a URL without its query, which may be secret; of a command its first word */
+    const char *url; /* WAIT_URL */
+    char host[256];  /* WAIT_TCP: without the brackets of IPv6 */
+    char port[8];
+    char *const *command; /* WAIT_COMMAND */
+};
+
+/* Parses "tcp:HOST:PORT" or a URL. Returns NULL, or a description of a valid value. */
+const char *wait_check_parse(struct wait_check *check, const char *text);
+
+enum wait_result {
+    WAIT_READY,
+    WAIT_NOT_READY,
+    WAIT_TIMED_OUT,
+    WAIT_IMPOSSIBLE, /* the command cannot be executed */
+};
+
+/* Makes one check, which ends by the instant `deadline_ns`. If the thing is not ready, writes the reason to `error`. */
+enum wait_result wait_check_run(const struct wait_check *check, int64_t deadline_ns, char error[WAIT_ERROR_SIZE]);
+
+#endif

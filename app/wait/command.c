@@ -1,0 +1,254 @@
+/* command.c - the subcommand `bide wait`: waits until ports, URLs and a command are ready.
+ *
+ * The things are waited for one after the other, under one deadline. Each is a call of the engine (bide_run) whose
+ * attempts are checks (check.h): a fixed interval with jitter, no limit of attempts. */
+#include "common/commands.h"
+#include "common/outer.h"
+#include "common/term.h"
+
+#include "check.h"
+#include "text/unit.h"
+
+#include <bide/clock.h>
+#include <bide/run.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define EXIT_TIME_OVER  124
+#define EXIT_IMPOSSIBLE 127
+#define FOR_NS          (60 * BIDE_S)
+#define EVERY_NS        (500 * BIDE_MS)
+#define CHECK_NS        (5 * BIDE_S)
+
+struct settings {
+    int64_t for_ns, every_ns, check_ns;
+    bool quiet;
+};
+
+static const struct cli_option options[] = {
+    {.name = "for",
+     .value = "DURATION",
+     .help = "give up after this time; never: no limit; default 60s",
+     .kind = CLI_DURATION,
+     CLI_AT(struct settings, for_ns),
+     .or_never = true,
+     .min = 1,
+     .details = "For all things together."},
+    {.name = "every",
+     .value = "DURATION",
+     .help = "longest pause between two checks; default 500ms",
+     .kind = CLI_DURATION,
+     CLI_AT(struct settings, every_ns),
+     .min = BIDE_MS,
+     .details = "Each pause is drawn between half of it and all of it, so that many waiting processes do not check at "
+                "the same instant."},
+    {.name = "attempt-timeout",
+     .value = "DURATION",
+     .help = "time limit of each check; default 5s",
+     .kind = CLI_DURATION,
+     CLI_AT(struct settings, check_ns),
+     .min = BIDE_MS},
+    {.name = "quiet",
+     .letter = 'q',
+     .help = "print only the final failure",
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, quiet)},
+};
+
+/* ---- one thing ---- */
+
+struct waiting {
+    const struct settings *settings;
+    struct wait_check check;
+    struct cli_term term;
+    int64_t start_ns;
+    uint32_t checks;
+    bool reported; /* the first failure was printed */
+    enum wait_result result;
+    char error[WAIT_ERROR_SIZE];
+};
+
+static struct bide_outcome check_attempt(void *context, const struct bide_verdict *start)
+{
+    static const enum bide_kind kinds[] = {[WAIT_READY] = BIDE_KIND_OK,
+                                           [WAIT_NOT_READY] = BIDE_KIND_TRANSIENT,
+                                           [WAIT_TIMED_OUT] = BIDE_KIND_TRANSIENT,
+                                           [WAIT_IMPOSSIBLE] = BIDE_KIND_PERMANENT};
+    struct waiting *w = context;
+    char error[WAIT_ERROR_SIZE];
+    bool is_short = start->attempt_deadline_ns - bide_now() < w->settings->check_ns / 2; /* cut by --for */
+    w->checks++;
+    w->result = wait_check_run(&w->check, start->attempt_deadline_ns, error);
+    if (w->checks == 1 || w->result != WAIT_TIMED_OUT || !is_short) /* the error of a full check says more */
+        memcpy(w->error, error, sizeof error);
+    return (struct bide_outcome){.kind = kinds[w->result]};
+}
+
+/* Shows why bide waits: on a terminal in one line that is rewritten, elsewhere once. */
+static void waiting_on_event(void *context, const struct bide_event *event)
+{
+    struct waiting *w = context;
+    char line[WAIT_ERROR_SIZE + 64];
+    if (event->verdict->action != BIDE_ACTION_WAIT || w->settings->quiet)
+        return;
+    if (w->term.live) {
+        snprintf(line, sizeof line, "waiting for %.60s: %.200s", w->check.name, w->error);
+        line[w->term.width < sizeof line ? w->term.width - 1 : sizeof line - 1] = '\0';
+        cli_rewrite_line(&w->term, line);
+    } else if (!w->reported) {
+        cli_report(&cli_wait, "waiting for %s: %s", w->check.name, w->error);
+    }
+    w->reported = true;
+}
+
+static void policy_fill(struct bide_policy *policy, const struct settings *s)
+{
+    bide_policy_init(policy, BIDE_PRESET_COMMAND);
+    policy->attempts_max = UINT32_MAX;
+    policy->backoff = BIDE_BACKOFF_FIXED;
+    policy->jitter = BIDE_JITTER_EQUAL;
+    policy->base_ns = policy->cap_ns = s->every_ns;
+    policy->attempt_timeout_ns = s->check_ns;
+    policy->layer = BIDE_LAYER_ANY; /* a check is no load that multiplies */
+}
+
+static int waiting_report_end(struct waiting *w, const struct bide_verdict *end)
+{
+    char took[TEXT_VALUE_SIZE];
+    text_duration_format_short(took, bide_now() - w->start_ns);
+    cli_rewrite_line(&w->term, "");
+    if (end->action == BIDE_ACTION_DONE) {
+        if (w->reported && !w->settings->quiet)
+            cli_report(&cli_wait, "%s is ready, after %s", w->check.name, took);
+        return 0;
+    }
+    if (w->checks == 0)
+        cli_report(&cli_wait, "%s: the time was over before the first check", w->check.name);
+    else if (w->result == WAIT_IMPOSSIBLE)
+        cli_report(&cli_wait, "%s: %s", w->check.name, w->error);
+    else
+        cli_report(&cli_wait, "%s was not ready within %s (%u check%s): %s", w->check.name, took, w->checks,
+                   w->checks == 1 ? "" : "s", w->error);
+    return w->result == WAIT_IMPOSSIBLE && w->checks > 0 ? EXIT_IMPOSSIBLE : EXIT_TIME_OVER;
+}
+
+/* Waits for one thing. Returns the exit status. */
+static int thing_wait(const struct settings *s, const struct wait_check *check, int64_t start_ns, int64_t deadline_ns)
+{
+    struct waiting w = {.settings = s, .check = *check, .term = cli_term_detect(stderr), .start_ns = start_ns};
+    struct bide_policy policy;
+    policy_fill(&policy, s);
+    struct bide_job job = {.policy = &policy,
+                           .target = BIDE_NO_TARGET,
+                           .request = {.safety = BIDE_SAFE, .deadline_ns = deadline_ns},
+                           .attempt = check_attempt,
+                           .event = waiting_on_event,
+                           .context = &w};
+    struct bide_verdict end = bide_run(&job);
+    return waiting_report_end(&w, &end);
+}
+
+/* ---- the command ---- */
+
+static void settings_init(void *settings)
+{
+    *(struct settings *)settings = (struct settings){.for_ns = FOR_NS, .every_ns = EVERY_NS, .check_ns = CHECK_NS};
+}
+
+/* Parses the operand at `at`: a thing, or "--" and a command, which takes the rest. Returns the number of operands
+ * used, 0 after printing an error. */
+static size_t operand_parse(struct wait_check *check, char **at)
+{
+    size_t used = 1;
+    if (strcmp(*at, "--") == 0) {
+        if (at[1] == NULL)
+            return cli_fail(&cli_wait, "--: must be followed by a command"), 0;
+        *check = (struct wait_check){.kind = WAIT_COMMAND, .command = at + 1};
+        snprintf(check->name, sizeof check->name, "%s", at[1]);
+        while (at[used] != NULL)
+            used++;
+        return used;
+    }
+    const char *want = wait_check_parse(check, *at);
+    if (want != NULL)
+        return cli_fail(&cli_wait, "%s: must be %s", strchr(check->name, '@') != NULL ? "URL" : check->name, want), 0;
+    return used;
+}
+
+/* The earlier of --for and the deadline of a bide run around this one. */
+static int64_t deadline_of(const struct settings *s, int64_t start_ns)
+{
+    int64_t outer_ns = cli_outer_read(start_ns).deadline_ns;
+    int64_t own_ns = s->for_ns == BIDE_NEVER ? 0 : start_ns + s->for_ns;
+    if (own_ns == 0 || (outer_ns != 0 && outer_ns < own_ns))
+        return outer_ns;
+    return own_ns;
+}
+
+static int wait_main(void *settings, char **operands)
+{
+    const struct settings *s = settings;
+    struct wait_check check;
+    int64_t start_ns = bide_now(), deadline_ns = deadline_of(s, start_ns);
+    size_t used;
+    if (operands[0] == NULL)
+        return cli_fail(&cli_wait, "nothing to wait for: bide wait tcp:HOST:PORT, a URL, or -- COMMAND");
+    for (char **at = operands; *at != NULL; at += used) /* all mistakes before the first wait */
+        if ((used = operand_parse(&check, at)) == 0)
+            return CLI_EXIT_BIDE_FAILED;
+    for (char **at = operands; *at != NULL; at += used) {
+        used = operand_parse(&check, at);
+        int status = thing_wait(s, &check, start_ns, deadline_ns);
+        if (status != 0)
+            return status;
+    }
+    return 0;
+}
+
+static const struct cli_group groups[] = {{CLI_GROUP(NULL, options)}};
+
+static const struct cli_section sections[] = {
+    {.title = "What is ready",
+     .text = "  tcp:HOST:PORT   a port that accepts a connection; tcp:[::1]:5432 for IPv6\n"
+             "  URL             http or https: GET returns a status below 400\n"
+             "  -- COMMAND      exits 0; its output is not shown, except for the last line if\n"
+             "                  the time is over\n\n"
+             "Several are waited for one after the other; all must be ready."},
+    {.title = "Exit status",
+     .text = "  0        everything is ready\n"
+             "  124      the time is over; the last error is printed\n"
+             "  127      the command cannot be executed\n"
+             "  125      bide itself failed: invalid option or operand\n"
+             "  128+n    ended by signal n"},
+    {.title = "Examples",
+     .text = "  bide wait tcp:db:5432 && exec ./server\n"
+             "  bide wait --for 2m http://localhost:8080/health\n"
+             "  bide wait tcp:redis:6379 tcp:db:5432 -- pg_isready -h db"},
+};
+
+static const char *operand_word(size_t i)
+{
+    static const char *const words[] = {"tcp:", "http://", "https://"};
+    return i < sizeof words / sizeof *words ? words[i] : NULL;
+}
+
+static const struct cli_operands operands_of[] = {{NULL, operand_word, CLI_COMPLETE_NOTHING}};
+
+const struct cli_command cli_wait = {
+    .name = "wait",
+    .summary = CLI_WAIT_SUMMARY,
+    .synopsis = "[options] [tcp:HOST:PORT | URL]... [-- COMMAND [ARGUMENT...]]",
+    .about = "Waits until ports, URLs and a command are ready: for entrypoints and CI, instead of a loop with `sleep`. "
+             "Checks at jittered intervals, and prints the last error in clear words when the time is over.",
+    .groups = groups,
+    .group_count = sizeof groups / sizeof *groups,
+    .sections = sections,
+    .section_count = sizeof sections / sizeof *sections,
+    .keeps_separator = true,
+    .operands = operands_of,
+    .operands_count = sizeof operands_of / sizeof *operands_of,
+    .settings_size = sizeof(struct settings),
+    .init = settings_init,
+    .run = wait_main,
+};

@@ -1,0 +1,138 @@
+#!/usr/bin/env bats
+# bide wait: ports, URLs and commands that become ready, or do not.
+
+load helpers
+
+setup() {
+    bide_setup
+    FAST=(--every 10ms)
+}
+
+teardown() { bide_teardown; }
+
+# A port of 127.0.0.1 on which no process listens.
+closed_port() {
+    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# start ARGUMENT...: bide wait in the background; its stderr goes to the file `said`.
+start() {
+    bide wait "${FAST[@]}" "$@" > out 2> said 3>&- < /dev/null &
+    PID=$!
+    CHILDREN+=("$PID")
+}
+
+@test "a thing that is ready needs one check, and nothing is printed" {
+    chaos_start
+    run bide wait "tcp:${CHAOS_URL#http://}" "$CHAOS_URL/health" -- true
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+}
+
+@test "a port that opens later is ready then" {
+    port=$(closed_port)
+    start "tcp:127.0.0.1:$port"
+    eventually grep -q "waiting for tcp:127.0.0.1:$port: connection refused (127.0.0.1 port $port)" said
+    bide-chaos --port "$port" > chaos.out 2>&1 3>&- &
+    CHILDREN+=($!)
+    wait "$PID"
+    grep -q "bide wait: tcp:127.0.0.1:$port is ready, after " said
+    [ "$(wc -l < said)" -eq 2 ]
+}
+
+@test "a URL is ready when its status is below 400" {
+    chaos_start --script '/health 503 x3 | 200'
+    run bide wait "${FAST[@]}" "$CHAOS_URL/health?token=secret"
+    [ "$status" -eq 0 ]
+    [[ $output == *'/health: HTTP 503'*'/health is ready, after '* ]]
+    [[ $output != *secret* ]]
+    chaos_stop
+    [ "$(chaos_requests)" -eq 4 ]
+}
+
+@test "a command is ready when it exits 0, and its output is not shown" {
+    failing 3
+    run bide wait "${FAST[@]}" -- sh -c 'echo noise; ./failing'
+    [ "$status" -eq 0 ]
+    [[ $output == *'waiting for sh: exit 1: noise'*'sh is ready, after '* ]]
+    [ "$(ran)" -eq 4 ]
+}
+
+@test "when the time is over, the last error is printed: 124" {
+    port=$(closed_port)
+    run bide wait --for 100ms "${FAST[@]}" -q "tcp:127.0.0.1:$port"
+    [ "$status" -eq 124 ]
+    [[ $output == "bide wait: tcp:127.0.0.1:$port was not ready within "*": connection refused (127.0.0.1 port $port)" ]]
+    run bide wait --for 200ms "${FAST[@]}" -q -- sh -c 'echo first; echo "no such table" >&2; exit 3'
+    [ "$status" -eq 124 ]
+    [[ $output == *': exit 3: no such table' ]]
+    run bide wait --for 300ms "${FAST[@]}" -q tcp:nosuch.invalid:80
+    [ "$status" -eq 124 ]
+    [[ $output == *'nosuch.invalid'* ]]
+}
+
+@test "a check that hangs is ended, with the processes that it started" {
+    run bide wait --for 300ms --attempt-timeout 100ms -q -- sh -c 'sleep 1000 & echo $! > pid; wait'
+    [ "$status" -eq 124 ]
+    [[ $output == *'no answer in time' ]]
+    ended() { ! kill -0 "$(cat pid)" 2> /dev/null; }
+    eventually ended
+}
+
+@test "a server that accepts and does not answer is not ready" {
+    chaos_start --script '* delay=never'
+    run bide wait --for 300ms --attempt-timeout 100ms -q "$CHAOS_URL/"
+    [ "$status" -eq 124 ]
+    [[ $output == *'no answer in time' ]]
+}
+
+@test "all things must be ready, and the one that is not is named" {
+    chaos_start
+    port=$(closed_port)
+    run bide wait --for 100ms "${FAST[@]}" -q "$CHAOS_URL/" "tcp:127.0.0.1:$port"
+    [ "$status" -eq 124 ]
+    [[ $output == "bide wait: tcp:127.0.0.1:$port was not ready"* ]]
+}
+
+@test "a command that cannot be executed ends the wait at once: 127" {
+    run -127 bide wait -- ./nosuch
+    [ "$status" -eq 127 ]
+    [ "$output" = 'bide wait: ./nosuch: command not found' ]
+}
+
+@test "mistakes are answered with the right form: 125" {
+    for wrong in tcp: tcp:db tcp:db: tcp::5432 tcp:db:0 tcp:db:70000 tcp:db:x tcp:::1:5432 'tcp:a b:1' db:5432 http:// \
+        postgres://db/x ftp://h/x; do
+        run bide wait "$wrong"
+        [ "$status" -eq 125 ]
+        [[ $output == "bide wait: $wrong: must be "* ]]
+    done
+    run bide wait http://user:hidden@h/
+    [ "$status" -eq 125 ]
+    [[ $output != *hidden* ]]
+    run bide wait --
+    [ "$status" -eq 125 ]
+    run bide wait
+    [ "$status" -eq 125 ]
+    [[ $output == *'nothing to wait for: '* ]]
+    run bide wait --for 0 tcp:a:1
+    [ "$status" -eq 125 ]
+}
+
+@test "a signal ends the wait and its check" {
+    start --for never -- sh -c 'echo $$ > pid; exec sleep 1000'
+    eventually test -s pid
+    kill -TERM "$PID"
+    status=0
+    wait "$PID" || status=$?
+    [ "$status" -eq 143 ]
+    ended() { ! kill -0 "$(cat pid)" 2> /dev/null; }
+    eventually ended
+}
+
+@test "the deadline of a bide run around it applies, and a check in its second attempt still repeats" {
+    port=$(closed_port)
+    run bide run --attempts 2 --base 1ms --deadline 300ms --set last_wait=no -- \
+        sh -c '[ "$BIDE_ATTEMPT" -eq 2 ] || exit 1; exec bide wait --every 10ms --for 1h "$1"' sh "tcp:127.0.0.1:$port" 3>&-
+    [ "$status" -eq 124 ]
+}
