@@ -46,16 +46,26 @@ static bool read_hold(struct budget_change *change, const char *value, char erro
     return false;
 }
 
-/* Suggests only what `set` accepts: keys of the target, the level and the hold. Returns false. */
+const char *budget_change_key(size_t i)
+{
+    static const char *const states[] = {"budget", "breaker"}; /* the level and the hold */
+    const struct conf_field *field = NULL;
+    if (i < sizeof states / sizeof *states)
+        return states[i];
+    i -= sizeof states / sizeof *states;
+    for (size_t at = 0; (field = conf_field(at)) != NULL; at++)
+        if (field->of_target && i-- == 0)
+            return field->key;
+    return NULL;
+}
+
+/* Suggests only what `set` accepts. Returns false. */
 static bool report_unknown_key(const char *argument, size_t length, char error[BUDGET_ERROR_SIZE])
 {
-    struct conf_suggestion near = {argument, length, NULL, 0};
-    const struct conf_field *field;
-    conf_suggestion_consider(&near, "budget", "budget");
-    conf_suggestion_consider(&near, "breaker", "breaker");
-    for (size_t i = 0; (field = conf_field(i)) != NULL; i++)
-        if (field->of_target)
-            conf_suggestion_consider(&near, field->key, field->key);
+    struct conf_suggestion near = {.word = argument, .length = length};
+    const char *key;
+    for (size_t i = 0; (key = budget_change_key(i)) != NULL; i++)
+        conf_suggestion_consider(&near, key, key);
     snprintf(error, BUDGET_ERROR_SIZE, "%s", cli_unknown_key(near.found));
     return false;
 }
@@ -88,8 +98,7 @@ static bool read_key(struct budget_change *change, const char *argument, size_t 
         return read_observe(change, field, argument + length + 1, error);
     if (!field->of_target) {
         snprintf(error, BUDGET_ERROR_SIZE,
-                 "must be a key of the target (%s is part of each call's policy and belongs into bide.conf)",
-                 field->key);
+                 "must be a key of the target (%s is part of each call's policy and belongs in bide.conf)", field->key);
         return false;
     }
     conf_pair_init(&pair, BIDE_PRESET_SERVICE);

@@ -24,6 +24,9 @@ struct budget_change {
     enum bide_hold hold;
 };
 
+/* Returns the i-th key that `set` accepts; NULL after the last. */
+const char *budget_change_key(size_t i);
+
 /* Starts with no changes to the target of the snapshot. */
 void budget_change_begin(struct budget_change *change, const struct budget_snapshot *snapshot);
 

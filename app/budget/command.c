@@ -110,7 +110,7 @@ static int report_unusable(const struct settings *s, const char *name, const str
     char path[BIDE_SHARED_PATH_MAX];
     struct bide_problem other;
     struct budget_list list = {0};
-    struct conf_suggestion near = {name, strlen(name), NULL, 0};
+    struct conf_suggestion near = {.word = name, .length = strlen(name)};
     bool absent = problem->reason == BIDE_SHARED_REASON_NOT_THERE;
     if (absent && budget_list_names(&list, s->directory, &other))
         for (size_t i = 0; i < list.count; i++)
@@ -624,6 +624,21 @@ static const char *verb_word(size_t i)
     return i < VERBS ? verbs[i].name : NULL;
 }
 
+/* Returns the i-th KEY= that `set` accepts. Valid until the next call. */
+static const char *change_word(size_t i)
+{
+    static char word[64];
+    const char *key = budget_change_key(i);
+    snprintf(word, sizeof word, "%s=", key != NULL ? key : "");
+    return key != NULL ? word : NULL;
+}
+
+static const struct cli_operands operands_of[] = {
+    {NULL, verb_word, CLI_COMPLETE_NOTHING}, {"list", NULL, CLI_COMPLETE_NOTHING},
+    {"show", NULL, CLI_COMPLETE_NOTHING},    {"watch", NULL, CLI_COMPLETE_NOTHING},
+    {"reset", NULL, CLI_COMPLETE_NOTHING},   {"set", change_word, CLI_COMPLETE_NOTHING},
+};
+
 static int verb_unknown(const char *name)
 {
     const char *text[VERBS + 1] = {NULL};
@@ -722,7 +737,8 @@ const struct cli_command cli_budget = {
     .group_count = sizeof groups / sizeof *groups,
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
-    .operand_word = verb_word,
+    .operands = operands_of,
+    .operands_count = sizeof operands_of / sizeof *operands_of,
     .settings_size = sizeof(struct settings),
     .run = budget_main,
 };

@@ -1,8 +1,10 @@
 /* call.c - a running job: libcurl callbacks, events and the end of the call; see call.h. */
 #include "call.h"
 
+#include "reset.h"
 #include "setup.h"
 
+#include "common/hint_fd.h"
 #include "text/slice.h"
 #include "text/unit.h"
 
@@ -18,10 +20,13 @@
 
 /* ---- events ---- */
 
-/* Codes for which libcurl's error buffer says more than the generic text: which host, which certificate. */
-static bool code_has_details(CURLcode code)
+/* Codes for which libcurl's error buffer says more than the generic text: which host, which certificate, the status
+ * with which a proxy rejected CONNECT. */
+static bool code_has_details(const struct fetch_call *call, CURLcode code)
 {
     switch ((int)code) {
+    case CURLE_RECV_ERROR:
+    case CURLE_COULDNT_CONNECT: return strstr(call->error, "CONNECT") != NULL;
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_SSL_CONNECT_ERROR:
@@ -32,11 +37,23 @@ static bool code_has_details(CURLcode code)
     }
 }
 
+/* Returns true if libcurl itself found the response wrong. Otherwise libbide-curl ended the transfer because of a head
+ * beyond the limits: the error buffer then has libcurl's text for a callback that failed or, at the end of the call,
+ * the sentence of the result. */
+static bool response_is_malformed(const struct fetch_call *call)
+{
+    static const char callback[] = "Failed writing";
+    return call->error[0] != '\0' && strncmp(call->error, callback, sizeof callback - 1) != 0 &&
+           strcmp(call->error, call->result.error) != 0;
+}
+
 static const char *code_text(const struct fetch_call *call, CURLcode code)
 {
     if (code == CURLE_OK)
         return "";
-    return code_has_details(code) && call->error[0] != '\0' ? call->error : bide_curl_strerror(code);
+    if (code == CURLE_WEIRD_SERVER_REPLY)
+        return response_is_malformed(call) ? call->error : "The response header exceeds the limit";
+    return code_has_details(call, code) && call->error[0] != '\0' ? call->error : bide_curl_strerror(code);
 }
 
 /* Returns the recorded attempt, NULL if it is beyond BIDE_CURL_ATTEMPTS_RECORDED. */
@@ -126,6 +143,8 @@ static void on_event(void *context, const struct bide_event *event)
         break;
     case BIDE_ACTION_GIVE_UP:
         call->gave_up = true;
+        if (event->outcome)
+            cli_hint_pass_on(&event->outcome->hint); /* a bide run around bide fetch then waits as long */
         event_hold_outcome(call, event);
         break;
     case BIDE_ACTION_NONE:
@@ -133,12 +152,29 @@ static void on_event(void *context, const struct bide_event *event)
     }
 }
 
-/* Only records the status; the outcome stays as it is. The hook must exist for hold_max to be allowed. */
+static struct bide_text easy_field(CURL *easy, const char *name)
+{
+    struct curl_header *field = NULL;
+    if (curl_easy_header(easy, name, 0, CURLH_HEADER, -1, &field) != CURLHE_OK)
+        return (struct bide_text){NULL, 0};
+    return text_from(field->value);
+}
+
+/* Records the status, and reads the fields that libbide-curl does not read without knowing their unit. */
 static void on_response(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome)
 {
     struct fetch_call *call = context;
-    (void)outcome;
     call->seen_status = response->status;
+    if ((response->status != 429 && response->status != 503) || outcome->hint.kind != BIDE_HINT_NONE)
+        return;
+    outcome->hint = fetch_reset_hint(&(struct fetch_reset){
+        .x_remaining = easy_field(response->easy, "X-RateLimit-Remaining"),
+        .x_reset = easy_field(response->easy, "X-RateLimit-Reset"),
+        .remaining = easy_field(response->easy, "RateLimit-Remaining"),
+        .reset = easy_field(response->easy, "RateLimit-Reset"),
+        .date = easy_field(response->easy, "Date"),
+        .wall_s = bide_wall_s(),
+    });
 }
 
 /* ---- response head ---- */
@@ -340,6 +376,7 @@ static void call_fill_options(struct fetch_call *call, const struct fetch_call_p
     o->header = on_header;
     o->header_data = call;
     o->context = call;
+    o->error_buffer = call->error;
     o->event = on_event;
     o->classify = on_response;
     if (fetch_output_can_rewind(&call->output))

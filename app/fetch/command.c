@@ -234,7 +234,8 @@ static const struct cli_option request_options[] = {
      .value = "FIELD",
      .help = "header field 'Name: value', or @FILE with one field per line; may be repeated",
      .read = read_header,
-     .details = "Not sent after a redirect to another scheme, host or port."},
+     .details = "Not sent after a redirect to another scheme, host or port, except Accept and, with the body, "
+                "Content-Type, Content-Encoding and Content-Language."},
     {.name = "user",
      .letter = 'u',
      .value = "USER[:PASSWORD]",
@@ -461,7 +462,8 @@ static const struct cli_section sections[] = {
      .text =
          "Without a policy the preset `transfer` applies: a large download may take any time, --stall ends a download "
          "without progress, and all waits of a URL together take at most a minute (waits_max). If there are several "
-         "URLs, those that the circuit breaker or the budget refuses wait for it (when_refused). A deadline applies to "
+         "URLs, each has 10 attempts, the budget gains a retry per second, and those that the circuit breaker or the "
+         "budget refuses wait for it (when_refused). A deadline applies to "
          "each URL.\n\n"
          "A GET, HEAD, PUT or DELETE is repeated after a transient failure. A POST or PATCH that the server may have "
          "received is not, unless it has a key or --idempotent is given."},
@@ -548,6 +550,21 @@ static bool waits_for_gates_by_default(const struct settings *s)
            !cli_policy_sets(&s->policy, "when_refused");
 }
 
+/* Several URLs share one budget and one breaker, and wait for them. With the attempts and the refill of a single call,
+ * many would give up in an outage of seconds: an early one has used its four attempts, a late one waits in vain for one
+ * retry per minute. Ten attempts and one retry per second are no load for a server; waits_max limits the time. */
+#define BATCH_ATTEMPTS     10u
+#define BATCH_REFILL_MILLI (60 * 1000u)
+
+static void batch_adapt(const struct settings *s, struct conf_policy *policy)
+{
+    policy->pair.policy.when_refused = BIDE_WHEN_REFUSED_WAIT;
+    if (!cli_policy_sets(&s->policy, "attempts"))
+        policy->pair.policy.attempts_max = BATCH_ATTEMPTS;
+    if (!cli_policy_sets(&s->policy, "budget.refill_per_minute"))
+        policy->pair.target.budget.refill_per_minute_milli = BATCH_REFILL_MILLI;
+}
+
 static bool policy_resolve(struct settings *s)
 {
     struct conf_policy *policy = &s->resolved;
@@ -558,7 +575,7 @@ static bool policy_resolve(struct settings *s)
         conf_rules_read(&policy->status, http_statuses, BIDE_KIND_TRANSIENT, s->retry_on);
     }
     if (waits_for_gates_by_default(s))
-        policy->pair.policy.when_refused = BIDE_WHEN_REFUSED_WAIT;
+        batch_adapt(s, policy);
     if (s->request.include)
         policy->pair.policy.hedges_max = 0; /* the header fields of two responses could not be told apart */
     s->request.policy = &policy->pair.policy;

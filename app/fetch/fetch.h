@@ -76,7 +76,7 @@ enum fetch_state {
  * result of jobs that were never started. */
 struct fetch_job {
     char *url;         /* for libcurl: contains secrets */
-    char *display_url; /* without user, password and query: for messages and logs */
+    char *display_url; /* without user and password, values of the query masked: for messages and logs */
     char *output_path; /* output file; NULL: standard output */
 
     enum fetch_state state;

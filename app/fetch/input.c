@@ -161,6 +161,20 @@ const char *fetch_data_add(struct fetch_bytes *data, const char *value)
 
 /* ---- header fields ---- */
 
+/* Returns the description of a valid field. It names the wrong one by its position, and by its name if a blank or "="
+ * follows: a word without either may be a secret. */
+static const char *header_want(const struct curl_slist *list, const char *field, size_t name)
+{
+    static char text[192];
+    unsigned number = 1;
+    for (; list; list = list->next)
+        number++;
+    bool named = name > 0 && name <= 64 && (field[name] == ' ' || field[name] == '=');
+    snprintf(text, sizeof text, "a header field 'Name: value', or @FILE with one field per line (field %u%s%.*s)",
+             number, named ? ", " : "", named ? (int)name : 0, field);
+    return text;
+}
+
 /* As curl: "Name: value"; "Name;" for an empty value; "Name:" removes a field that libcurl would add. */
 static const char *header_add_field(void *context, char *field)
 {
@@ -168,7 +182,7 @@ static const char *header_add_field(void *context, char *field)
     struct curl_slist **list = context;
     size_t name = strspn(field, token);
     if (name == 0 || !(field[name] == ':' || (field[name] == ';' && field[name + 1] == '\0')))
-        return "a header field 'Name: value', or @FILE with one field per line";
+        return header_want(*list, field, name);
     if (strpbrk(field, "\r\n"))
         return "a header field without line breaks";
     struct curl_slist *grown = curl_slist_append(*list, field);

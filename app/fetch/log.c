@@ -50,7 +50,9 @@ static void text_start(const struct fetch_log *log, const struct fetch_event *e)
 {
     if (!log->verbose)
         return;
-    fprintf(log->out, "bide: %s: attempt %u of %u%s\n", e->job->display_url, e->verdict.attempt, log->attempts_max,
+    char number[CLI_ATTEMPT_SIZE];
+    fprintf(log->out, "bide: %s: attempt %s%s\n", e->job->display_url,
+            cli_attempt_text(number, e->verdict.attempt, log->attempts_max),
             e->verdict.reason == BIDE_REASON_HEDGE ? ", hedging a slow attempt" : "");
 }
 
@@ -64,10 +66,10 @@ static void text_put_reason(FILE *out, enum bide_reason reason)
 
 static void text_wait(const struct fetch_log *log, const struct fetch_event *e)
 {
-    char text[TEXT_VALUE_SIZE], result[RESULT_SIZE];
+    char text[TEXT_VALUE_SIZE], result[RESULT_SIZE], number[CLI_ATTEMPT_SIZE];
     text_begin_line(log, e->job);
     if (e->ended) {
-        fprintf(log->out, "attempt %u of %u failed: %s", e->verdict.attempt, log->attempts_max,
+        fprintf(log->out, "attempt %s failed: %s", cli_attempt_text(number, e->verdict.attempt, log->attempts_max),
                 result_text(result, e->status, e->text));
         if (log->verbose)
             fprintf(log->out, " after %s", text_duration_format_short(text, e->time_ns));
@@ -82,10 +84,11 @@ static void text_wait(const struct fetch_log *log, const struct fetch_event *e)
 
 static void text_success(const struct fetch_log *log, const struct fetch_job *job)
 {
-    char time[TEXT_VALUE_SIZE], bytes[FETCH_BYTES_SIZE];
+    char time[TEXT_VALUE_SIZE], bytes[FETCH_BYTES_SIZE], number[CLI_ATTEMPT_SIZE];
     if (!log->verbose && job->attempts > 1) {
         text_begin_line(log, job);
-        fprintf(log->out, "attempt %u of %u succeeded, after %s\n", job->verdict.attempt, log->attempts_max,
+        fprintf(log->out, "attempt %s succeeded, after %s\n",
+                cli_attempt_text(number, job->verdict.attempt, log->attempts_max),
                 text_duration_format_short(time, job->time_ns));
     }
     if (!log->verbose)

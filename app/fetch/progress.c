@@ -2,6 +2,7 @@
  * number. */
 #include "progress.h"
 
+#include "common/event.h"
 #include "common/term.h"
 #include "log.h"
 #include "text/unit.h"
@@ -99,10 +100,10 @@ static void line_drop_least(struct line *l)
 
 static void line_add_job(const struct fetch_progress *p, struct line *l, uint32_t attempts_max)
 {
-    char wait[TEXT_VALUE_SIZE];
+    char wait[TEXT_VALUE_SIZE], number[CLI_ATTEMPT_SIZE];
     const struct fetch_job *job = p->jobs;
     if (job->state == FETCH_JOB_WAITING)
-        line_add(l, RANK_STATE, "", "attempt %u of %u in %s", job->attempt + 1, attempts_max,
+        line_add(l, RANK_STATE, "", "attempt %s in %s", cli_attempt_text(number, job->attempt + 1, attempts_max),
                  text_duration_format_short(wait, job->wake_ns > p->tick_ns ? job->wake_ns - p->tick_ns : 0));
     else if (job->attempt > 1)
         line_add(l, RANK_STATE, "", "attempt %u", job->attempt);

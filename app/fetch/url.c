@@ -59,6 +59,37 @@ static char *text_escape(const char *text)
     return out;
 }
 
+#define BARE_LENGTH_MAX 8u  /* a longer component without "=", or one that is no number, may be a token */
+#define NAME_LENGTH_MAX 64u /* a longer name may be one, too */
+
+/* Masks the values of a query: "page=2&3" becomes "page=***&3". Returns an allocated text, NULL if out of memory. */
+static char *query_mask(const char *query)
+{
+    char *masked = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&masked, &size);
+    if (!out)
+        return NULL;
+    for (;;) {
+        size_t length = strcspn(query, "&"), name = strcspn(query, "=&");
+        bool has_value = name < length;
+        bool shown =
+            has_value ? name <= NAME_LENGTH_MAX : length <= BARE_LENGTH_MAX && strspn(query, "0123456789") >= length;
+        fprintf(out, "%.*s%s", shown ? (int)name : 3, shown ? query : "***", has_value ? "=***" : "");
+        if (query[length] == '\0')
+            break;
+        fputc('&', out);
+        query += length + 1;
+    }
+    bool written = fflush(out) == 0 && !ferror(out);
+    fclose(out);
+    if (!written) {
+        free(masked);
+        masked = NULL;
+    }
+    return masked;
+}
+
 char *fetch_url_display(const char *url)
 {
     CURLU *parsed = url_parse(url);
@@ -67,9 +98,13 @@ char *fetch_url_display(const char *url)
         return NULL;
     char *scheme = url_part(parsed, CURLUPART_SCHEME), *host = url_part(parsed, CURLUPART_HOST);
     char *port = url_part(parsed, CURLUPART_PORT), *path = url_part(parsed, CURLUPART_PATH);
-    if (scheme && host && port && path &&
-        asprintf(&plain, "%s://%s%s%s%s", scheme, host, port[0] != '\0' ? ":" : "", port, path) >= 0)
+    char *query = url_part(parsed, CURLUPART_QUERY), *masked = query ? query_mask(query) : NULL;
+    if (scheme && host && port && path && masked &&
+        asprintf(&plain, "%s://%s%s%s%s%s%s", scheme, host, port[0] != '\0' ? ":" : "", port, path,
+                 query[0] != '\0' ? "?" : "", masked) >= 0)
         shown = text_escape(plain);
+    free(masked);
+    curl_free(query);
     free(plain);
     curl_free(scheme);
     curl_free(host);

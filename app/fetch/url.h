@@ -7,7 +7,8 @@
 /* Returns NULL if the URL can be fetched, else a description of a valid URL. */
 const char *fetch_url_check(const char *url);
 
-/* Returns scheme, host, port and path in printable ASCII; the caller frees it. NULL: out of memory, or not a URL. */
+/* Returns scheme, host, port, path and query in printable ASCII, the values of the query masked; the caller frees it.
+ * NULL: out of memory, or not a URL. */
 char *fetch_url_display(const char *url);
 
 /* Returns the last path segment, without decoding, "" if it could not name a file; the caller frees it. NULL: out of

@@ -71,7 +71,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
 
 @test "a hold-off requested by one command applies to the target, and stays after reset" {
     make_target --set hold_off_max=1h
-    run -1 together --attempts 2 --deadline 2s -q -- sh -c 'echo "retry-after: 60" >&2; exit 1'
+    run -1 together --attempts 2 --deadline 2s -q -- sh -c 'echo "retry-after: 60" >&3; exit 1'
     [ "$(json .hold_off_ms)" -gt 30000 ]
     run bide budget reset payments
     [[ $output == *"; the hold-off stays: "*" to go" ]]
@@ -339,7 +339,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     apart together -- ./failing
     [ "$status" -eq 1 ]
     [ "$(ran)" -eq 1 ]
-    [[ $stderr == *"the retry budget of the target is empty"* ]]
+    [[ $stderr == *"the retry budget is empty"* ]]
 }
 
 # ---- watch ----

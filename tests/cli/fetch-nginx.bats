@@ -116,6 +116,13 @@ logged() {
     [ "${#lines[@]}" -eq 1 ]
 }
 
+@test "TLS to a port of plain HTTP is not retried" {
+    apart fetch -k "https://${PLAIN#http://}/hello"
+    [ "$status" -eq 35 ]
+    [ "${#stderr_lines[@]}" -eq 1 ]
+    [[ $stderr == *"wrong version number"* ]]
+}
+
 @test "a client certificate is sent to the server" {
     run -22 fetch -k "$TLS/known/hello"
     apart fetch -k -E client.pem --key client.key "$TLS/known/hello"

@@ -52,6 +52,38 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [[ $stderr =~ "next in 1"(\.[0-9]+)?"s (server asked)" ]] # jitter of a few milliseconds is not shown
 }
 
+@test "X-RateLimit-Reset and RateLimit-Reset are waited for, as a wait and as an instant" {
+    serve "/x 429 header=\"X-RateLimit-Reset: 1\" | 503 header=\"RateLimit-Reset: 1\" | \
+              429 header=\"X-RateLimit-Reset: $(($(date +%s) + 3000))\" | 200"
+    apart fetch --set hint_max=10m "$U/x"
+    [ "$status" -eq 22 ]
+    [[ ${stderr_lines[0]} =~ "failed: 429; next in 1"(\.[0-9]+)?"s (server asked)" ]]
+    [[ ${stderr_lines[1]} =~ "failed: 503; next in 1"(\.[0-9]+)?"s (server asked)" ]]
+    chaos_stop
+    [ "$(seen /x)" -eq 3 ] # the last wait is longer than hint_max
+}
+
+@test "a Retry-After that cannot be read is no reason to retry at once" {
+    serve '/x 503 retry-after="Sun, 06 Nov 2044 08:49:37 UTC" | 200'
+    apart fetch --json --base 100ms "$U/x"
+    [ "$status" -eq 0 ]
+    [[ $stderr == *'"hint_ms":200'* ]]
+}
+
+@test "the message names the status with which a proxy rejected CONNECT" {
+    serve '* 503'
+    apart fetch --attempts 2 -x "$U" https://127.0.0.1:9/x
+    [ "$status" -ne 0 ]
+    [[ ${stderr_lines[0]} == "bide: attempt 1 of 2 failed: "*CONNECT*" 503"*"; next in "* ]]
+}
+
+@test "the message names the limit that a response header exceeds" {
+    serve '/x 200 endless=headers'
+    apart fetch "$U/x"
+    [ "$status" -eq 8 ]
+    [[ $stderr == *"The response header exceeds the limit"* ]]
+}
+
 @test "a 429 with an endless body does not delay the next attempt" {
     serve '/x 429 endless=body | 200 body="fine"'
     apart fetch "$U/x"
@@ -71,7 +103,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     apart fetch "$U/x"
     [ "$status" -eq 22 ]
     [ -z "$output" ]
-    [[ $stderr == "bide: $U/x: 404: the failure is permanent: a retry would not help" ]]
+    [[ $stderr == "bide: $U/x: 404: permanent: a retry would not help" ]]
     apart fetch --fail-with-body "$U/x"
     [ "$status" -eq 22 ]
     [ "$output" = "no such thing" ]
@@ -85,7 +117,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     apart fetch --attempts 3 --fail-with-body "$U/x"
     [ "$status" -eq 22 ]
     [ "$output" = third ]
-    [[ $stderr == *"gave up after 3 attempts: 503: all attempts that the policy allows were made" ]]
+    [[ $stderr == *"gave up after 3 attempts: 503: no attempts left" ]]
 }
 
 @test "a short incomplete response is requested again, and stdout has it once" {
@@ -102,7 +134,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     chaos_stop
     [ "$(seen /x)" -eq 1 ]
     [ "$(wc -c < got)" -le 200000 ]
-    grep -q 'part of the response already reached the caller' said
+    grep -q 'part of the response was delivered' said
 }
 
 @test "-i and -I write only the header fields of the final response" {
@@ -277,7 +309,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$status" -eq 22 ]
     chaos_stop
     [ "$(seen /x)" -eq 1 ]
-    [[ $stderr == *"503: the request may have run and is not safe to repeat" ]]
+    [[ $stderr == *"503: it may have run and is not safe to repeat" ]]
 }
 
 @test "with a key a POST is repeated, with the same key and the same body" {
@@ -329,7 +361,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     chaos_stop
     [ "$(seen /pipe)" -eq 1 ]
     [ "$(chaos_requests '"method":"PUT","path":"/file".*"body_bytes":100000,')" -eq 3 ]
-    grep -q 'the request body cannot be sent a second time' said
+    grep -q 'the request body cannot be sent again' said
 }
 
 @test "--retry-on retries the listed statuses and no others" {
@@ -374,7 +406,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
 @test "all waits of a URL take at most a minute, or waits_max" {
     serve '/x 503 retry-after=70'
     run -22 fetch "$U/x"
-    [[ $output == *"the waits of the call would exceed the policy's limit"* ]]
+    [[ $output == *"the waits would exceed waits_max"* ]]
     run -22 fetch --set waits_max=2m --deadline 20s "$U/x"
     [[ $output == *"the wait would end after the deadline"* ]]
 }
@@ -424,7 +456,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     apart fetch $breaker "$U/bad" "$U/good"
     [ "$status" -eq 0 ]
     [ "$output" = 12 ]
-    [[ $stderr == *"$U/bad: attempt 1 of 4 failed: 503; next in "*" (the circuit breaker is open)"* ]]
+    [[ $stderr == *"$U/bad: attempt 1 of 10 failed: 503; next in "*" (the circuit breaker is open)"* ]]
     # A policy of the user decides by itself.
     printf '[mine]\nextends = transfer\n' > bide.conf
     # shellcheck disable=SC2086
@@ -822,4 +854,19 @@ prompts() { [ "$(grep -o Password: typescript | wc -l)" -ge "$1" ]; }
         [ "$(grep -cvE '(done|failed|waiting|%|B|B/s|left)$' <<< "$shown")" -eq 0 ]
         [ "$(awk '{ print length }' <<< "$shown" | sort -n | tail -n 1)" -lt "$width" ]
     done
+}
+
+# Two first attempts and the two retries of the budget fail; the next retries need a refill.
+@test "the budget of a batch without a policy gains a retry per second" {
+    chaos_start --script '* 503 x4 | 200 body=x'
+    run bide fetch -q -S --base 1ms --cap 2ms --set budget.capacity=2 --set breaker.kind=off "$CHAOS_URL/a" "$CHAOS_URL/b"
+    [ "$status" -eq 0 ]
+    [ "$output" = xx ]
+}
+
+@test "a URL of a batch without a policy has ten attempts" {
+    chaos_start --script '* 503'
+    run bide fetch -q -S --base 1ms --cap 2ms --set budget.kind=none --set breaker.kind=off "$CHAOS_URL/a" "$CHAOS_URL/b"
+    [ "$status" -eq 22 ]
+    [[ $output == *'gave up after 10 attempts'* ]]
 }

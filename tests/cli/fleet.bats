@@ -142,7 +142,7 @@ ENDLESS=(--attempts 1000 --set budget.capacity=1000 --set budget.refill_per_minu
     : > "$WORK/ran"
     apart in_fleet --attempts 2 -- ./slow
     [ "$status" -eq 1 ]
-    [[ $stderr == *"the retry budget of the target is empty"* ]]
+    [[ $stderr == *"the retry budget is empty"* ]]
     [ "$(ran)" -eq 1 ]
 }
 
@@ -249,7 +249,7 @@ has_leased() { bide budget show db --json | jq -e ".budget.left >= $1" > /dev/nu
     apart bide run --target db --fleet "$NO_REDIS" --attempts 5 "${FAST[@]}" -- ./failing 3>&-
     [ "$status" -eq 1 ]
     [ "$(ran)" -eq 2 ]
-    [[ $stderr == *"the retry budget of the target is empty"* ]]
+    [[ $stderr == *"the retry budget is empty"* ]]
 }
 
 @test "disconnected, the commands of a host that share a target have that retry once" {

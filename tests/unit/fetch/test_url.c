@@ -49,11 +49,14 @@ static void only_http_and_https_urls_are_accepted(void **state)
     assert_non_null(fetch_url_check(""));
 }
 
-static void display_url_has_no_user_query_or_fragment(void **state)
+static void display_url_has_no_user_fragment_or_values_of_the_query(void **state)
 {
-    assert_display("https://user:secret@host:8443/a/b?token=secret#secret", "https://host:8443/a/b");
+    assert_display("https://user:secret@host:8443/a/b?token=secret#secret", "https://host:8443/a/b?token=***");
     assert_display("http://user@host", "http://host/");
-    assert_display("http://[::1]:81/x?y", "http://[::1]:81/x");
+    assert_display("http://[::1]:81/x?y", "http://[::1]:81/x?***");
+    assert_display("http://h/n.txt?20", "http://h/n.txt?20");
+    assert_display("http://h/x?page=2&17&&secret&123456789&key=a=b", "http://h/x?page=***&17&&***&***&key=***");
+    assert_display("http://h/x?", "http://h/x");
 }
 
 static void display_url_escapes_terminal_controls(void **state)
@@ -134,7 +137,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_http_and_https_urls_are_accepted),
-        cmocka_unit_test(display_url_has_no_user_query_or_fragment),
+        cmocka_unit_test(display_url_has_no_user_fragment_or_values_of_the_query),
         cmocka_unit_test(display_url_escapes_terminal_controls),
         cmocka_unit_test(file_name_is_last_path_segment_and_stays_in_directory),
         cmocka_unit_test(mask_hides_user_password_and_query),
