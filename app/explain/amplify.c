@@ -1,6 +1,7 @@
 /* amplify.c - retry amplification: requests at the server per request of a user. See amplify.h for the formulas. */
 #include "amplify.h"
 
+#include "hedge.h"
 #include "schedule.h"
 
 #define NO_LIMIT 1e300
@@ -103,10 +104,18 @@ static double attempts_of_one(const struct bide_policy *policy, double p)
     return mean;
 }
 
+/* Returns the mean number of requests of one layer without a budget, if all attempts are slower than the hedge
+ * delay. */
+static double requests_of_one(const struct bide_policy *policy, double p)
+{
+    bool hedges = policy->hedges_max > 0 && policy->layer != BIDE_LAYER_NEVER;
+    return hedges ? explain_mean_requests_hedged(policy, p) : attempts_of_one(policy, p);
+}
+
 double explain_mean_attempts_with_budget(const struct explain_subject *subject, double p)
 {
     const struct bide_target_config *target = &subject->pair->target;
-    double most = attempts_of_one(&subject->pair->policy, p);
+    double most = requests_of_one(&subject->pair->policy, p);
     bool observes = (target->observe & BIDE_GATE_BUDGET) != 0;
     return observes ? most : min_double(most, 1.0 + share_of(&target->budget, p, explain_rate(subject)));
 }
@@ -124,11 +133,18 @@ int64_t explain_budget_burst(const struct bide_budget_config *b)
 
 /* ---- layers ---- */
 
+static double max_double(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 static double layers_budgeted(const struct explain_subject *subject, double p, double budgeted)
 {
     const struct bide_policy *policy = &subject->pair->policy;
     double most = explain_mean_attempts(explain_requests_by_layer_rule(policy, subject->layers), p);
     bool adds = policy->layer == BIDE_LAYER_OUTERMOST;
+    if (policy->hedges_max > 0) /* hedges are sent by every layer, whatever the share of failures */
+        most = max_double(most, power(requests_of_one(policy, p), subject->layers));
     double bound = adds ? 1.0 + subject->layers * (budgeted - 1.0) : power(budgeted, subject->layers);
     return min_double(most, bound);
 }
@@ -145,8 +161,14 @@ void explain_amplification_compute(struct explain_amplification *a, const struct
     a->burst = explain_budget_burst(&subject->pair->target.budget);
     for (size_t i = 0; i < EXPLAIN_LOADS; i++) {
         double p = shares[i] / 1000.0, budgeted = explain_mean_attempts_with_budget(subject, p);
-        a->load[i] =
-            (struct explain_load){shares[i], attempts_of_one(policy, p), budgeted,
-                                  explain_mean_attempts(a->multiplied, p), layers_budgeted(subject, p, budgeted)};
+        double hedged = requests_of_one(policy, p), multiplied = explain_mean_attempts(a->multiplied, p);
+        a->load[i] = (struct explain_load){
+            .fail_permille = shares[i],
+            .plain = attempts_of_one(policy, p),
+            .hedged = hedged,
+            .budgeted = budgeted,
+            .layers_plain = policy->hedges_max > 0 ? max_double(multiplied, power(hedged, a->layers)) : multiplied,
+            .layers_budgeted = layers_budgeted(subject, p, budgeted),
+        };
     }
 }

@@ -14,7 +14,8 @@
  *   concurrency  at most the share `ratio` of the calls in flight are in a retry: x <= ratio / (1 - ratio), if a retry
  *                with its wait takes as long as a first attempt
  *
- * and never more than without a budget. The ratios are shown to people, so they are floating point; k^n is exact. */
+ * and never more than without a budget. A hedge costs as much as a retry, so it is one in these formulas. The ratios
+ * are shown to people, so they are floating point; k^n is exact. */
 #ifndef EXPLAIN_AMPLIFY_H
 #define EXPLAIN_AMPLIFY_H
 
@@ -32,7 +33,8 @@ uint64_t explain_requests_by_layer_rule(const struct bide_policy *policy, uint32
 /* Returns the mean number of attempts per first attempt if an attempt fails with probability p. */
 double explain_mean_attempts(uint64_t attempts_most, double p);
 
-/* The same with the budget, in the long run. An unknown rate is taken to be high. */
+/* The same with the budget, in the long run, and with hedges beside slow attempts. An unknown rate is taken to be
+ * high. */
 double explain_mean_attempts_with_budget(const struct explain_subject *subject, double p);
 
 /* Returns the number of retries that a full budget pays for at once; EXPLAIN_UNLIMITED: no such limit. */
@@ -41,7 +43,8 @@ int64_t explain_budget_burst(const struct bide_budget_config *budget);
 /* The load for a share of failing attempts. */
 struct explain_load {
     unsigned fail_permille;
-    double plain;           /* one layer, no budget */
+    double plain;           /* one layer, no budget, no hedges */
+    double hedged;          /* the same with hedges, if all attempts are slow; equal without hedges */
     double budgeted;        /* one layer, with the budget */
     double layers_plain;    /* all layers, multiplied, no budget */
     double layers_budgeted; /* upper bound for all layers, with the policy's layer rule and the budget of every layer */

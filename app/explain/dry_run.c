@@ -394,30 +394,69 @@ const struct explain_column explain_columns[EXPLAIN_COLUMNS] = {
     {BIDE_UNSAFE, BIDE_EVIDENCE_NOT_SENT}, {BIDE_UNSAFE, BIDE_EVIDENCE_UNKNOWN}, {BIDE_UNSAFE, BIDE_EVIDENCE_ANSWERED},
 };
 
-static const struct {
+struct failure {
     const char *name, *examples;
     struct bide_outcome outcome;
-} failures[EXPLAIN_CLASSES] = {
-    {"transient", "500 502 504, reset", {.kind = BIDE_KIND_TRANSIENT}},
-    {"unavailable", "503", {.kind = BIDE_KIND_TRANSIENT, .flags = BIDE_FLAG_UNAVAILABLE}},
-    {"throttled", "429", {.kind = BIDE_KIND_THROTTLED}},
-    {"throttled, hint 2s", "429 + Retry-After", {.kind = BIDE_KIND_THROTTLED, .hint = {BIDE_HINT_WAIT, 2 * BIDE_S}}},
-    {"conflict", "ABORTED", {.kind = BIDE_KIND_CONFLICT}},
-    {"still running", "409", {.kind = BIDE_KIND_PERMANENT, .flags = BIDE_FLAG_KEY_409}},
-    {"permanent", "400 401 403 404", {.kind = BIDE_KIND_PERMANENT}},
-    {"cancelled", "by the caller", {.kind = BIDE_KIND_CANCELLED}},
+    int status; /* of HTTP, which decides kind and flags of the outcome; 0: none */
 };
 
-void explain_classes(struct explain_class classes[EXPLAIN_CLASSES], const struct conf_pair *pair, uint64_t seed)
+static const struct failure failures[EXPLAIN_CLASSES] = {
+    {"transient", "500 502 504, reset", {.kind = BIDE_KIND_TRANSIENT}, 0},
+    {"unavailable", "503", {.kind = BIDE_KIND_TRANSIENT, .flags = BIDE_FLAG_UNAVAILABLE}, 0},
+    {"throttled", "429", {.kind = BIDE_KIND_THROTTLED}, 0},
+    {"throttled, hint 2s", "429 + Retry-After", {.kind = BIDE_KIND_THROTTLED, .hint = {BIDE_HINT_WAIT, 2 * BIDE_S}}, 0},
+    {"conflict", "ABORTED", {.kind = BIDE_KIND_CONFLICT}, 0},
+    {"still running", "409", {.kind = BIDE_KIND_PERMANENT, .flags = BIDE_FLAG_KEY_409}, 0},
+    {"permanent", "400 401 403 404", {.kind = BIDE_KIND_PERMANENT}, 0},
+    {"cancelled", "by the caller", {.kind = BIDE_KIND_CANCELLED}, 0},
+};
+
+static const struct failure statuses[EXPLAIN_STATUSES] = {
+    {"reset, timeout", "no response", {.kind = BIDE_KIND_TRANSIENT}, 0},
+    {"500", "internal server error", {0}, 500},
+    {"502", "bad gateway", {0}, 502},
+    {"503", "service unavailable", {0}, 503},
+    {"504", "gateway timeout", {0}, 504},
+    {"429", "too many requests", {0}, 429},
+    {"429, hint 2s", "429 + Retry-After", {.hint = {BIDE_HINT_WAIT, 2 * BIDE_S}}, 429},
+    {"409", "conflict", {0}, 409},
+    {"408", "request timeout", {0}, 408},
+    {"404", "not found", {0}, 404},
+    {"400", "bad request", {0}, 400},
+    {"cancelled", "by the caller", {.kind = BIDE_KIND_CANCELLED}, 0},
+};
+
+static struct bide_outcome failure_outcome(const struct failure *failure, const struct bide_rules *rules)
 {
-    for (size_t i = 0; i < EXPLAIN_CLASSES; i++) {
-        classes[i].name = failures[i].name;
-        classes[i].examples = failures[i].examples;
-        for (size_t j = 0; j < EXPLAIN_COLUMNS; j++) {
-            struct explain_case s = {.pair = *pair, .outcome = failures[i].outcome, .attempt = 1};
-            s.request = (struct bide_request){.safety = explain_columns[j].safety, .seed = seed};
-            s.outcome.evidence = explain_columns[j].evidence;
-            explain_dry_run(&classes[i].cell[j], &s);
-        }
+    struct bide_outcome outcome = failure->outcome;
+    if (failure->status > 0)
+        outcome = bide_classify_http(failure->status, rules);
+    outcome.hint = failure->outcome.hint;
+    return outcome;
+}
+
+static void class_predict(struct explain_class *class, const struct conf_pair *pair, const struct bide_outcome *outcome,
+                          uint64_t seed)
+{
+    for (size_t i = 0; i < EXPLAIN_COLUMNS; i++) {
+        struct explain_case s = {.pair = *pair, .outcome = *outcome, .attempt = 1};
+        s.request = (struct bide_request){.safety = explain_columns[i].safety, .seed = seed};
+        s.outcome.evidence = explain_columns[i].evidence;
+        explain_dry_run(&class->cell[i], &s);
     }
+}
+
+size_t explain_classes(struct explain_class classes[EXPLAIN_STATUSES], const struct conf_policy *policy, uint64_t seed)
+{
+    struct bide_rules space;
+    const struct bide_rules *rules = conf_rules_for_engine(&policy->status, &space);
+    const struct failure *rows = rules != NULL ? statuses : failures;
+    size_t count = rules != NULL ? EXPLAIN_STATUSES : EXPLAIN_CLASSES;
+    for (size_t i = 0; i < count; i++) {
+        struct bide_outcome outcome = failure_outcome(&rows[i], rules);
+        classes[i].name = rows[i].name;
+        classes[i].examples = rows[i].examples;
+        class_predict(&classes[i], &policy->pair, &outcome, seed);
+    }
+    return count;
 }

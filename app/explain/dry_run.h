@@ -12,7 +12,7 @@
 #include <bide/backoff.h>
 #include <bide/call.h>
 
-#include "conf/field.h"
+#include "conf/conf.h"
 
 struct explain_case {
     struct conf_pair pair;
@@ -66,8 +66,9 @@ size_t explain_changes(struct explain_change changes[EXPLAIN_CHANGES_MAX], const
 
 /* ---- classes of failure ---- */
 
-#define EXPLAIN_CLASSES 8u
-#define EXPLAIN_COLUMNS 9u
+#define EXPLAIN_CLASSES  8u  /* without a list of statuses */
+#define EXPLAIN_STATUSES 12u /* with a list */
+#define EXPLAIN_COLUMNS  9u
 
 struct explain_class {
     const char *name;     /* "throttled" */
@@ -81,7 +82,8 @@ struct explain_column {
 };
 extern const struct explain_column explain_columns[EXPLAIN_COLUMNS];
 
-/* Predicts the verdict for a first attempt of each class of failure, by safety and evidence. */
-void explain_classes(struct explain_class classes[EXPLAIN_CLASSES], const struct conf_pair *pair, uint64_t seed);
+/* Predicts the verdict for a first attempt of each class of failure, by safety and evidence. A policy with a list of
+ * statuses assigns statuses to classes by itself: its rows are common statuses instead. Returns the number of rows. */
+size_t explain_classes(struct explain_class classes[EXPLAIN_STATUSES], const struct conf_policy *policy, uint64_t seed);
 
 #endif

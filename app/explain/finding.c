@@ -1,41 +1,46 @@
-/* finding.c - the checks of the policy linter, one function each, and their table. See finding.h for the model.
+/* finding.c - the checks of the policy linter, one function each, and their table. See finding.h for the model and
+ * check.h for the form of a check.
  *
- * A check sets the text and the fix of its finding and returns the severity, or NONE if it finds nothing. Times in
- * texts are rounded for people. */
-#include "finding.h"
+ * Context: no deadline, no attempt timeout and no budget are warnings for a service, which has callers that wait and
+ * siblings that retry at the same time. The presets `command` and `transfer` are for one command or one download that a
+ * person or a script waits for and can interrupt; they have none of the three by design. In a policy that extends them
+ * and does not change the value, the finding is a note, unless traffic is given (--rate, --clients, --layers,
+ * --shared): then there are many callers, and it is a warning again. */
+#include "check.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "amplify.h"
 #include "core/saturate.h"
 
-#define NONE          (-1)
+#define NONE          CHECK_NONE
 #define ATTEMPTS_MANY 6u             /* common advice is 3 to 6 */
 #define CAP_LONG_NS   (120 * BIDE_S) /* common advice is 30 to 120 s */
 #define BASE_SHORT_NS BIDE_MS        /* a shorter wait does not relieve a server */
 #define RATE_SHARED   100.0          /* requests per second above which a shared budget is advised */
 #define FILL_LONG_S   600.0          /* a budget that binds only after this time protects nothing */
 #define SLOW_GROWTH   1500u          /* multiplier in thousandths */
+#define WAIT_SHORT_NS (10 * BIDE_MS) /* a server in trouble needs longer, and so does a connection that must recover */
+#define JITTER_LITTLE 10             /* a window narrower than this fraction of its end is hardly random */
+#define HINT_SHORT_NS (5 * BIDE_S)   /* servers commonly send 1 to 120 s */
+#define OPEN_LONG_NS  (60 * BIDE_S)  /* a breaker that opens for longer outlasts common outages ... */
+#define OPEN_MAX_NS   (300 * BIDE_S) /* ... and after repeated openings, too */
+#define HEDGE_SHORT   (10 * BIDE_MS) /* most responses of a remote server take longer */
+#define QUANTILE_LOW  900u           /* in permille: more than a tenth of all calls is hedged */
+#define LAYERS_COMMON 3u             /* number of layers in the example for layer = any */
 
 /* All keys that the check requires, whatever the previous kind of budget. */
 #define TOKENS                                                                                                         \
     "budget.kind = tokens, budget.capacity = 10, budget.earn_success = 0.1; and 1 for budget.cost, "                   \
     "budget.cost_throttled, budget.cost_timeout"
 
-struct check_input {
-    const struct explain_subject *subject;
-    const struct explain_schedule *schedule;
-    const struct bide_policy *p;
-    const struct bide_target_config *t;
-    struct explain_finding *f;
-};
-
 /* ---- texts ---- */
 
-static __attribute__((format(printf, 2, 3))) void finding_set_text(struct explain_finding *f, const char *format, ...)
+void finding_set_text(struct explain_finding *f, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -43,7 +48,7 @@ static __attribute__((format(printf, 2, 3))) void finding_set_text(struct explai
     va_end(arguments);
 }
 
-static __attribute__((format(printf, 2, 3))) void finding_set_fix(struct explain_finding *f, const char *format, ...)
+void finding_set_fix(struct explain_finding *f, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -51,18 +56,37 @@ static __attribute__((format(printf, 2, 3))) void finding_set_fix(struct explain
     va_end(arguments);
 }
 
-struct time_text {
-    char text[TEXT_VALUE_SIZE];
-};
-
-static const char *format_time(struct time_text *time_text, int64_t ns)
+const char *finding_format_time(struct time_text *time_text, int64_t ns)
 {
     return text_duration_format_short(time_text->text, ns);
 }
 
-static bool policy_retries(const struct check_input *v)
+#define format_time finding_format_time
+
+/* ---- context ---- */
+
+bool policy_retries(const struct check_input *v)
 {
     return v->p->attempts_max > 1 && v->p->layer != BIDE_LAYER_NEVER;
+}
+
+bool key_is_inherited(const struct check_input *v, const char *key)
+{
+    struct conf_pair preset;
+    if (v->subject->policy == NULL)
+        return false;
+    conf_pair_init(&preset, v->subject->policy->preset);
+    return conf_field_equal(conf_field_find(key, strlen(key)), v->subject->pair, &preset);
+}
+
+/* Returns NOTE if the preset is for a single call and chose this value by design, else WARNING. */
+static int severity_in_context(const struct check_input *v, const char *key)
+{
+    const struct explain_subject *s = v->subject;
+    bool single =
+        s->policy != NULL && (s->policy->preset == BIDE_PRESET_COMMAND || s->policy->preset == BIDE_PRESET_TRANSFER);
+    bool fleet = s->rate_per_minute_milli > 0 || s->clients > 0 || s->layers > 1 || s->shared;
+    return single && !fleet && key_is_inherited(v, key) ? EXPLAIN_NOTE : EXPLAIN_WARNING;
 }
 
 /* ---- invalid policies ---- */
@@ -105,8 +129,12 @@ static int check_many_attempts(const struct check_input *v)
 {
     if (!policy_retries(v) || v->p->attempts_max <= ATTEMPTS_MANY)
         return NONE;
-    finding_set_text(v->f, "%u attempts: in an outage each caller sends %u times its load", v->p->attempts_max,
-                     v->p->attempts_max);
+    if (v->p->attempts_max == UINT32_MAX)
+        finding_set_text(v->f, "attempts without a limit: in an outage %s the retries of a caller",
+                         v->p->call_timeout_ns == BIDE_NEVER ? "nothing ends" : "only the deadline ends");
+    else
+        finding_set_text(v->f, "%u attempts: in an outage each caller sends %u times its load", v->p->attempts_max,
+                         v->p->attempts_max);
     finding_set_fix(v->f, "attempts = 3 to %u; put work that must not be lost into a queue", ATTEMPTS_MANY);
     return EXPLAIN_WARNING;
 }
@@ -123,6 +151,23 @@ static int check_no_wait(const struct check_input *v)
     else
         return NONE;
     finding_set_fix(v->f, "backoff = exponential with a base of 100ms to 1s");
+    return EXPLAIN_WARNING;
+}
+
+static int check_short_waits(const struct check_input *v)
+{
+    const struct explain_schedule *s = v->schedule;
+    struct time_text all;
+    int64_t longest_ns = 0;
+    if (!policy_retries(v) || v->p->backoff == BIDE_BACKOFF_NONE || v->p->base_ns < BASE_SHORT_NS)
+        return NONE;
+    for (uint32_t i = 0; i < s->waits; i++)
+        longest_ns = core_max(longest_ns, s->wait[i].window.hi_ns);
+    if (longest_ns >= WAIT_SHORT_NS)
+        return NONE;
+    finding_set_text(v->f, "the waits last at most %s together: retries hammer a server that needs time to recover",
+                     format_time(&all, s->waits_longest_ns));
+    finding_set_fix(v->f, "base = 100ms to 1s, and a cap of several seconds");
     return EXPLAIN_WARNING;
 }
 
@@ -149,6 +194,27 @@ static int check_no_jitter(const struct check_input *v)
         return NONE;
     finding_set_text(v->f, "no jitter: callers that fail together retry together, every time (thundering herd)");
     finding_set_fix(v->f, "jitter = full");
+    return EXPLAIN_WARNING;
+}
+
+static bool window_is_narrow(struct bide_range window)
+{
+    return window.hi_ns > 0 && window.hi_ns - window.lo_ns < window.hi_ns / JITTER_LITTLE;
+}
+
+static int check_little_jitter(const struct check_input *v)
+{
+    const struct explain_schedule *s = v->schedule;
+    struct time_text lo, hi;
+    bool narrow = policy_retries(v) && v->p->jitter != BIDE_JITTER_NONE && v->p->backoff != BIDE_BACKOFF_NONE;
+    for (uint32_t i = 0; i < s->waits && narrow; i++)
+        narrow = window_is_narrow(s->wait[i].window);
+    if (!narrow)
+        return NONE;
+    finding_set_text(v->f,
+                     "hardly any jitter: the first wait is %s to %s, so callers that fail together retry together",
+                     format_time(&lo, s->wait[0].window.lo_ns), format_time(&hi, s->wait[0].window.hi_ns));
+    finding_set_fix(v->f, "jitter = full, or a window of at least half of the wait");
     return EXPLAIN_WARNING;
 }
 
@@ -201,7 +267,7 @@ static int check_no_deadline(const struct check_input *v)
         finding_set_text(v->f, "no deadline: a call may take %s, and longer if a server sends hints",
                          format_time(&worst, v->schedule->worst_without_deadline_ns));
     finding_set_fix(v->f, "deadline = the time after which the result is useless");
-    return EXPLAIN_WARNING;
+    return severity_in_context(v, "deadline");
 }
 
 static int check_no_attempt_timeout(const struct check_input *v)
@@ -211,7 +277,7 @@ static int check_no_attempt_timeout(const struct check_input *v)
     finding_set_text(v->f, "no attempt timeout: a first attempt that hangs leaves no %s for a second",
                      v->p->call_timeout_ns == BIDE_NEVER ? "chance" : "time");
     finding_set_fix(v->f, "attempt_timeout = a little above the slowest normal response");
-    return EXPLAIN_WARNING;
+    return severity_in_context(v, "attempt_timeout");
 }
 
 static int check_deadline_below_timeout(const struct check_input *v)
@@ -345,6 +411,21 @@ static int check_hint_beyond_deadline(const struct check_input *v)
     return EXPLAIN_NOTE;
 }
 
+/* With a deadline below hint_max, the deadline refuses such hints in any case. */
+static int check_short_hint_max(const struct check_input *v)
+{
+    struct time_text most;
+    bool gives_up = v->p->hint_long == BIDE_HINT_LONG_GIVE_UP;
+    if (!policy_retries(v) || v->p->hint_rule == BIDE_HINT_RULE_IGNORE || v->p->hint_max_ns >= HINT_SHORT_NS ||
+        v->p->hint_max_ns >= v->p->call_timeout_ns)
+        return NONE;
+    finding_set_text(v->f, "hint_max of %s: after an ordinary Retry-After of 5 or 30 seconds the call %s",
+                     format_time(&most, v->p->hint_max_ns),
+                     gives_up ? "gives up, without a retry" : "comes back before the server is ready");
+    finding_set_fix(v->f, "hint_max = 60s or more; the deadline limits the wait anyway");
+    return EXPLAIN_WARNING;
+}
+
 /* ---- idempotency ---- */
 
 static int check_unsafe_repeat(const struct check_input *v)
@@ -388,10 +469,13 @@ static int check_no_budget(const struct check_input *v)
     bool observes = (v->t->observe & BIDE_GATE_BUDGET) != 0;
     if (!policy_retries(v) || (v->t->budget.kind != BIDE_BUDGET_NONE && !observes))
         return NONE;
-    finding_set_text(v->f, "%s: when all calls fail, all of them use all %u attempts",
-                     observes ? "the budget only observes" : "no retry budget", v->p->attempts_max);
+    const char *what = observes ? "the budget only observes" : "no retry budget";
+    if (v->p->attempts_max == UINT32_MAX)
+        finding_set_text(v->f, "%s: when all calls fail, none of them has a limit of attempts", what);
+    else
+        finding_set_text(v->f, "%s: when all calls fail, all of them use all %u attempts", what, v->p->attempts_max);
     finding_set_fix(v->f, "%s", observes ? "take budget out of observe" : TOKENS);
-    return EXPLAIN_WARNING;
+    return observes ? EXPLAIN_WARNING : severity_in_context(v, "budget.kind");
 }
 
 static int check_budget_without_tokens(const struct check_input *v)
@@ -550,6 +634,33 @@ static int check_breaker_needs_all_failures(const struct check_input *v)
     return EXPLAIN_NOTE;
 }
 
+/* A window that may be judged by a single vote is the same as one failure in a row. */
+static int check_breaker_opens_at_once(const struct check_input *v)
+{
+    const struct bide_breaker_config *b = &v->t->breaker;
+    struct time_text open;
+    bool run = b->kind == BIDE_BREAKER_BY_RUN;
+    if (b->kind == BIDE_BREAKER_OFF || (run ? b->consecutive : b->min_volume) > 1)
+        return NONE;
+    finding_set_text(v->f, "a single failed attempt opens the breaker: all other calls are refused for %s",
+                     format_time(&open, b->open_ns));
+    finding_set_fix(v->f, run ? "breaker.consecutive = 5" : "breaker.min_volume = 10 or more");
+    return EXPLAIN_WARNING;
+}
+
+static int check_breaker_open_long(const struct check_input *v)
+{
+    const struct bide_breaker_config *b = &v->t->breaker;
+    struct time_text open;
+    bool first = b->open_ns > OPEN_LONG_NS;
+    if (b->kind == BIDE_BREAKER_OFF || (!first && b->open_max_ns <= OPEN_MAX_NS))
+        return NONE;
+    finding_set_text(v->f, "the breaker stays open for %s%s: calls are refused long after the server has recovered",
+                     first ? "" : "up to ", format_time(&open, first ? b->open_ns : b->open_max_ns));
+    finding_set_fix(v->f, "breaker.open = 1s, breaker.open_max = 10s: a probe is a single request");
+    return EXPLAIN_WARNING;
+}
+
 /* ---- layers and hedges ---- */
 
 static int check_layers_multiply(const struct check_input *v)
@@ -561,6 +672,43 @@ static int check_layers_multiply(const struct check_input *v)
                      layers, (unsigned long long)explain_requests_multiplied(v->p->attempts_max, layers));
     finding_set_fix(v->f, "layer = outermost: at most %llu",
                     1 + (unsigned long long)layers * (unsigned long long)(v->p->attempts_max - 1));
+    return EXPLAIN_WARNING;
+}
+
+/* The number of layers is unknown, or 1; presets of other systems know no layers. */
+static int check_layer_any(const struct check_input *v)
+{
+    if (!policy_retries(v) || v->subject->layers > 1 || v->p->layer != BIDE_LAYER_ANY || key_is_inherited(v, "layer"))
+        return NONE;
+    finding_set_text(v->f, "layer = any: if %u layers retry like this, %llu requests reach the innermost for each call",
+                     LAYERS_COMMON, (unsigned long long)explain_requests_multiplied(v->p->attempts_max, LAYERS_COMMON));
+    finding_set_fix(v->f, "layer = outermost, unless no other layer retries");
+    return EXPLAIN_NOTE;
+}
+
+/* The first round has the first attempt and its hedges; hedges count as attempts. */
+static uint32_t hedged_round(const struct check_input *v)
+{
+    return (uint32_t)core_min((int64_t)v->p->hedges_max + 1, v->p->attempts_max);
+}
+
+static int check_hedges_every_call(const struct check_input *v)
+{
+    struct time_text delay;
+    uint32_t quantile = v->t->latency ? v->p->hedge_quantile_permille : 0, sent = hedged_round(v);
+    bool paid = v->t->budget.kind != BIDE_BUDGET_NONE && !(v->t->observe & BIDE_GATE_BUDGET);
+    const char *limit = paid ? ", until the budget is empty" : "";
+    if (v->p->hedges_max == 0 || sent < 2 || quantile >= QUANTILE_LOW ||
+        (quantile == 0 && v->p->hedge_delay_ns >= HEDGE_SHORT))
+        return NONE;
+    if (quantile > 0)
+        finding_set_text(v->f, "hedge_quantile of %u.%u %%: %u of 100 calls are sent twice or more%s", quantile / 10,
+                         quantile % 10, 100 - quantile / 10, limit);
+    else
+        finding_set_text(v->f, "hedges start after %s, before most responses: every call is sent %u times%s",
+                         format_time(&delay, v->p->hedge_delay_ns), sent, limit);
+    finding_set_fix(v->f, "hedge_delay = the time in which 95 %% of the responses arrive, or latency = yes with "
+                          "hedge_quantile = 95%%");
     return EXPLAIN_WARNING;
 }
 
@@ -585,8 +733,10 @@ static const struct check {
     {"no-retry", check_no_retry},
     {"many-attempts", check_many_attempts},
     {"no-wait", check_no_wait},
+    {"short-waits", check_short_waits},
     {"no-growth", check_no_growth},
     {"no-jitter", check_no_jitter},
+    {"little-jitter", check_little_jitter},
     {"jitter-piles-up-at-cap", check_lumped_jitter},
     {"jitter-past-cap", check_jitter_past_cap},
     {"long-cap", check_long_cap},
@@ -599,6 +749,9 @@ static const struct check {
     {"hints-ignored", check_hints_ignored},
     {"hints-without-jitter", check_hints_without_jitter},
     {"hint-beyond-deadline", check_hint_beyond_deadline},
+    {"short-hint-max", check_short_hint_max},
+    {"lasting-failure-retried", check_lasting_failure_retried},
+    {"temporary-failure-permanent", check_temporary_failure_permanent},
     {"unsafe-repeat", check_unsafe_repeat},
     {"observing", check_observing},
     {"no-budget", check_no_budget},
@@ -609,8 +762,15 @@ static const struct check {
     {"no-breaker", check_no_breaker},
     {"breaker-never-opens", check_breaker_never_opens},
     {"breaker-needs-all-failures", check_breaker_needs_all_failures},
+    {"breaker-opens-at-once", check_breaker_opens_at_once},
+    {"breaker-open-long", check_breaker_open_long},
+    {"layer-any", check_layer_any},
     {"layers-multiply", check_layers_multiply},
     {"hedges-without-budget", check_hedges_without_budget},
+    {"hedges-every-call", check_hedges_every_call},
+    {"connect-above-attempt", check_connect_above_attempt},
+    {"key-without-effect", check_key_without_effect},
+    {"wait-for-ready", check_wait_for_ready},
     {"binds-first", check_binds_first},
 };
 #define CHECKS (sizeof checks / sizeof *checks)

@@ -18,7 +18,7 @@ struct explain_finding {
     char fix[192]; /* empty: no action is needed */
 };
 
-#define EXPLAIN_FINDINGS_MAX 40u
+#define EXPLAIN_FINDINGS_MAX 48u
 
 struct explain_findings {
     struct explain_finding finding[EXPLAIN_FINDINGS_MAX]; /* the most severe first */
@@ -36,5 +36,19 @@ const char *explain_severity_label(enum explain_severity severity);
 
 /* Returns the i-th id in the order of the checks; NULL after the last. */
 const char *explain_finding_id(size_t i);
+
+/* ---- lists ---- */
+
+#define EXPLAIN_LISTS       3u  /* of statuses, exit statuses and gRPC codes */
+#define EXPLAIN_RANGES_SIZE 96u /* room for a few ranges; the rest is "..." */
+
+struct explain_list_summary {
+    const char *name;                  /* "HTTP status" */
+    char retried[EXPLAIN_RANGES_SIZE]; /* "429, 500-504", or "none" */
+};
+
+/* Summarizes the i-th list of the policy: what it retries, as the engine classifies. Returns false if the policy has
+ * no such list. */
+bool explain_list_summary(struct explain_list_summary *summary, const struct conf_policy *policy, size_t i);
 
 #endif

@@ -134,6 +134,7 @@ static void json_load(struct text_json *json, const struct explain_load *load)
     text_json_object(json, NULL);
     text_json_real(json, "failing", load->fail_permille / 1000.0, DIGITS);
     text_json_real(json, "attempts_alone", load->plain, DIGITS);
+    text_json_real(json, "with_hedges", load->hedged, DIGITS);
     text_json_real(json, "with_budget", load->budgeted, DIGITS);
     text_json_real(json, "layers_multiplied", load->layers_plain, DIGITS);
     text_json_real(json, "layers_with_policy", load->layers_budgeted, DIGITS);
@@ -193,6 +194,20 @@ static void json_class(struct text_json *json, const struct explain_class *failu
     text_json_end(json);
 }
 
+/* What each list of the policy retries, as ranges. */
+static void json_lists(struct text_json *json, const struct conf_policy *policy)
+{
+    static const char *const names[EXPLAIN_LISTS] = {"status", "exit", "grpc"};
+    struct explain_list_summary summary;
+    text_json_object(json, "retried_by_list");
+    for (size_t i = 0; i < EXPLAIN_LISTS; i++)
+        if (explain_list_summary(&summary, policy, i))
+            text_json_string(json, names[i], summary.retried);
+        else
+            text_json_null(json, names[i]);
+    text_json_end(json);
+}
+
 static void json_findings(struct text_json *json, const struct explain_findings *findings)
 {
     text_json_array(json, "findings");
@@ -237,9 +252,10 @@ void explain_json_report(FILE *out, const struct explain_report *report)
     json_sample(&json, report);
     json_amplification(&json, &report->amplification);
     text_json_array(&json, "failures");
-    for (size_t i = 0; i < EXPLAIN_CLASSES; i++)
+    for (size_t i = 0; i < report->class_count; i++)
         json_class(&json, &report->classes[i]);
     text_json_end(&json);
+    json_lists(&json, report->policy);
     json_findings(&json, &report->findings);
     if (report->has_advice)
         json_advice(&json, &report->advice);

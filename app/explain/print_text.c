@@ -77,7 +77,7 @@ static void print_labelled(const struct cli_term *term, const char *label, const
 static void print_head(const struct cli_term *term, const struct explain_report *r)
 {
     const struct conf_policy *c = r->policy;
-    char a[256], b[256];
+    char a[256], b[256], n[256];
     struct time_text base, cap, timeout, deadline, waits;
     const struct bide_policy *p = &c->pair.policy;
     fprintf(term->out, "%s%s%s", cli_colour(term, CLI_BOLD), c->name, cli_colour(term, CLI_PLAIN));
@@ -85,7 +85,7 @@ static void print_head(const struct cli_term *term, const struct explain_report 
         fprintf(term->out, "  %s:%u, from %s\n", c->file, c->line, bide_preset_label(c->preset));
     else
         fprintf(term->out, "  %s\n", bide_preset_purpose(c->preset));
-    fprintf(term->out, "%u attempt%s, %s backoff, %s jitter, base %s, cap %s\n", p->attempts_max,
+    fprintf(term->out, "%s attempt%s, %s backoff, %s jitter, base %s, cap %s\n", kind_text(n, &c->pair, "attempts"),
             p->attempts_max == 1 ? "" : "s", kind_text(a, &c->pair, "backoff"), kind_text(b, &c->pair, "jitter"),
             format_time(&base, p->base_ns), format_time(&cap, p->cap_ns));
     fprintf(term->out, "attempt timeout %s, deadline %s", format_time(&timeout, p->attempt_timeout_ns),
@@ -126,16 +126,33 @@ static const char *format_latest(struct time_text *text, const struct explain_sc
     return text->text;
 }
 
+static unsigned bar_cells(const struct cli_term *term)
+{
+    unsigned cells = term->width > 50 + BAR_LEAST ? term->width - 50 : BAR_LEAST;
+    return cells < BAR_MOST ? cells : BAR_MOST;
+}
+
 static void print_wait(const struct cli_term *term, const struct explain_schedule *schedule,
                        const struct explain_wait *w, int64_t longest_ns)
 {
     struct time_text window, mean, last;
-    unsigned cells = term->width > 50 + BAR_LEAST ? term->width - 50 : BAR_LEAST;
     fprintf(term->out, "  %7u  %-16s %8s  %9s  ", w->attempt, format_range(&window, w->window),
             format_time(&mean, w->mean_ns), format_latest(&last, schedule, w));
     fputs(cli_colour(term, CLI_DIM), term->out);
-    print_window(term, w, longest_ns, cells < BAR_MOST ? cells : BAR_MOST);
+    print_window(term, w, longest_ns, bar_cells(term));
     fprintf(term->out, "%s\n", cli_colour(term, CLI_PLAIN));
+}
+
+/* Explains the bars. */
+static void print_legend(const struct cli_term *term, int64_t longest_ns)
+{
+    struct time_text scale;
+    char text[256];
+    snprintf(text, sizeof text, "%s possible lengths of the wait, %s their mean; from 0 at the left, %u cells are %s",
+             term->utf8 ? "\u2591" : "-", term->utf8 ? "\u2588" : "#", bar_cells(term),
+             format_time(&scale, longest_ns));
+    fputs("  ", term->out);
+    print_wrapped(term, 2, text);
 }
 
 static void print_waits(const struct cli_term *term, const struct explain_report *r)
@@ -153,9 +170,14 @@ static void print_waits(const struct cli_term *term, const struct explain_report
     fprintf(term->out, "  %7d  %-16s %8s  %9s\n", 1, "-", "-", "0");
     for (uint32_t i = 0; i < rows; i++)
         print_wait(term, schedule, &schedule->wait[i], longest_ns);
-    if (rows < schedule->attempts - 1)
+    if (schedule->attempts == UINT32_MAX)
+        fprintf(term->out, "  %7s  %-16s and so on, without limit\n", "...",
+                format_range(&window, schedule->wait[schedule->waits - 1].window));
+    else if (rows < schedule->attempts - 1)
         fprintf(term->out, "  %7s  %-16s and %u more like it\n", "...",
                 format_range(&window, schedule->wait[schedule->waits - 1].window), schedule->attempts - 1 - rows);
+    if (longest_ns > 0)
+        print_legend(term, longest_ns);
 }
 
 static void print_slo(const struct cli_term *term, const struct explain_report *r)
@@ -190,6 +212,22 @@ static void print_sample(const struct cli_term *term, const struct explain_repor
     print_labelled(term, label, r->samples > 0 ? text : "no wait: nothing is retried");
 }
 
+static void print_hedges(const struct cli_term *term, const struct conf_pair *pair)
+{
+    const struct bide_policy *p = &pair->policy;
+    struct time_text delay;
+    char text[256], quantile[256];
+    bool measured = p->hedge_quantile_permille > 0 && pair->target.latency;
+    size_t length = (size_t)snprintf(text, sizeof text, "up to %u beside a slow attempt, each ", p->hedges_max);
+    if (measured)
+        length += (size_t)snprintf(text + length, sizeof text - length,
+                                   "later than %s of the responses take, or, until that is known, ",
+                                   field_text(quantile, pair, "hedge_quantile"));
+    snprintf(text + length, sizeof text - length, "%s after the previous; they count as attempts",
+             format_time(&delay, p->hedge_delay_ns));
+    print_labelled(term, "hedges", text);
+}
+
 static void print_totals(const struct cli_term *term, const struct explain_report *r)
 {
     const struct explain_schedule *schedule = &r->schedule;
@@ -217,6 +255,8 @@ static void print_totals(const struct cli_term *term, const struct explain_repor
         snprintf(text, sizeof text, "at most %s, %s on average, if every attempt times out",
                  format_time(&worst, schedule->worst_ns), format_time(&slow, schedule->slow_mean_ns));
     print_labelled(term, "whole call", text);
+    if (r->policy->pair.policy.hedges_max > 0)
+        print_hedges(term, &r->policy->pair);
     if (r->subject.slo_ns > 0)
         print_slo(term, r);
     if (r->sampled)
@@ -275,18 +315,22 @@ static void format_breaker(char *text, size_t size, const struct conf_pair *pair
 static void print_load(const struct cli_term *term, const struct explain_report *r)
 {
     const struct explain_amplification *a = &r->amplification;
-    double plain[EXPLAIN_LOADS], budgeted[EXPLAIN_LOADS], layers_plain[EXPLAIN_LOADS], layers_budgeted[EXPLAIN_LOADS];
+    double plain[EXPLAIN_LOADS], hedged[EXPLAIN_LOADS], budgeted[EXPLAIN_LOADS], layers_plain[EXPLAIN_LOADS],
+        layers_budgeted[EXPLAIN_LOADS];
     char label[64], text[256];
     for (size_t i = 0; i < EXPLAIN_LOADS; i++) {
         plain[i] = a->load[i].plain;
+        hedged[i] = a->load[i].hedged;
         budgeted[i] = a->load[i].budgeted;
         layers_plain[i] = a->load[i].layers_plain;
         layers_budgeted[i] = a->load[i].layers_budgeted;
     }
     print_heading(term, "requests at the server per request of a user");
-    fprintf(term->out, "  %-34s %9u%% %9u%% %9u%%\n", "share of attempts that fail", a->load[0].fail_permille / 10,
+    fprintf(term->out, "  %-34s %9u%% %9u%% %9u%%\n", "attempts that fail, retryable", a->load[0].fail_permille / 10,
             a->load[1].fail_permille / 10, a->load[2].fail_permille / 10);
     print_load_row(term, "attempts alone", plain);
+    if (r->policy->pair.policy.hedges_max > 0)
+        print_load_row(term, "with hedges, if all are slow", hedged);
     print_load_row(term, "with the budget, in the long run", budgeted);
     if (a->layers > 1) {
         snprintf(label, sizeof label, "%u layers, each with all attempts", a->layers);
@@ -341,6 +385,19 @@ static void format_reasons(char *text, size_t size, const struct explain_class *
     }
 }
 
+/* Prints what the lists of the policy retry. */
+static void print_lists(const struct cli_term *term, const struct conf_policy *policy)
+{
+    struct explain_list_summary summary;
+    char text[256];
+    for (size_t i = 0; i < EXPLAIN_LISTS; i++) {
+        if (!explain_list_summary(&summary, policy, i))
+            continue;
+        snprintf(text, sizeof text, "retried by the lists of the policy: %s", summary.retried);
+        print_labelled(term, summary.name, text);
+    }
+}
+
 static void print_classes(const struct cli_term *term, const struct explain_report *r)
 {
     char text[256];
@@ -348,7 +405,7 @@ static void print_classes(const struct cli_term *term, const struct explain_repo
     fprintf(term->out, "  %-30s unsafe, if it was\n", "");
     fprintf(term->out, "  %-18s %-5s %-5s %-6s %-4s %-8s  %s\n", "failure", "safe", "keyed", "unsent", "sent",
             "answered", "wait; reason if not");
-    for (size_t i = 0; i < EXPLAIN_CLASSES; i++) {
+    for (size_t i = 0; i < r->class_count; i++) {
         const struct explain_class *c = &r->classes[i];
         fprintf(term->out, "  %-18s %-5s %-5s %-6s %-4s %-8s  ", c->name, retried_word(&c->cell[0], 3),
                 retried_word(&c->cell[3], 3), retried_word(&c->cell[6], 1), retried_word(&c->cell[7], 1),
@@ -356,6 +413,7 @@ static void print_classes(const struct cli_term *term, const struct explain_repo
         format_reasons(text, sizeof text, c);
         print_wrapped(term, 55, text);
     }
+    print_lists(term, r->policy);
 }
 
 /* ---- findings and advice ---- */

@@ -5,9 +5,10 @@ void explain_report(struct explain_report *r)
 {
     const struct conf_pair *pair = &r->policy->pair;
     r->subject.pair = pair;
+    r->subject.policy = r->policy;
     explain_schedule(&r->schedule, &pair->policy);
     explain_amplification_compute(&r->amplification, &r->subject);
-    explain_classes(r->classes, pair, r->seed);
+    r->class_count = explain_classes(r->classes, r->policy, r->seed);
     explain_run_checks(&r->findings, &r->subject, &r->schedule);
     if (r->has_advice)
         explain_advise(&r->advice, &r->subject);

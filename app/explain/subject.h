@@ -8,7 +8,8 @@
 
 struct explain_subject {
     const struct conf_pair *pair;
-    int64_t slo_ns; /* time that a user may wait in total; 0: unknown */
+    const struct conf_policy *policy; /* the preset and the lists of the pair; NULL: unknown */
+    int64_t slo_ns;                   /* time that a user may wait in total; 0: unknown */
     int64_t
         rate_per_minute_milli; /* first attempts of a process to the target, in thousandths per minute; 0: unknown */
     uint32_t layers;           /* number of layers that retry, each calling the next; at least 1 */

@@ -409,7 +409,7 @@ static void retry_names_its_condition(void **state)
 static enum bide_reason reason_of(const struct explain_class *classes, const char *name, enum bide_safety safety,
                                   enum bide_evidence evidence)
 {
-    for (size_t i = 0; i < EXPLAIN_CLASSES; i++)
+    for (size_t i = 0; i < EXPLAIN_STATUSES && classes[i].name != NULL; i++)
         for (size_t j = 0; j < EXPLAIN_COLUMNS && strcmp(classes[i].name, name) == 0; j++)
             if (explain_columns[j].safety == safety && explain_columns[j].evidence == evidence)
                 return classes[i].cell[j].verdict.reason;
@@ -420,9 +420,10 @@ static enum bide_reason reason_of(const struct explain_class *classes, const cha
 static void classes_depend_on_safety_and_evidence(void **state)
 {
     (void)state;
-    static struct explain_class classes[EXPLAIN_CLASSES];
-    begin_case(BIDE_PRESET_SERVICE, http_outcome(200));
-    explain_classes(classes, &situation.pair, 1);
+    static struct explain_class classes[EXPLAIN_STATUSES];
+    struct conf_policy policy;
+    conf_policy_init(&policy, BIDE_PRESET_SERVICE);
+    assert_int_equal(explain_classes(classes, &policy, 1), EXPLAIN_CLASSES);
     assert_int_equal(reason_of(classes, "transient", BIDE_SAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_BACKOFF);
     assert_int_equal(reason_of(classes, "transient", BIDE_UNSAFE, BIDE_EVIDENCE_UNKNOWN), BIDE_REASON_NOT_REPEATABLE);
     assert_int_equal(reason_of(classes, "transient", BIDE_UNSAFE, BIDE_EVIDENCE_NOT_SENT), BIDE_REASON_BACKOFF);
@@ -434,10 +435,24 @@ static void classes_depend_on_safety_and_evidence(void **state)
     assert_int_equal(reason_of(classes, "still running", BIDE_SAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_PERMANENT);
     assert_int_equal(reason_of(classes, "permanent", BIDE_SAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_PERMANENT);
     assert_int_equal(reason_of(classes, "cancelled", BIDE_SAFE, BIDE_EVIDENCE_UNKNOWN), BIDE_REASON_CANCELLED);
-    situation.pair.target.trust = BIDE_TRUST_UNAVAILABLE;
-    explain_classes(classes, &situation.pair, 1);
+    policy.pair.target.trust = BIDE_TRUST_UNAVAILABLE;
+    (void)explain_classes(classes, &policy, 1);
     assert_int_equal(reason_of(classes, "unavailable", BIDE_UNSAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_BACKOFF);
     assert_int_equal(reason_of(classes, "transient", BIDE_UNSAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_NOT_REPEATABLE);
+}
+
+static void classes_follow_the_list_of_statuses(void **state)
+{
+    (void)state;
+    static struct explain_class classes[EXPLAIN_STATUSES];
+    struct conf_policy policy;
+    conf_policy_init(&policy, BIDE_PRESET_SERVICE);
+    assert_null(conf_rules_read(&policy.status, (struct conf_span)CONF_STATUSES, BIDE_KIND_TRANSIENT, "400-499"));
+    assert_int_equal(explain_classes(classes, &policy, 1), EXPLAIN_STATUSES);
+    assert_int_equal(reason_of(classes, "503", BIDE_SAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_PERMANENT);
+    assert_int_equal(reason_of(classes, "400", BIDE_SAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_BACKOFF);
+    assert_int_equal(reason_of(classes, "429, hint 2s", BIDE_SAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_SERVER_HINT);
+    assert_int_equal(reason_of(classes, "reset, timeout", BIDE_SAFE, BIDE_EVIDENCE_UNKNOWN), BIDE_REASON_BACKOFF);
 }
 
 int main(void)
@@ -464,6 +479,7 @@ int main(void)
         cmocka_unit_test(permanent_failure_has_no_helpful_change),
         cmocka_unit_test(retry_names_its_condition),
         cmocka_unit_test(classes_depend_on_safety_and_evidence),
+        cmocka_unit_test(classes_follow_the_list_of_statuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,15 +17,17 @@
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
-static struct conf_pair pair;
+static struct conf_policy policy;
+static struct conf_pair *const pair = &policy.pair;
 static struct explain_subject subject;
 static struct explain_schedule schedule;
 static struct explain_findings findings;
 
 static void run_checks(void)
 {
-    subject.pair = &pair;
-    explain_schedule(&schedule, &pair.policy);
+    subject.pair = pair;
+    subject.policy = &policy;
+    explain_schedule(&schedule, &pair->policy);
     explain_run_checks(&findings, &subject, &schedule);
 }
 
@@ -49,6 +51,8 @@ static void set_traffic(const char *key, const char *text)
     assert_true(text_decimal_parse(text, strlen(text), 1000, &value));
     if (strcmp(key, "rate") == 0)
         subject.rate_per_minute_milli = value * 60;
+    else if (strcmp(key, "wait_for_ready") == 0)
+        policy.wait_for_ready = value > 0;
     else if (strcmp(key, "shared") == 0)
         subject.shared = value > 0;
     else
@@ -58,10 +62,11 @@ static void set_traffic(const char *key, const char *text)
 static bool key_is_traffic(const char *key)
 {
     return strcmp(key, "slo") == 0 || strcmp(key, "rate") == 0 || strcmp(key, "shared") == 0 ||
-           strcmp(key, "layers") == 0;
+           strcmp(key, "layers") == 0 || strcmp(key, "wait_for_ready") == 0;
 }
 
-/* Applies "key=value key=value": keys of the policy file, or slo, rate (per second), shared (0 or 1) and layers. */
+/* Applies "key=value key=value": keys of the policy file, or slo, rate (per second), shared, wait_for_ready (0 or
+ * 1) and layers. */
 static void apply_changes(const char *list)
 {
     char copy[256], *rest, *word;
@@ -74,15 +79,15 @@ static void apply_changes(const char *list)
             set_traffic(word, value);
             continue;
         }
-        const struct conf_field *field = conf_field_find(word, strlen(word));
-        if (field == NULL || conf_field_assign(field, &pair, value) != NULL)
-            fail_msg("%s=%s is no field", word, value);
+        struct conf_key key;
+        if (!conf_key_find(&key, word, strlen(word)) || conf_key_assign(&key, &policy, value) != NULL)
+            fail_msg("%s=%s is no key", word, value);
     }
 }
 
 static void check_preset(enum bide_preset preset, const char *list)
 {
-    conf_pair_init(&pair, preset);
+    conf_policy_init(&policy, preset);
     subject = (struct explain_subject){.layers = 1};
     apply_changes(list);
     run_checks();
@@ -107,11 +112,17 @@ static const struct row {
     {"many-attempts", WARNING, "attempts=7", "attempts=6"},
     {"no-wait", WARNING, "backoff=none", "backoff=fixed"},
     {"no-wait", WARNING, "base=999us", "base=1ms"},
+    {"short-waits", WARNING, "base=1ms cap=2ms", "base=1ms cap=2ms attempts=1"},
+    {"short-waits", WARNING, "base=9ms cap=9ms", "base=9ms cap=10ms"},
     {"no-growth", WARNING, "backoff=fixed", "backoff=fixed attempts=2"},
     {"no-growth", WARNING, "cap=200ms", "cap=201ms"},
     {"no-growth", NOTE, "backoff=linear", "backoff=exponential"},
     {"no-growth", NOTE, "multiplier=1.4x", "multiplier=1.5x"},
     {"no-jitter", WARNING, "jitter=none", "jitter=equal"},
+    {"little-jitter", WARNING, "jitter=proportional jitter_lo=99% jitter_hi=100%",
+     "jitter=proportional jitter_lo=90% jitter_hi=100%"},
+    {"little-jitter", WARNING, "jitter=proportional jitter_lo=91% jitter_hi=100%", "jitter=equal"},
+    {"little-jitter", WARNING, "jitter=additive jitter_add=10ms", "jitter=additive jitter_add=200ms"},
     {"jitter-piles-up-at-cap", NOTE, "jitter=decorrelated_aws", "jitter=decorrelated"},
     {"jitter-past-cap", NOTE, "jitter=proportional jitter_past_cap=yes jitter_hi=120%",
      "jitter=proportional jitter_past_cap=yes jitter_hi=100%"},
@@ -131,6 +142,19 @@ static const struct row {
     {"hints-without-jitter", NOTE, "hint_rule=exact", "hint_rule=floor"},
     {"hint-beyond-deadline", NOTE, "hint_long=clamp", "hint_long=give_up"},
     {"hint-beyond-deadline", NOTE, "hint_long=clamp hint_max=60s", "hint_long=clamp hint_max=59s"},
+    {"short-hint-max", WARNING, "hint_max=1s", "hint_max=5s"},
+    {"short-hint-max", WARNING, "hint_max=4s hint_long=clamp", "hint_max=4s hint_rule=ignore"},
+    {"short-hint-max", WARNING, "hint_max=4s deadline=4001ms", "hint_max=4s deadline=4s"},
+    {"lasting-failure-retried", WARNING, "retry_status=400-499", "retry_status=404,408,409,423,425,429"},
+    {"lasting-failure-retried", WARNING, "retry_status=401,503", "retry_status=500-599"},
+    {"lasting-failure-retried", NOTE, "retry_exit=127", "retry_exit=1-63"},
+    {"lasting-failure-retried", WARNING, "retry_grpc=UNAVAILABLE,INVALID_ARGUMENT", "retry_grpc=UNAVAILABLE,ABORTED"},
+    {"temporary-failure-permanent", WARNING, "retry_status=400-499", "retry_status=429,502-504"},
+    {"temporary-failure-permanent", WARNING, "permanent_status=503", "permanent_status=500"},
+    {"temporary-failure-permanent", NOTE, "retry_status=503", "retry_status=429,502-504"},
+    {"temporary-failure-permanent", WARNING, "permanent_exit=75", "retry_exit=7,28"},
+    {"temporary-failure-permanent", WARNING, "retry_grpc=INTERNAL", "retry_grpc=UNAVAILABLE"},
+    {"temporary-failure-permanent", WARNING, "permanent_status=503 attempts=2", "permanent_status=503 attempts=1"},
     {"unsafe-repeat", WARNING, "observe=repeat", "observe=hint"},
     {"unsafe-repeat", NOTE, "trust=throttled,unavailable", "trust=none"},
     {"observing", NOTE, "observe=breaker", "observe=none"},
@@ -166,9 +190,35 @@ static const struct row {
     {"breaker-never-opens", WARNING, "rate=1 budget.kind=concurrency budget.ratio=49%",
      "rate=1 budget.kind=concurrency budget.ratio=50%"},
     {"breaker-needs-all-failures", NOTE, "breaker.ratio=100%", "breaker.ratio=99%"},
+    {"breaker-opens-at-once", WARNING, "breaker.kind=consecutive breaker.consecutive=1",
+     "breaker.kind=consecutive breaker.consecutive=2"},
+    {"breaker-opens-at-once", WARNING, "breaker.min_volume=1", "breaker.min_volume=2"},
+    {"breaker-opens-at-once", WARNING, "breaker.kind=count_window breaker.min_volume=1",
+     "breaker.kind=off breaker.min_volume=1"},
+    {"breaker-open-long", WARNING, "breaker.open=10m breaker.open_max=10m", "breaker.open=60s breaker.open_max=300s"},
+    {"breaker-open-long", WARNING, "breaker.open_max=301s", "breaker.open_max=301s breaker.kind=off"},
+    {"layer-any", NOTE, "layer=any", "layer=outermost"},
+    {"layer-any", NOTE, "layer=any", "layer=any layers=2"},
+    {"layer-any", NOTE, "layer=any attempts=2", "layer=any attempts=1"},
     {"layers-multiply", WARNING, "layer=any layers=2", "layer=outermost layers=2"},
     {"layers-multiply", WARNING, "layer=any layers=3", "layer=any layers=1"},
     {"hedges-without-budget", WARNING, "hedges_max=1 budget.kind=none", "hedges_max=1"},
+    {"hedges-every-call", WARNING, "hedges_max=3 hedge_delay=1ms", "hedges_max=3 hedge_delay=10ms"},
+    {"hedges-every-call", WARNING, "hedges_max=1 latency=yes hedge_quantile=50%",
+     "hedges_max=1 latency=yes hedge_quantile=95% hedge_delay=1ms"},
+    {"hedges-every-call", WARNING, "hedges_max=1 hedge_quantile=95% hedge_delay=1ms", "hedge_delay=1ms"},
+    {"connect-above-attempt", WARNING, "connect_timeout=10001ms", "connect_timeout=10s"},
+    {"connect-above-attempt", WARNING, "connect_timeout=4s attempt_timeout=1s", "attempt_timeout=1s"},
+    {"connect-above-attempt", NOTE, "attempt_timeout=1s", "attempt_timeout=3s"},
+    {"connect-above-attempt", NOTE, "attempt_timeout=1s", "attempt_timeout=1s connect_timeout=never"},
+    {"key-without-effect", WARNING, "budget.ratio=20%", "budget.kind=window budget.ratio=20%"},
+    {"key-without-effect", WARNING, "breaker.ratio=20% breaker.kind=consecutive", "breaker.ratio=20%"},
+    {"key-without-effect", WARNING, "jitter_lo=50%", "jitter=proportional jitter_lo=50%"},
+    {"key-without-effect", WARNING, "hedges_max=1 hedge_quantile=95%", "hedges_max=1 hedge_quantile=95% latency=yes"},
+    {"key-without-effect", NOTE, "hedge_delay=2s", "hedge_delay=2s hedges_max=1"},
+    {"key-without-effect", NOTE, "breaker.kind=off breaker.ratio=20%", "breaker.kind=off"},
+    {"key-without-effect", NOTE, "base=1s attempts=1", "base=200ms attempts=1"},
+    {"wait-for-ready", WARNING, "wait_for_ready=1", "wait_for_ready=0"},
     {"binds-first", NOTE, "attempts=2", "attempts=1"},
 };
 
@@ -213,32 +263,42 @@ static void call_presets_have_nothing_worse_than_a_note(void **state)
     }
 }
 
-/* A command may run for any time, and a single process is no fleet: the preset is right for it, and so are the
- * findings. */
-static void command_preset_is_warned_about_deadline_and_budget(void **state)
+/* One command or one download that somebody waits for may take any time and is no fleet. */
+static void presets_for_a_single_call_have_no_warning(void **state)
 {
     (void)state;
     check_preset(BIDE_PRESET_COMMAND, "");
-    assert_true(explain_has_warnings(&findings));
-    assert_non_null(finding_by_id("no-deadline"));
-    assert_non_null(finding_by_id("no-attempt-timeout"));
-    assert_non_null(finding_by_id("no-budget"));
-    check_preset(BIDE_PRESET_COMMAND,
-                 "deadline=10m attempt_timeout=1m budget.kind=tokens budget.capacity=10 budget.cost=1 "
-                 "budget.cost_throttled=1 budget.cost_timeout=1");
     assert_false(explain_has_warnings(&findings));
+    assert_int_equal(finding_by_id("no-deadline")->severity, NOTE);
+    assert_int_equal(finding_by_id("no-attempt-timeout")->severity, NOTE);
+    assert_int_equal(finding_by_id("no-budget")->severity, NOTE);
+    check_preset(BIDE_PRESET_TRANSFER, "");
+    assert_false(explain_has_warnings(&findings));
+    assert_int_equal(finding_by_id("no-deadline")->severity, NOTE);
+    assert_null(finding_by_id("no-budget"));
 }
 
-/* A transfer may take any time, too, but it has the gates of a service. */
-static void transfer_preset_is_warned_about_time_only(void **state)
+static void policy_that_extends_command_is_warned_only_of_its_own_mistakes(void **state)
 {
     (void)state;
-    check_preset(BIDE_PRESET_TRANSFER, "");
-    assert_non_null(finding_by_id("no-deadline"));
-    assert_non_null(finding_by_id("no-attempt-timeout"));
-    assert_int_equal(findings.count, 3); /* and the note on the binding limit */
-    check_preset(BIDE_PRESET_TRANSFER, "deadline=10m attempt_timeout=1m");
+    check_preset(BIDE_PRESET_COMMAND, "attempts=6 base=1s retry_exit=1,75");
     assert_false(explain_has_warnings(&findings));
+    check_preset(BIDE_PRESET_COMMAND, "jitter=none");
+    assert_int_equal(finding_by_id("no-jitter")->severity, WARNING);
+    check_preset(BIDE_PRESET_TRANSFER, "budget.kind=none"); /* not by the design of that preset */
+    assert_int_equal(finding_by_id("no-budget")->severity, WARNING);
+}
+
+static void preset_for_a_single_call_is_warned_about_if_there_are_many_callers(void **state)
+{
+    (void)state;
+    static const char *const traffic[] = {"rate=1", "layers=2", "shared=1"};
+    for (size_t i = 0; i < COUNT(traffic); i++) {
+        check_preset(BIDE_PRESET_COMMAND, traffic[i]);
+        assert_int_equal(finding_by_id("no-deadline")->severity, WARNING);
+        assert_int_equal(finding_by_id("no-attempt-timeout")->severity, WARNING);
+        assert_int_equal(finding_by_id("no-budget")->severity, WARNING);
+    }
 }
 
 /* The keys named by the finding are sufficient to add a budget. */
@@ -250,7 +310,7 @@ static void proposed_budget_is_complete(void **state)
     assert_non_null(strstr(finding_by_id("no-budget")->fix, "budget.kind = tokens, budget.capacity = 10, "));
     check_preset(BIDE_PRESET_CURL, "budget.kind=tokens budget.capacity=10 budget.earn_success=0.1 budget.cost=1 "
                                    "budget.cost_throttled=1 budget.cost_timeout=1");
-    assert_true(conf_pair_check(&pair, &wrong));
+    assert_true(conf_pair_check(pair, &wrong));
     assert_null(finding_by_id("no-budget"));
     assert_null(finding_by_id("budget-never-binds"));
 }
@@ -324,8 +384,9 @@ int main(void)
         cmocka_unit_test(every_check_finds_its_case_and_only_that),
         cmocka_unit_test(every_finding_id_has_a_row),
         cmocka_unit_test(call_presets_have_nothing_worse_than_a_note),
-        cmocka_unit_test(command_preset_is_warned_about_deadline_and_budget),
-        cmocka_unit_test(transfer_preset_is_warned_about_time_only),
+        cmocka_unit_test(presets_for_a_single_call_have_no_warning),
+        cmocka_unit_test(policy_that_extends_command_is_warned_only_of_its_own_mistakes),
+        cmocka_unit_test(preset_for_a_single_call_is_warned_about_if_there_are_many_callers),
         cmocka_unit_test(proposed_budget_is_complete),
         cmocka_unit_test(curl_preset_has_its_known_findings),
         cmocka_unit_test(findings_are_ordered_by_severity),
