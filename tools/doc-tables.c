@@ -950,6 +950,13 @@ static void print_reasons(void)
     }
 }
 
+/* Prints the heads of the entries of a page about reasons: a label and its sentence in each line. */
+static void print_reason_heads(void)
+{
+    for (unsigned i = 0; i < BIDE_REASON_COUNT; i++)
+        print_line("%s %s", bide_reason_label((enum bide_reason)i), bide_reason_text((enum bide_reason)i));
+}
+
 static void print_shared_reasons(void)
 {
     print_line("| reason | meaning |");
@@ -1261,6 +1268,7 @@ static const struct {
     {"scenario-words", scenario_words},
     {"backoff-windows", backoff_windows},
     {"reasons", print_reasons},
+    {"reason-heads", print_reason_heads},
     {"shared-reasons", print_shared_reasons},
     {"gates", print_gates},
     {"http", print_http},
