@@ -136,24 +136,12 @@ static void rate_is_exact_or_rejected(void **state)
 static void malformed_value_is_rejected_and_changes_nothing(void **state)
 {
     static const char *const bad[][2] = {
-        {"attempts", "3.5"},
-        {"attempts", "-1"},
-        {"attempts", ""},
-        {"base", "200 ms"},
-        {"base", "1.2.3"},
-        {"base", ""},
-        {"multiplier", "2y"},
-        {"multiplier", "x"},
-        {"hint_jitter", "10"},
-        {"hint_jitter", "0.05%"},
-        {"budget.ratio", "%"},
-        {"budget.capacity", "full"},
-        {"budget.cost", "0.0001"},
-        {"jitter", "half"},
-        {"jitter", ""},
-        {"observe", "budget,"},
-        {"observe", ""},
-        {"observe", "budgets"},
+        {"attempts", "3.5"},         {"attempts", "-1"},    {"attempts", ""},
+        {"base", "200 ms"},          {"base", "1.2.3"},     {"base", ""},
+        {"multiplier", "2y"},        {"multiplier", "x"},   {"hint_jitter", "10"},
+        {"hint_jitter", "0.05%"},    {"budget.ratio", "%"}, {"budget.capacity", "full"},
+        {"budget.cost", "0.0001"},   {"jitter", "half"},    {"jitter", ""},
+        {"observe", "budget,"},      {"observe", ""},       {"observe", "budgets"},
         {"trust", "none,throttled"},
     };
     struct conf_pair before;

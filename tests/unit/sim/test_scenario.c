@@ -445,11 +445,11 @@ static void unknown_policy_is_reported_where_it_is_used(void **state)
                    "f.ini:8: [clients] policy = tow: no policy named tow; did you mean two?\n"
                    "f.ini:11: [case a] clients.policy = onee: no policy named onee; did you mean one?");
     write_file("bad.conf", "[x]\nattemps = 3\nbase = 1\n");
-    assert_reports(
-        "[clients]\nrate = 1/s\npolicy = bad.conf#x\n[service]\n",
-        "f.ini:3: [clients] policy = bad.conf#x: bad.conf:2: [x] attemps = 3: no such key; did you mean "
-        "attempts?\n"
-        "f.ini:3: [clients] policy = bad.conf#x: bad.conf:3: [x] base = 1: must be a duration with a unit, such as 1s or 1ms");
+    assert_reports("[clients]\nrate = 1/s\npolicy = bad.conf#x\n[service]\n",
+                   "f.ini:3: [clients] policy = bad.conf#x: bad.conf:2: [x] attemps = 3: no such key; did you mean "
+                   "attempts?\n"
+                   "f.ini:3: [clients] policy = bad.conf#x: bad.conf:3: [x] base = 1: must be a duration with a unit, "
+                   "such as 1s or 1ms");
 }
 
 static void mistakes_of_cases_and_sweeps_are_reported(void **state)
