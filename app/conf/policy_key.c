@@ -35,7 +35,7 @@ const char *conf_key_name_at(size_t i)
     if (conf_field(fields) != NULL)
         return conf_field(fields)->key;
     i -= fields;
-    if (i >= 2 * CONF_LISTS)
+    if (i / 2 >= CONF_LISTS)
         return NULL;
     return i % 2 == 0 ? conf_lists[i / 2].retry : conf_lists[i / 2].permanent;
 }
