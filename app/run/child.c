@@ -158,6 +158,12 @@ void run_child_signal(const struct run_child *child, int signo)
         kill(-child->pid, signo);
 }
 
+void run_child_signal_leader(const struct run_child *child, int signo)
+{
+    if (child->pid > 0 && !child->exited)
+        kill(child->pid, signo);
+}
+
 void run_child_terminate(struct run_child *child, int signo, int64_t kill_ns)
 {
     if (child->pid <= 0)

@@ -58,4 +58,8 @@ void run_child_terminate(struct run_child *child, int signo, int64_t kill_ns);
 /* Sends a signal to the group. */
 void run_child_signal(const struct run_child *child, int signo);
 
+/* Sends a signal to the command itself, as if it had been sent to the command and not to bide: its children would not
+ * get it either. */
+void run_child_signal_leader(const struct run_child *child, int signo);
+
 #endif

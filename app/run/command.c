@@ -62,7 +62,8 @@ static const char *const stdin_names[] = {"lend", "inherit", "replay", NULL};
 static const struct cli_option failure_options[] = {
     {.name = "like",
      .value = "PROGRAM",
-     .help = "retry the failures that are transient for this program: apt, docker, git, npm, pg_dump, rsync or ssh",
+     .help = "retry the failures that are transient for this program: apt, docker, git, npm, pg_dump, rsync or ssh; the "
+             "command gets a pipe as stderr",
      .kind = CLI_WORD,
      CLI_AT(struct settings, like),
      .details =
@@ -87,7 +88,7 @@ static const struct cli_option failure_options[] = {
      .details = "All other statuses are classified as without this option. A status in both lists is not retried."},
     {.name = "retry-if-stderr",
      .value = "REGEX",
-     .help = "retry if a line of stderr matches, whatever the exit status",
+     .help = "retry if a line of stderr matches, whatever the exit status; the command gets a pipe as stderr",
      .read = read_pattern,
      CLI_AT(struct settings, stderr_patterns),
      .details = "A POSIX extended regular expression without back-references that may match anywhere in a line. May be "
@@ -126,9 +127,7 @@ static const struct cli_option failure_options[] = {
      .details =
          "A hint is a line `retry-after: 5` (seconds, or a date) or `retry-after-ms: 250` on stderr, or the same "
          "or a bare number on descriptor 3, which is offered unless bide was started with it. The next wait is "
-         "at least as long; the longest of several hints counts. Unless bide must read stderr (for hints there, a "
-         "pattern, or `--cron`), the command gets the real one: lines keep their order, and processes that the command "
-         "leaves in the background can write after bide has ended.",
+         "at least as long; the longest of several hints counts.",
      .choices = hint_names},
 };
 
@@ -735,6 +734,12 @@ static const struct cli_section sections[] = {
              "  125      bide itself failed: invalid option or policy, no disk space\n"
              "  128+n    bide received signal n\n\n"
              "With `--until` also the status of the condition, with `--fallback` that of the fallback."},
+    {.title = "Streams",
+     .text =
+         "The command gets bide's own stdout and stderr: lines keep their order, and processes that the command leaves in "
+         "the background can write after bide has ended. Only for `--like`, `--retry-if-stderr`, `--hint stderr` or "
+         "`both`, and `--cron` bide reads stderr, and for `--retry-if-stdout`, `--hold` and `--cron` stdout: the command "
+         "then gets a pipe. Of input from a pipe only what the command reads is removed (`--stdin`)."},
     {.title = "Environment",
      .text =
          "The command gets `BIDE_ATTEMPT` (from 1), `BIDE_ATTEMPTS`, `BIDE_LAST_STATUS` (from the second attempt on), "

@@ -8,19 +8,24 @@
 #define LIST(...)        ((const char *const[]){__VA_ARGS__, NULL})
 #define NETWORK_MESSAGES "Connection (refused|reset by peer|timed out)", "No route to host|Network is unreachable"
 
-/* ssh fails with 255; every other status is that of the remote command. */
+/* The text of libc's getaddrinfo for a name that does not exist. libcurl and apt have one text for this and for a name
+ * server that fails: that text is transient. */
+#define UNKNOWN_HOST "Name or service not known"
+
+/* ssh fails with 255; every other status is that of the remote command. "Permission denied" alone may be a message of
+ * the remote command about a file: ssh's own lists the methods, or asks again. */
 #define SSH_PERMANENT                                                                                                  \
-    "Permission denied", "Host key verification failed", "REMOTE HOST IDENTIFICATION HAS CHANGED",                     \
-        "[Nn]o matching (host key|key exchange method|cipher|MAC)", "Too many authentication failures",                \
-        "Could not resolve hostname .*: Name or service not known", "Bad configuration option"
+    "Permission denied \\([a-z,-]+\\)|Permission denied, please try again", "Host key verification failed",            \
+        "REMOTE HOST IDENTIFICATION HAS CHANGED", "[Nn]o matching (host key|key exchange method|cipher|MAC)",          \
+        "Too many authentication failures", "Could not resolve hostname .*: " UNKNOWN_HOST, "Bad configuration option"
 
 static const struct run_like programs[] = {
     {"apt",
-     LIST("Unable to locate package", "has no installation candidate", "unmet dependencies", "Permission denied",
-          "NO_PUBKEY"),
-     LIST("Temporary failure resolving", "Could not connect to|Unable to connect to",
+     LIST("Unable to locate package", "has no installation candidate", "unmet dependencies",
+          "Could not open (lock )?file .*Permission denied", "NO_PUBKEY"),
+     LIST("Temporary failure resolving|Could not resolve '", "Could not connect to|Unable to connect to",
           "Connection (failed|timed out|refused|reset)", "Hash Sum mismatch|File has unexpected size",
-          "Could not get lock|Unable to acquire the dpkg frontend lock", " (429|50[0234])  ",
+          "Undetermined Error", "Could not get lock|Unable to acquire the dpkg frontend lock", " (429|50[0234])  ",
           "Error reading from server|Server closed the connection"),
      {0}},
     {"docker",
@@ -34,10 +39,13 @@ static const struct run_like programs[] = {
     {"git",
      LIST("Authentication failed|could not read (Username|Password)", "[Rr]epository .*not found",
           "does not appear to be a git repository", "[Cc]ouldn't find remote ref", "returned error: 40[0-7]",
-          SSH_PERMANENT),
+          "unable to look up .*" UNKNOWN_HOST, SSH_PERMANENT),
      LIST("Could not resolve host|Temporary failure in name resolution", "Failed to connect to", NETWORK_MESSAGES,
           "[Tt]he remote end hung up unexpectedly", "RPC failed|early EOF|unexpected disconnect",
-          "returned error: (408|429|5[0-9][0-9])", "Connection closed by", "(SSL|TLS|GnuTLS).* (reset|recv error)"),
+          "returned error: (408|429|5[0-9][0-9])", "Connection closed by",
+          "Empty reply from server|transfer closed with|HTTP/2 stream .* (not closed cleanly|INTERNAL_ERROR)",
+          "Operation (too slow|timed out)|connection timeout|Proxy CONNECT aborted",
+          "(SSL|TLS|GnuTLS|gnutls).* (reset|recv error|non-properly terminated)|SSL_ERROR_SYSCALL"),
      {0}},
     {"npm",
      LIST("npm (ERR!|error) code (E40[0134]|ENOTFOUND|ETARGET|ERESOLVE|EJSONPARSE)"),
@@ -47,17 +55,20 @@ static const struct run_like programs[] = {
      {0}},
     {"pg_dump",
      LIST("password authentication failed|no password supplied", "(database|role) \".*\" does not exist",
-          "no pg_hba.conf entry", "permission denied for", "server version mismatch"),
+          "no pg_hba.conf entry", "permission denied for", "server version mismatch", UNKNOWN_HOST),
      LIST("failed: Connection (refused|reset by peer|timed out)", "failed: (timeout expired|No such file or directory)",
-          "No route to host|Network is unreachable", "the database system is (starting up|shutting down|in recovery)",
+          "No route to host|Network is unreachable",
+          "the database system is (starting up|shutting down|in recovery|not yet accepting connections)",
           "too many clients|remaining connection slots", "server closed the connection unexpectedly",
-          "terminating connection due to", "Temporary failure in name resolution", "SSL SYSCALL error"),
+          "terminating connection due to|canceling statement due to conflict with recovery",
+          "Temporary failure in name resolution", "SSL SYSCALL error"),
      {0}},
     {"rsync",
-     LIST(SSH_PERMANENT, "@ERROR: (Unknown module|auth failed)", "command not found"),
-     LIST("@ERROR: max connections"),
+     LIST(SSH_PERMANENT, "@ERROR: (Unknown module|auth failed)", "rsync: (command )?not found",
+          "getaddrinfo: .*: " UNKNOWN_HOST),
+     LIST("@ERROR: max connections", "did not see server greeting"),
      {10, 12, 30, 35, 255, 0}}, /* socket I/O, data stream, timeouts; 255: of ssh */
-    {"ssh", LIST(SSH_PERMANENT), LIST(NETWORK_MESSAGES), {255, 0}},
+    {"ssh", LIST(SSH_PERMANENT), LIST(NULL), {255, 0}},
 };
 
 #define PROGRAMS (sizeof programs / sizeof *programs)

@@ -13,14 +13,18 @@
 
 /* ---- reading without waiting ---- */
 
-/* Reads what tee or splice has put into `peeked`. Returns its length; -1 and errno on failure. */
+/* Reads what tee or splice has put into `peeked`. Of a pipe in packet mode (O_DIRECT) a read returns one packet.
+ * Returns its length; -1 and errno on failure. */
 static ssize_t peeked_read(struct run_loan *loan, char *bytes, ssize_t length)
 {
-    ssize_t n = length;
-    if (length > 0)
-        while ((n = read(loan->peeked.read, bytes, (size_t)length)) < 0 && errno == EINTR)
-            continue;
-    return n;
+    ssize_t have = 0;
+    while (have < length) {
+        ssize_t n = read(loan->peeked.read, bytes + have, (size_t)(length - have));
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return -1;
+        have += n > 0 ? n : 0;
+    }
+    return length;
 }
 
 /* Copies up to loan->pages of stdin and leaves them there. Returns their number, 0 at the end of input, -1 with

@@ -197,7 +197,7 @@ static void read_signals(struct run *r)
         case SIGCONT: on_sigcont(r); break;
         case SIGWINCH: on_sigwinch(r); break;
         case SIGUSR1:
-        case SIGUSR2: run_child_signal(&r->child, signo); break; /* during a wait there is no command: dropped */
+        case SIGUSR2: run_child_signal_leader(&r->child, signo); break; /* during a wait: dropped */
         default: on_termination(r, signo); break;
         }
     if (signo < 0)

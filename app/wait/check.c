@@ -5,6 +5,7 @@
 #include "text/unit.h"
 
 #include <bide/clock.h>
+#include <bide/verdict.h>
 
 #include <ctype.h>
 #include <errno.h>
@@ -21,7 +22,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define EXIT_IMPOSSIBLE 127
+#define EXIT_INVALID    125 /* of bide fetch: the URL cannot be parsed */
+#define EXIT_CANNOT_RUN 126 /* as a shell reports it */
+#define EXIT_NOT_FOUND  127
 #define KEPT_SIZE       1024u /* bytes of output that are kept: the last */
 
 /* ---- what the user wrote ---- */
@@ -48,18 +51,48 @@ static const char *parse_tcp(struct wait_check *check, const char *address)
     return NULL;
 }
 
+/* Returns true if the text is empty or ":PORT". */
+static bool port_is_valid(const char *text, size_t length)
+{
+    uint64_t port;
+    if (length == 0)
+        return true;
+    return text[0] == ':' && text_number_parse(text + 1, length - 1, &port) && port >= 1 && port <= 65535;
+}
+
+/* Returns true for a name or an address in brackets, with or without a port. */
+static bool authority_is_valid(const char *text, size_t length)
+{
+    size_t host = text[0] == '[' ? strcspn(text, "]") + 1 : strcspn(text, ":/?#");
+    return host > 0 && host <= length && port_is_valid(text + host, length - host);
+}
+
+/* A password may contain '/', '?' or '#', which end the host for every parser of URLs: what precedes them is then no
+ * port, and must not be printed. */
+static const char *parse_url(struct wait_check *check, const char *authority)
+{
+    size_t length = strcspn(authority, "/?#");
+    check->kind = WAIT_URL;
+    if (memchr(authority, '@', length) != NULL)
+        return "a URL without user and password: other users of this host can see them";
+    size_t origin = authority_is_valid(authority, length) ? (size_t)(authority - check->url) + length : 0;
+    if (strchr(authority, '@') != NULL && origin < sizeof check->name)
+        check->name[origin] = '\0';
+    if (origin == 0)
+        return "a URL with a host and a port from 1 to 65535, such as http://api:8080/health";
+    for (const char *at = authority; *at != '\0'; at++)
+        if ((unsigned char)*at <= ' ' || *at == 0x7f)
+            return "a URL without blanks and control characters (%20 is a blank)";
+    return NULL;
+}
+
 const char *wait_check_parse(struct wait_check *check, const char *text)
 {
     const char *scheme_end = strstr(text, "://");
     *check = (struct wait_check){.url = text};
     snprintf(check->name, sizeof check->name, "%.*s", (int)strcspn(text, "?#"), text);
-    if (strncasecmp(text, "http://", 7) == 0 || strncasecmp(text, "https://", 8) == 0) {
-        check->kind = WAIT_URL;
-        const char *host = scheme_end + 3;
-        if (memchr(host, '@', strcspn(host, "/?#")) != NULL)
-            return "a URL without user and password: other users of this host can see them";
-        return host[0] != '\0' && host[0] != '/' ? NULL : "a URL with a host, such as http://api:8080/health";
-    }
+    if (strncasecmp(text, "http://", 7) == 0 || strncasecmp(text, "https://", 8) == 0)
+        return parse_url(check, scheme_end + 3);
     if (strncmp(text, "tcp:", 4) == 0 && scheme_end != text + 3) {
         check->kind = WAIT_TCP;
         return parse_tcp(check, text + 4);
@@ -70,6 +103,11 @@ const char *wait_check_parse(struct wait_check *check, const char *text)
 }
 
 /* ---- in the child process ---- */
+
+/* The pipes from the child: what it prints, and why it could not be executed (an errno). */
+struct child_pipes {
+    struct cli_pipe output, failed;
+};
 
 static _Noreturn void child_end(int fd, int status, const char *text)
 {
@@ -105,24 +143,18 @@ static _Noreturn void child_connect(const struct wait_check *check, int fd)
     child_end(fd, 1, text);
 }
 
-/* The program is bide itself, which finds bide fetch. */
-static _Noreturn void child_fetch(const struct wait_check *check, int fd)
+/* exec has failed. */
+static _Noreturn void child_report_errno(int fd)
 {
-    execl("/proc/self/exe", "bide", "fetch", "-q", "-S", "--attempts", "1", "--", check->url, (char *)NULL);
-    child_end(fd, EXIT_IMPOSSIBLE, "bide fetch cannot be executed");
+    int error = errno;
+    ssize_t ignored = write(fd, &error, sizeof error);
+    (void)ignored;
+    _exit(EXIT_NOT_FOUND);
 }
 
-static _Noreturn void child_execute(const struct wait_check *check, int fd)
+static _Noreturn void child_run(const struct wait_check *check, const struct child_pipes *pipes, pid_t parent)
 {
-    char text[WAIT_ERROR_SIZE];
-    execvp(check->command[0], check->command);
-    snprintf(text, sizeof text, "%s", errno == ENOENT ? "command not found" : strerror(errno));
-    child_end(fd, EXIT_IMPOSSIBLE, text);
-}
-
-static _Noreturn void child_run(const struct wait_check *check, int fd, pid_t parent)
-{
-    int null_fd = open("/dev/null", O_RDWR);
+    int null_fd = open("/dev/null", O_RDWR), fd = pipes->output.write;
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent || null_fd < 0)
@@ -132,10 +164,12 @@ static _Noreturn void child_run(const struct wait_check *check, int fd, pid_t pa
     dup2(fd, STDERR_FILENO);
     switch (check->kind) {
     case WAIT_TCP: child_connect(check, fd);
-    case WAIT_URL: child_fetch(check, fd);
-    case WAIT_COMMAND: child_execute(check, fd);
+    case WAIT_URL: /* the program is bide itself, which finds bide fetch */
+        execl("/proc/self/exe", "bide", "fetch", "-q", "-S", "--attempts", "1", "--", check->url, (char *)NULL);
+        break;
+    case WAIT_COMMAND: execvp(check->command[0], check->command); break;
     }
-    _exit(1);
+    child_report_errno(pipes->failed.write);
 }
 
 /* ---- in the parent ---- */
@@ -192,19 +226,30 @@ static bool child_wait(pid_t pid, int fd, int64_t deadline_ns, struct kept *kept
     }
 }
 
-/* "bide: URL: 503: REASON" becomes "503": the reason is that of bide fetch, which made one attempt. */
+/* Cuts ": REASON" off: why bide fetch, which makes one attempt, does not make another. */
+static void fetch_text_cut_reason(char text[WAIT_ERROR_SIZE])
+{
+    size_t length = strlen(text);
+    for (int i = 0; i < BIDE_REASON_COUNT; i++) {
+        const char *reason = bide_reason_text((enum bide_reason)i);
+        size_t n = strlen(reason) + 2;
+        if (n < length && strcmp(text + length - n + 2, reason) == 0 && memcmp(text + length - n, ": ", 2) == 0) {
+            text[length - n] = '\0';
+            return;
+        }
+    }
+}
+
+/* "bide: URL: 503: REASON" becomes "HTTP 503", "bide fetch: URL: MISTAKE" becomes "MISTAKE". */
 static void fetch_text_shorten(char text[WAIT_ERROR_SIZE])
 {
-    char *at = strncmp(text, "bide: ", 6) == 0 ? strstr(text + 6, ": ") : NULL, *last = at;
+    char body[WAIT_ERROR_SIZE];
+    const char *at = strncmp(text, "bide", 4) == 0 ? strstr(text, ": ") : NULL;
+    at = at != NULL ? strstr(at + 2, ": ") : NULL;
     if (at == NULL)
         return;
-    for (char *next = at; next != NULL; next = strstr(next + 1, ": "))
-        last = next;
-    if (last != at)
-        *last = '\0';
-    bool is_status = isdigit((unsigned char)at[2]) != 0;
-    char body[WAIT_ERROR_SIZE];
-    snprintf(body, sizeof body, "%s%s", is_status ? "HTTP " : "", at + 2);
+    fetch_text_cut_reason(text);
+    snprintf(body, sizeof body, "%s%s", isdigit((unsigned char)at[2]) ? "HTTP " : "", at + 2);
     memcpy(text, body, sizeof body);
 }
 
@@ -215,7 +260,7 @@ static void error_describe(const struct wait_check *check, const struct kept *ke
     kept_last_line(kept, line);
     if (check->kind == WAIT_URL)
         fetch_text_shorten(line);
-    if (check->kind != WAIT_COMMAND || (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_IMPOSSIBLE))
+    if (check->kind != WAIT_COMMAND)
         snprintf(error, WAIT_ERROR_SIZE, "%s", line);
     else if (WIFSIGNALED(status))
         snprintf(error, WAIT_ERROR_SIZE, "killed by signal %d%s%.180s", WTERMSIG(status), line[0] ? ": " : "", line);
@@ -223,32 +268,63 @@ static void error_describe(const struct wait_check *check, const struct kept *ke
         snprintf(error, WAIT_ERROR_SIZE, "exit %d%s%.180s", WEXITSTATUS(status), line[0] ? ": " : "", line);
 }
 
-enum wait_result wait_check_run(const struct wait_check *check, int64_t deadline_ns, char error[WAIT_ERROR_SIZE])
+/* Returns what the end of the child means. `failed` is the read end of the pipe for the errno of exec. */
+static enum wait_result child_judge(const struct wait_check *check, int status, int failed, struct wait_error *error)
 {
-    struct cli_pipe output;
-    struct kept kept = {.length = 0};
-    int status = 0;
-    pid_t parent = getpid(), pid = -1;
-    if (cli_fd_pipe(&output) && (pid = fork()) == 0)
-        child_run(check, output.write, parent);
-    if (pid < 0) {
-        snprintf(error, WAIT_ERROR_SIZE, "cannot start a process: %s", strerror(errno));
-        return WAIT_NOT_READY;
+    int exec_errno;
+    if (read(failed, &exec_errno, sizeof exec_errno) == sizeof exec_errno) {
+        error->exit_status = exec_errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+        snprintf(error->text, sizeof error->text, "%s",
+                 exec_errno == ENOENT ? "command not found" : strerror(exec_errno));
+        return WAIT_IMPOSSIBLE;
     }
-    setpgid(pid, pid); /* the child does the same: the order of the two is unknown */
-    cli_fd_close(&output.write);
-    bool ended = child_wait(pid, output.read, deadline_ns, &kept, &status);
-    if (!ended) {
-        kill(-pid, SIGKILL);
-        waitpid(pid, &status, 0);
-        snprintf(error, WAIT_ERROR_SIZE, "no answer in time");
-    } else {
-        error_describe(check, &kept, status, error);
-    }
-    cli_fd_close(&output.read);
-    if (!ended)
-        return WAIT_TIMED_OUT;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return WAIT_READY;
-    return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_IMPOSSIBLE ? WAIT_IMPOSSIBLE : WAIT_NOT_READY;
+    error->exit_status = EXIT_INVALID;
+    bool invalid = check->kind == WAIT_URL && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_INVALID;
+    return invalid ? WAIT_IMPOSSIBLE : WAIT_NOT_READY;
+}
+
+/* Waits for the child; ends it if the time is over. */
+static enum wait_result child_watch(const struct wait_check *check, pid_t pid, const struct child_pipes *pipes,
+                                    int64_t deadline_ns, struct wait_error *error)
+{
+    struct kept kept = {.length = 0};
+    int status = 0;
+    if (!child_wait(pid, pipes->output.read, deadline_ns, &kept, &status)) {
+        kill(-pid, SIGKILL);
+        waitpid(pid, &status, 0);
+        snprintf(error->text, sizeof error->text, "no answer in time");
+        return WAIT_TIMED_OUT;
+    }
+    error_describe(check, &kept, status, error->text);
+    return child_judge(check, status, pipes->failed.read, error);
+}
+
+static void reap_orphans(void)
+{
+    if (getpid() == 1)
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            continue;
+}
+
+enum wait_result wait_check_run(const struct wait_check *check, int64_t deadline_ns, struct wait_error *error)
+{
+    struct child_pipes pipes = {{-1, -1}, {-1, -1}};
+    enum wait_result result = WAIT_NOT_READY;
+    pid_t parent = getpid(), pid = -1;
+    if (cli_fd_pipe(&pipes.output) && cli_fd_pipe(&pipes.failed) && (pid = fork()) == 0)
+        child_run(check, &pipes, parent);
+    if (pid < 0)
+        snprintf(error->text, sizeof error->text, "cannot start a process: %s", strerror(errno));
+    cli_fd_close(&pipes.output.write);
+    cli_fd_close(&pipes.failed.write);
+    if (pid > 0) {
+        setpgid(pid, pid); /* the child does the same: the order of the two is unknown */
+        result = child_watch(check, pid, &pipes, deadline_ns, error);
+    }
+    cli_fd_close(&pipes.output.read);
+    cli_fd_close(&pipes.failed.read);
+    reap_orphans();
+    return result;
 }

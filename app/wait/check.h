@@ -1,7 +1,7 @@
 /* check.h - one thing that `bide wait` waits for, and one check whether it is ready.
  *
  *   tcp:HOST:PORT   ready when a connection is accepted
- *   URL             ready when GET returns a status below 400; bide fetch sends the request
+ *   URL             ready when GET returns a status below 400 and its whole body; bide fetch sends the request
  *   COMMAND         ready when it exits 0
  *
  * Each check runs in a child process of its own group, which is killed when the time of the check is over: a name
@@ -20,7 +20,7 @@ enum wait_kind { WAIT_TCP, WAIT_URL, WAIT_COMMAND };
 
 struct wait_check {
     enum wait_kind kind;
-    char name[128];  /* for messages: a URL without its query, which may be secret; of a command its first word */
+    char name[128];  /* for messages: a URL up to its query, which may be secret; of a command its first word */
     const char *url; /* WAIT_URL */
     char host[256];  /* WAIT_TCP: without the brackets of IPv6 */
     char port[8];
@@ -34,10 +34,17 @@ enum wait_result {
     WAIT_READY,
     WAIT_NOT_READY,
     WAIT_TIMED_OUT,
-    WAIT_IMPOSSIBLE, /* the command cannot be executed */
+    WAIT_IMPOSSIBLE, /* no later check can succeed: the command cannot be executed, the URL is invalid */
 };
 
-/* Makes one check, which ends by the instant `deadline_ns`. If the thing is not ready, writes the reason to `error`. */
-enum wait_result wait_check_run(const struct wait_check *check, int64_t deadline_ns, char error[WAIT_ERROR_SIZE]);
+/* Why a thing is not ready. */
+struct wait_error {
+    char text[WAIT_ERROR_SIZE];
+    int exit_status; /* WAIT_IMPOSSIBLE: of bide wait: 125, 126 or 127 */
+};
+
+/* Makes one check, which ends by the instant `deadline_ns`. If the thing is not ready, sets `error`. As PID 1 of a
+ * container it also reaps the orphans that checks have left. */
+enum wait_result wait_check_run(const struct wait_check *check, int64_t deadline_ns, struct wait_error *error);
 
 #endif

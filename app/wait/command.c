@@ -15,11 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXIT_TIME_OVER  124
-#define EXIT_IMPOSSIBLE 127
-#define FOR_NS          (60 * BIDE_S)
-#define EVERY_NS        (500 * BIDE_MS)
-#define CHECK_NS        (5 * BIDE_S)
+#define EXIT_TIME_OVER 124
+#define FOR_NS         (60 * BIDE_S)
+#define EVERY_NS       (500 * BIDE_MS)
+#define CHECK_NS       (5 * BIDE_S)
 
 struct settings {
     int64_t for_ns, every_ns, check_ns;
@@ -66,7 +65,7 @@ struct waiting {
     uint32_t checks;
     bool reported; /* the first failure was printed */
     enum wait_result result;
-    char error[WAIT_ERROR_SIZE];
+    struct wait_error error;
 };
 
 static struct bide_outcome check_attempt(void *context, const struct bide_verdict *start)
@@ -76,12 +75,12 @@ static struct bide_outcome check_attempt(void *context, const struct bide_verdic
                                            [WAIT_TIMED_OUT] = BIDE_KIND_TRANSIENT,
                                            [WAIT_IMPOSSIBLE] = BIDE_KIND_PERMANENT};
     struct waiting *w = context;
-    char error[WAIT_ERROR_SIZE];
+    struct wait_error error = {.text = ""};
     bool is_short = start->attempt_deadline_ns - bide_now() < w->settings->check_ns / 2; /* cut by --for */
     w->checks++;
-    w->result = wait_check_run(&w->check, start->attempt_deadline_ns, error);
+    w->result = wait_check_run(&w->check, start->attempt_deadline_ns, &error);
     if (w->checks == 1 || w->result != WAIT_TIMED_OUT || !is_short) /* the error of a full check says more */
-        memcpy(w->error, error, sizeof error);
+        w->error = error;
     return (struct bide_outcome){.kind = kinds[w->result]};
 }
 
@@ -93,11 +92,11 @@ static void waiting_on_event(void *context, const struct bide_event *event)
     if (event->verdict->action != BIDE_ACTION_WAIT || w->settings->quiet)
         return;
     if (w->term.live) {
-        snprintf(line, sizeof line, "waiting for %.60s: %.200s", w->check.name, w->error);
+        snprintf(line, sizeof line, "waiting for %.60s: %.200s", w->check.name, w->error.text);
         line[w->term.width < sizeof line ? w->term.width - 1 : sizeof line - 1] = '\0';
         cli_rewrite_line(&w->term, line);
     } else if (!w->reported) {
-        cli_report(&cli_wait, "waiting for %s: %s", w->check.name, w->error);
+        cli_report(&cli_wait, "waiting for %s: %s", w->check.name, w->error.text);
     }
     w->reported = true;
 }
@@ -126,11 +125,11 @@ static int waiting_report_end(struct waiting *w, const struct bide_verdict *end)
     if (w->checks == 0)
         cli_report(&cli_wait, "%s: the time was over before the first check", w->check.name);
     else if (w->result == WAIT_IMPOSSIBLE)
-        cli_report(&cli_wait, "%s: %s", w->check.name, w->error);
+        cli_report(&cli_wait, "%s: %s", w->check.name, w->error.text);
     else
         cli_report(&cli_wait, "%s was not ready within %s (%u check%s): %s", w->check.name, took, w->checks,
-                   w->checks == 1 ? "" : "s", w->error);
-    return w->result == WAIT_IMPOSSIBLE && w->checks > 0 ? EXIT_IMPOSSIBLE : EXIT_TIME_OVER;
+                   w->checks == 1 ? "" : "s", w->error.text);
+    return w->result == WAIT_IMPOSSIBLE && w->checks > 0 ? w->error.exit_status : EXIT_TIME_OVER;
 }
 
 /* Waits for one thing. Returns the exit status. */
@@ -172,7 +171,9 @@ static size_t operand_parse(struct wait_check *check, char **at)
     }
     const char *want = wait_check_parse(check, *at);
     if (want != NULL)
-        return cli_fail(&cli_wait, "%s: must be %s", strchr(check->name, '@') != NULL ? "URL" : check->name, want), 0;
+        return cli_fail(&cli_wait, "%s: must be %s",
+                        check->name[0] == '\0' || strchr(check->name, '@') != NULL ? "URL" : check->name, want),
+               0;
     return used;
 }
 
@@ -211,14 +212,16 @@ static const struct cli_group groups[] = {{CLI_GROUP(NULL, options)}};
 static const struct cli_section sections[] = {
     {.title = "What is ready",
      .text = "  tcp:HOST:PORT   a port that accepts a connection; tcp:[::1]:5432 for IPv6\n"
-             "  URL             http or https: GET returns a status below 400\n"
-             "  -- COMMAND      exits 0; its output is not shown, except for the last line if\n"
-             "                  the time is over\n\n"
+             "  URL             http or https: GET returns a status below 400 and its whole\n"
+             "                  body, within the time of a check\n"
+             "  -- COMMAND      exits 0; of its output only the last line is shown, when the\n"
+             "                  wait begins and if the time is over\n\n"
              "Several are waited for one after the other; all must be ready."},
     {.title = "Exit status",
      .text = "  0        everything is ready\n"
              "  124      the time is over; the last error is printed\n"
-             "  127      the command cannot be executed\n"
+             "  126      the command cannot be executed\n"
+             "  127      the command was not found\n"
              "  125      bide itself failed: invalid option or operand\n"
              "  128+n    ended by signal n"},
     {.title = "Examples",

@@ -292,6 +292,15 @@ signals_of() { # COMMAND… that prints its own /proc/self/status
     gone "$(cat pid)"
 }
 
+@test "SIGUSR1 reaches the command and not its children, as without bide" {
+    start -- bash -c 'trap "kill \$child" USR1
+        sleep 60 & child=$!; : > ready; wait $child; wait $child; echo "child: $?" > got'
+    eventually test -e ready
+    kill -USR1 "$PID"
+    status_of
+    [ "$(cat got)" = 'child: 143' ]
+}
+
 @test "SIGUSR1 and SIGUSR2 are passed on to the command, and end neither bide nor a wait" {
     start --attempts 2 --base 1s --jitter none -- sh -c '
         test "$BIDE_ATTEMPT" -eq 2 && exit 0

@@ -61,6 +61,20 @@ sys.exit(reader.wait())' "$reader" 3>&-
     tail -n +3 expected | cmp - rest
 }
 
+@test "input in packets (a pipe with O_DIRECT) is lent like any other" {
+    cat > packets.py <<'PY'
+import os, subprocess, sys
+r, w = os.pipe2(os.O_DIRECT)
+for packet in (b"aaa\n", b"bbbb\n", b"c\n"):
+    os.write(w, packet)
+os.close(w)
+sys.exit(subprocess.call(sys.argv[1:], stdin=r))
+PY
+    run python3 packets.py bide run -- cat 3>&-
+    [ "$status" -eq 0 ]
+    [ "$output" = $'aaa\nbbbb\nc' ]
+}
+
 @test "input that arrives in small pieces reaches the command while the writer is still open" {
     mkfifo in out
     bide run -- sh -c 'while read -r line; do echo "got $line"; done' < in > out 3>&- &

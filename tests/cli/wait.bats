@@ -119,6 +119,33 @@ start() {
     [ "$status" -eq 125 ]
 }
 
+@test "a password in a URL is never printed, wherever a parser ends the host" {
+    for url in 'https://user:sec/ret@127.0.0.1/' 'http://user:sec#ret@127.0.0.1/' 'http://user:sec?ret@127.0.0.1/' \
+        'https://user:secret@127.0.0.1/' 'http://user/secret@127.0.0.1/'; do
+        run bide wait --for 50ms --attempt-timeout 40ms "$url"
+        [ "$status" -eq 125 ] || [ "$status" -eq 124 ]
+        [[ $output != *sec* ]]
+    done
+}
+
+@test "an invalid URL ends the wait at once: 125" {
+    for url in http://127.0.0.1:99999/ 'http://127.0.0.1/a b' 'http://[::1/' http:///x; do
+        run bide wait --for 60s "$url"
+        [ "$status" -eq 125 ]
+        [[ $output == *': must be a URL '* ]]
+    done
+}
+
+@test "a command that exits 127 itself is not ready, one that cannot be executed is hopeless: 126" {
+    run bide wait --for 1s --every 10ms -- sh -c 'echo again >> checks; exit 127'
+    [ "$status" -eq 124 ]
+    [ "$(wc -l < checks)" -gt 1 ]
+    [[ $output == *'exit 127'* ]]
+    run bide wait --for 60s -- "$PWD"
+    [ "$status" -eq 126 ]
+    [[ $output == *': Permission denied' ]]
+}
+
 @test "a signal ends the wait and its check" {
     start --for never -- sh -c 'echo $$ > pid; exec sleep 1000'
     eventually test -s pid
