@@ -9,15 +9,18 @@
 
 #include "change.h"
 #include "conf/suggest.h"
+#include "keyboard.h"
 #include "list.h"
 
 #include <bide/clock.h>
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -433,29 +436,23 @@ out:
 
 /* ---- signals ---- */
 
-static struct cli_signals_blocked watched_signals;
-
-/* Blocks the signals, to wait for them with sigtimedwait. Ignored signals (nohup) stay ignored. */
-static void signals_block(void)
+/* Blocks the signals, and returns a descriptor to read them from. Ignored signals (nohup) stay ignored. Returns -1 and
+ * sets errno on failure. */
+static int signals_open(void)
 {
-    cli_signals_collect(&watched_signals);
+    struct cli_signals_blocked blocked;
+    cli_signals_collect(&blocked);
     if (!cli_signal_is_ignored(SIGWINCH))
-        sigaddset(&watched_signals.set, SIGWINCH);
-    cli_signals_block(&watched_signals);
+        sigaddset(&blocked.set, SIGWINCH);
+    sigaddset(&blocked.set, SIGCONT);
+    return cli_signals_block(&blocked) ? signalfd(-1, &blocked.set, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
 }
 
-/* Returns the next signal, 0 at the instant. */
-static int signals_wait(int64_t until_ns)
+/* Returns the next pending signal, or 0. */
+static int signals_read(int fd)
 {
-    for (;;) {
-        int64_t left_ns = until_ns - bide_now();
-        struct timespec left = {left_ns > 0 ? left_ns / BIDE_S : 0, left_ns > 0 ? left_ns % BIDE_S : 0};
-        int number = sigtimedwait(&watched_signals.set, NULL, &left);
-        if (number > 0)
-            return number;
-        if (errno == EAGAIN)
-            return 0;
-    }
+    struct signalfd_siginfo info;
+    return read(fd, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : 0;
 }
 
 /* ---- watch on a terminal ---- */
@@ -466,7 +463,7 @@ static void screen_end_line(FILE *out)
 }
 
 /* Redraws from the top, as many targets as fit. */
-static void screen_draw(const struct settings *s, const struct budget_list *list)
+static void screen_draw(const struct settings *s, const struct budget_list *list, const char *end_key)
 {
     struct cli_term term = cli_term_detect(stdout);
     char path[BIDE_SHARED_PATH_MAX];
@@ -476,7 +473,7 @@ static void screen_draw(const struct settings *s, const struct budget_list *list
     fputs(CLI_SCREEN_HOME, stdout);
     printf("%zu target%s in ", list->count, list->count == 1 ? "" : "s");
     cli_print_sanitized(stdout, directory_of(s, path));
-    fputs("; Ctrl-C ends", stdout);
+    printf("; %s ends", end_key);
     screen_end_line(stdout);
     screen_end_line(stdout);
     table_put_head(stdout, &term, columns, true);
@@ -527,6 +524,8 @@ struct watch {
     const struct settings *s;
     char **names;
     bool live;
+    int signal_fd;
+    struct budget_keyboard keyboard; /* open only if live */
     struct budget_history history;
     struct bide_problem problem; /* that ended the loop; printed after the screen is restored */
     int failure;                 /* its exit status; EXIT_SUCCESS: none */
@@ -540,7 +539,7 @@ static bool watch_read_once(struct watch *w)
     bool ok = budget_list_read(&list, w->names, w->s->directory, &w->problem);
     w->failure = ok ? EXIT_SUCCESS : list_failure(&list);
     if (ok && w->live)
-        screen_draw(w->s, &list);
+        screen_draw(w->s, &list, w->keyboard.is_open ? "q" : "Ctrl-C");
     else if (ok)
         watch_print_changes(w->s, &list, &w->history);
     budget_list_free(&list);
@@ -548,15 +547,73 @@ static bool watch_read_once(struct watch *w)
     return ok && cli_flush(&cli_budget);
 }
 
-/* Ctrl-Z: restores the screen, stops, and enters the screen again when continued. */
-static void watch_suspend(const struct watch *w)
+static void watch_enter_screen(struct watch *w)
+{
+    if (!w->live)
+        return;
+    budget_keyboard_open(&w->keyboard);
+    fputs(CLI_SCREEN_ENTER, stdout);
+}
+
+static void watch_leave_screen(struct watch *w)
 {
     if (w->live)
         fputs(CLI_SCREEN_LEAVE, stdout);
     fflush(stdout);
+    budget_keyboard_close(&w->keyboard);
+}
+
+/* Ctrl-Z: restores the terminal, stops, and enters the screen again when continued. */
+static void watch_suspend(struct watch *w)
+{
+    watch_leave_screen(w);
     raise(SIGSTOP);
-    if (w->live)
-        fputs(CLI_SCREEN_ENTER, stdout);
+    watch_enter_screen(w);
+}
+
+/* Returns true if `q` was pressed; drops other keys. */
+static bool watch_read_keys(struct watch *w)
+{
+    int key;
+    while ((key = budget_keyboard_read(&w->keyboard)) > 0)
+        if (key == 'q')
+            return true;
+    if (key < 0)
+        budget_keyboard_close(&w->keyboard); /* otherwise poll would report the lost terminal for ever */
+    return false;
+}
+
+/* Waits for a key, a signal or the instant. */
+static void watch_wait(const struct watch *w, int64_t until_ns)
+{
+    int64_t left_ns = until_ns - bide_now();
+    struct timespec left = {left_ns > 0 ? left_ns / BIDE_S : 0, left_ns > 0 ? left_ns % BIDE_S : 0};
+    struct pollfd fds[] = {{.fd = w->signal_fd, .events = POLLIN},
+                           {.fd = budget_keyboard_fd(&w->keyboard), .events = POLLIN}};
+    ppoll(fds, sizeof fds / sizeof *fds, &left, NULL);
+}
+
+enum { WATCH_GO_ON = -1 };
+
+/* Waits until the list must be read again: at the instant, when the window has another size, when continued. Returns
+ * WATCH_GO_ON, or the exit status. */
+static int watch_pause(struct watch *w, int64_t until_ns)
+{
+    do {
+        watch_wait(w, until_ns);
+        if (watch_read_keys(w))
+            return EXIT_SUCCESS;
+        int number = signals_read(w->signal_fd);
+        if (number == SIGTSTP)
+            watch_suspend(w);
+        else if (number == SIGCONT && w->live)
+            budget_keyboard_open(&w->keyboard); /* after SIGSTOP, or moved to the foreground */
+        else if (number != 0 && number != SIGWINCH && number != SIGCONT)
+            return 128 + number;
+        if (number != 0)
+            break;
+    } while (bide_now() < until_ns);
+    return WATCH_GO_ON;
 }
 
 /* Returns the exit status. */
@@ -568,11 +625,9 @@ static int watch_loop(struct watch *w)
             return CLI_EXIT_BIDE_FAILED;
         if (w->s->count > 0 && w->reads >= w->s->count)
             return EXIT_SUCCESS;
-        int number = signals_wait(bide_now() + interval_ns);
-        if (number == SIGTSTP)
-            watch_suspend(w);
-        else if (number != 0 && number != SIGWINCH)
-            return 128 + number;
+        int status = watch_pause(w, bide_now() + interval_ns);
+        if (status != WATCH_GO_ON)
+            return status;
     }
 }
 
@@ -586,13 +641,13 @@ static int verb_watch(const struct settings *s, char **operands)
     budget_list_free(&list);
     if (status != EXIT_SUCCESS)
         return status;
-    signals_block();
-    if (w.live)
-        fputs(CLI_SCREEN_ENTER, stdout);
+    w.signal_fd = signals_open();
+    if (w.signal_fd < 0)
+        return cli_fail(&cli_budget, "signalfd: %s", strerror(errno));
+    watch_enter_screen(&w);
     status = watch_loop(&w);
-    if (w.live)
-        fputs(CLI_SCREEN_LEAVE, stdout);
-    fflush(stdout);
+    watch_leave_screen(&w);
+    close(w.signal_fd);
     if (w.failure != EXIT_SUCCESS) {
         cli_fail(&cli_budget, "%s", w.problem.text);
         status = w.failure;
@@ -707,7 +762,7 @@ static const struct cli_section sections[] = {
              "Other processes can use the target at the same time, and calls in flight lose nothing. To start with a "
              "completely new state, remove the file that `show` prints."},
     {.title = "Exit status",
-     .text = "  0      success\n"
+     .text = "  0      success; watch was ended by q\n"
              "  1      no such target, its file cannot be used, or Redis cannot be reached\n"
              "  125    invalid option, key or value: nothing was changed\n"
              "  128+n  watch was ended by signal n; 130 for Ctrl-C"},

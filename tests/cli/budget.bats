@@ -376,7 +376,7 @@ types() { tmux -S "$SOCKET" send-keys -- "$@"; }
     tmux -S "$SOCKET" -f /dev/null new-session -d -x 100 -y 20 "env PS1='ready> ' bash --norc --noprofile -i" 3>&-
     shows 'ready>'
     types 'bide budget watch' Enter
-    shows '^1 target in .*Ctrl-C ends'
+    shows '^1 target in .*; q ends'
     shows '^payments +█+ +10 of 10 +closed'
     not_on_screen 'ready>'
     [ "$(tmux -S "$SOCKET" display -p '#{cursor_flag} #{alternate_on}')" = "0 1" ]
@@ -393,7 +393,7 @@ types() { tmux -S "$SOCKET" send-keys -- "$@"; }
     # shellcheck disable=SC2016
     types 'echo "sta''tus $?"' Enter
     shows '^status 130$'
-    not_on_screen 'Ctrl-C ends'
+    not_on_screen '; q ends'
     [ "$(tmux -S "$SOCKET" display -p '#{cursor_flag} #{alternate_on} #{wrap_flag}')" = "1 0 1" ]
 }
 
@@ -411,6 +411,72 @@ types() { tmux -S "$SOCKET" send-keys -- "$@"; }
     shows '^1 target in '
     types C-c
     shows 'ready>'
+}
+
+# The modes of the terminal of the pane: what is typed is shown, and read by the line.
+cooked() { [[ " $(stty -a -F "$1" | tr ';\n' '  ') " == *" icanon "*" echo "* ]]; }
+not_cooked() { [[ " $(stty -a -F "$1" | tr ';\n' '  ') " == *" -icanon "*" -echo "* ]]; }
+pane_tty() { tmux -S "$SOCKET" display -p '#{pane_tty}'; }
+
+@test "q ends watch with status 0, without Enter, and the terminal echoes afterwards" {
+    export TERM=screen
+    make_target
+    # sh has no line editor that would set the modes itself
+    tmux -S "$SOCKET" -f /dev/null new-session -d -x 100 -y 20 "env PS1='ready> ' ENV= sh -i" 3>&-
+    shows 'ready>'
+    local tty
+    tty=$(pane_tty)
+    cooked "$tty"
+    # shellcheck disable=SC2016
+    types 'bide budget watch --interval 1h; echo "sta''tus $?"' Enter
+    shows '^1 target in .*; q ends'
+    not_cooked "$tty"
+    types x Q
+    types q
+    shows '^status 0$'
+    eventually cooked "$tty"
+    types 'echo' ' typed'
+    shows '^ready> echo typed$'
+}
+
+@test "the terminal echoes after SIGTERM, Ctrl-C and while watch is stopped, and fg reads keys again" {
+    export TERM=screen
+    make_target
+    tmux -S "$SOCKET" -f /dev/null new-session -d -x 100 -y 20 "env PS1='ready> ' ENV= sh -m -i" 3>&-
+    shows 'ready>'
+    local tty
+    tty=$(pane_tty)
+    # shellcheck disable=SC2016
+    types 'sh -c "echo \$\$ > pid; exec bide budget watch"; echo "sta''tus $?"' Enter
+    eventually not_cooked "$tty"
+    kill -TERM "$(cat pid)"
+    shows '^status 143$'
+    cooked "$tty"
+    types 'bide budget watch' Enter
+    eventually not_cooked "$tty"
+    types C-z
+    shows Stopped
+    cooked "$tty"
+    types fg Enter
+    eventually not_cooked "$tty"
+    types q
+    eventually cooked "$tty"
+    types 'bide budget watch; echo "after $?"' Enter
+    eventually not_cooked "$tty"
+    types C-c
+    eventually cooked "$tty"
+}
+
+@test "watch reads no keys if stdin is not the terminal, and names the key that ends it" {
+    export TERM=screen
+    make_target
+    tmux -S "$SOCKET" -f /dev/null new-session -d -x 100 -y 20 "env PS1='ready> ' ENV= sh -i" 3>&-
+    shows 'ready>'
+    types 'bide budget watch < /dev/null' Enter
+    shows '^1 target in .*; Ctrl-C ends'
+    cooked "$(pane_tty)"
+    types C-c
+    shows 'ready> bide budget watch'
 }
 
 # ---- unusable files ----
