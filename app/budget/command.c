@@ -11,11 +11,11 @@
 #include "conf/suggest.h"
 #include "keyboard.h"
 #include "list.h"
+#include "table.h"
 
 #include <bide/clock.h>
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -26,8 +26,6 @@
 
 #define EXIT_NOT_THERE 1 /* no such target, or its file or the directory cannot be used or read */
 #define INTERVAL_NS    (500 * BIDE_MS)
-#define BAR_CELLS      10u
-#define NAME_COLUMNS   40 /* maximum width of a name in a table */
 
 struct settings {
     const char *directory;
@@ -194,67 +192,15 @@ static void json_print_line(const struct budget_entry *entry)
 
 /* ---- table ---- */
 
-static int name_columns(const struct budget_list *list)
-{
-    int most = (int)cli_text_columns("target");
-    for (size_t i = 0; i < list->count; i++)
-        if ((int)cli_text_columns(list->entry[i].name) > most)
-            most = (int)cli_text_columns(list->entry[i].name);
-    return most < NAME_COLUMNS ? most : NAME_COLUMNS;
-}
-
-/* Control characters are replaced by '?': another program chose the name. */
-static void table_put_name(FILE *out, const char *name, int columns)
-{
-    cli_print_sanitized(out, name);
-    for (int used = (int)cli_text_columns(name); used < columns; used++)
-        fputc(' ', out);
-}
-
-static enum cli_colour snapshot_colour(const struct budget_snapshot *snapshot)
-{
-    enum bide_breaker_state state = snapshot->breaker.state;
-    if (state == BIDE_BREAKER_OPEN || state == BIDE_BREAKER_HELD_OPEN)
-        return CLI_RED;
-    if (state == BIDE_BREAKER_HALF_OPEN || snapshot->hold_off_for_ns > 0 || budget_share(snapshot) < 0.1)
-        return CLI_YELLOW;
-    return CLI_GREEN;
-}
-
-static void table_put_row(FILE *out, const struct cli_term *term, const struct budget_entry *entry, int columns,
-                          bool bars)
-{
-    char level[BUDGET_TEXT_SIZE], breaker[BUDGET_TEXT_SIZE], hold_off[BUDGET_TEXT_SIZE], bar[4 * BAR_CELLS + 1];
-    const struct budget_snapshot *snapshot = &entry->snapshot;
-    table_put_name(out, entry->name, columns);
-    if (!entry->is_open) {
-        fputs("  ", out);
-        cli_print_sanitized(out, bide_shared_reason_text((enum bide_shared_reason)entry->problem.reason));
-        return;
-    }
-    if (bars) {
-        cli_bar(term, bar, BAR_CELLS, budget_share(snapshot), 1);
-        fprintf(out, "  %s%s%s%*s", cli_colour(term, snapshot_colour(snapshot)), bar, cli_colour(term, CLI_PLAIN),
-                (int)BAR_CELLS - (int)cli_text_columns(bar), "");
-    }
-    fprintf(out, "  %-22s  %-18s  %-12s  %7" PRIu64, budget_funding_text(level, snapshot),
-            budget_breaker_text(breaker, snapshot), budget_hold_off_text(hold_off, snapshot), snapshot->refused_all);
-}
-
-static void table_put_head(FILE *out, const struct cli_term *term, int columns, bool bars)
-{
-    fprintf(out, "%s%-*s%*s  %-22s  %-18s  %-12s  %7s%s", cli_colour(term, CLI_DIM), columns, "target",
-            bars ? (int)BAR_CELLS + 2 : 0, "", "budget", "breaker", "hold-off", "refused", cli_colour(term, CLI_PLAIN));
-}
-
 static void table_print(const struct budget_list *list)
 {
     struct cli_term term = cli_term_detect(stdout);
-    int columns = name_columns(list);
-    table_put_head(stdout, &term, columns, false);
+    struct budget_table table;
+    budget_table_fit(&table, &term, list, false);
+    budget_table_put_head(&table);
     putchar('\n');
     for (size_t i = 0; i < list->count; i++) {
-        table_put_row(stdout, &term, &list->entry[i], columns, false);
+        budget_table_put_row(&table, &list->entry[i]);
         putchar('\n');
     }
 }
@@ -462,24 +408,33 @@ static void screen_end_line(FILE *out)
     fputs(CLI_CLEAR_LINE "\r\n", out);
 }
 
+/* "2 targets in /run/user/1000/bide; q ends". A long directory is shortened, so that the key stays visible. */
+static void screen_put_title(const struct settings *s, const struct cli_term *term, const char *end_key, size_t count)
+{
+    char path[BIDE_SHARED_PATH_MAX], begin[64], end[32];
+    unsigned used = (unsigned)snprintf(begin, sizeof begin, "%zu target%s in ", count, count == 1 ? "" : "s");
+    used += (unsigned)snprintf(end, sizeof end, "; %s ends", end_key) + 1;
+    fputs(begin, stdout);
+    cli_print_shortened(term, directory_of(s, path), term->width > used ? term->width - used : 0);
+    fputs(end, stdout);
+    screen_end_line(stdout);
+}
+
 /* Redraws from the top, as many targets as fit. */
 static void screen_draw(const struct settings *s, const struct budget_list *list, const char *end_key)
 {
     struct cli_term term = cli_term_detect(stdout);
-    char path[BIDE_SHARED_PATH_MAX];
-    int columns = name_columns(list);
+    struct budget_table table;
     size_t room = term.rows > 5 ? term.rows - 5 : 1;
     size_t shown = list->count < room ? list->count : room;
+    budget_table_fit(&table, &term, list, true);
     fputs(CLI_SCREEN_HOME, stdout);
-    printf("%zu target%s in ", list->count, list->count == 1 ? "" : "s");
-    cli_print_sanitized(stdout, directory_of(s, path));
-    printf("; %s ends", end_key);
+    screen_put_title(s, &term, end_key, list->count);
     screen_end_line(stdout);
-    screen_end_line(stdout);
-    table_put_head(stdout, &term, columns, true);
+    budget_table_put_head(&table);
     screen_end_line(stdout);
     for (size_t i = 0; i < shown; i++) {
-        table_put_row(stdout, &term, &list->entry[i], columns, true);
+        budget_table_put_row(&table, &list->entry[i]);
         screen_end_line(stdout);
     }
     if (shown < list->count)

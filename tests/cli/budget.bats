@@ -479,6 +479,109 @@ pane_tty() { tmux -S "$SOCKET" display -p '#{pane_tty}'; }
     shows 'ready> bide budget watch'
 }
 
+# ---- long names ----
+
+long_a=$(printf 'a%.0s' {1..60})
+long_b=$(printf 'b%.0s' {1..60})
+
+# Three targets: two names of 60 letters, one of them with an open breaker and a refusal, and a short name.
+make_long_targets() {
+    bide run -q --target "$long_a" --shared -- true
+    bide run -q --target "$long_b" --shared -- true
+    bide run -q --target short --shared -- true
+    bide budget set "$long_b" breaker=open > "$WORK/set"
+    run -75 bide run -q --target "$long_b" --shared -- true
+}
+
+# terminal COLUMNS: opens a terminal of that width and waits for its shell.
+terminal() {
+    tmux -S "$SOCKET" -f /dev/null new-session -d -x "$1" -y 20 "env PS1='ready> ' ENV= sh -i" 3>&-
+    shows 'ready>'
+}
+
+screen() { tmux -S "$SOCKET" capture-pane -p; }
+
+# column_of LINE WORD: prints the column in which the word begins.
+column_of() {
+    local before=${1%%"$2"*}
+    echo ${#before}
+}
+
+@test "names of 60 letters are shortened at 80 columns, and all columns stay visible and aligned" {
+    export TERM=screen
+    make_long_targets
+    terminal 80
+    local command head row_a row_b row_short
+    for command in 'bide budget list' 'bide budget watch'; do
+        types "clear; $command" Enter
+        shows '^b+…b+ .*held open +- +1$'
+        head=$(screen | grep '^target ')
+        row_a=$(screen | grep '^a') row_b=$(screen | grep '^b*…') row_short=$(screen | grep '^short')
+        [[ $row_a =~ ^a+…a+' '.*'10 of 10 '+closed' '+-' '+0$ ]]
+        [[ $row_short =~ ^short' '.*'10 of 10 '+closed' '+-' '+0$ ]]
+        [ "$(column_of "$head" breaker)" -eq "$(column_of "$row_a" closed)" ]
+        [ "$(column_of "$head" breaker)" -eq "$(column_of "$row_b" held)" ]
+        [ "$(column_of "$head" breaker)" -eq "$(column_of "$row_short" closed)" ]
+        [ "${#head}" -eq "${#row_a}" ] && [ "${#head}" -eq "${#row_b}" ] && [ "${#head}" -eq "${#row_short}" ]
+        [ "${#head}" -le 80 ]
+    done
+    types q
+}
+
+@test "at 40 columns the breaker and the refusals stay visible" {
+    export TERM=screen
+    make_long_targets
+    terminal 40
+    local command head
+    for command in 'bide budget list' 'bide budget watch'; do
+        types "clear; $command" Enter
+        shows '^b+…b+ .*held open +1$'
+        shows '^a+…a+ .*closed +0$'
+        shows '^short .*closed +0$'
+        head=$(screen | grep '^target ')
+        [[ $head == *breaker*refused ]]
+        [ "$(column_of "$head" breaker)" -eq "$(column_of "$(screen | grep '^short')" closed)" ]
+        [ "$(column_of "$head" breaker)" -eq "$(column_of "$(screen | grep '^b*…')" held)" ]
+    done
+    shows '; q ends$'
+    types q
+}
+
+@test "without UTF-8 in the locale the ellipsis is ASCII" {
+    export TERM=screen LC_ALL=C
+    make_long_targets
+    terminal 80
+    types 'bide budget list' Enter
+    shows '^b+[.][.][.]b+ .*held open +- +1$'
+}
+
+@test "names in multi-byte characters are shortened and aligned by characters" {
+    export TERM=screen
+    local name
+    name=$(printf 'ü%.0s' {1..60})
+    make_long_targets
+    bide run -q --target "$name" --shared -- true
+    terminal 80
+    types 'bide budget list' Enter
+    shows '^ü+…ü+ .*closed +- +0$'
+    [ "$(column_of "$(screen | grep '^target ')" breaker)" -eq "$(column_of "$(screen | grep '^ü')" closed)" ]
+}
+
+@test "if stdout is not a terminal, list shortens no name and aligns the columns" {
+    local name row
+    name=$(printf 'ü%.0s' {1..60})
+    make_long_targets
+    bide run -q --target "$name" --shared -- true
+    run -0 bide budget list
+    [ "${#lines[@]}" -eq 5 ]
+    [[ $output == *"$long_a  10 of 10 "* ]]
+    [[ $output == *"$name  10 of 10 "* ]]
+    for row in "${lines[@]:1}"; do
+        [ "$(column_of "${lines[0]}" budget)" -eq "$(column_of "$row" '10 of 10')" ]
+        [ "${#row}" -eq "${#lines[0]}" ]
+    done
+}
+
 # ---- unusable files ----
 
 @test "a file of another layout is reported with both layouts, and run does not share it in silence" {
