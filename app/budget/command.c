@@ -9,22 +9,23 @@
 
 #include "change.h"
 #include "conf/suggest.h"
+#include "keyboard.h"
 #include "list.h"
+#include "table.h"
 
 #include <bide/clock.h>
 
 #include <errno.h>
-#include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #define EXIT_NOT_THERE 1 /* no such target, or its file or the directory cannot be used or read */
 #define INTERVAL_NS    (500 * BIDE_MS)
-#define BAR_CELLS      10u
-#define NAME_COLUMNS   40 /* maximum width of a name in a table */
 
 struct settings {
     const char *directory;
@@ -191,67 +192,15 @@ static void json_print_line(const struct budget_entry *entry)
 
 /* ---- table ---- */
 
-static int name_columns(const struct budget_list *list)
-{
-    int most = (int)cli_text_columns("target");
-    for (size_t i = 0; i < list->count; i++)
-        if ((int)cli_text_columns(list->entry[i].name) > most)
-            most = (int)cli_text_columns(list->entry[i].name);
-    return most < NAME_COLUMNS ? most : NAME_COLUMNS;
-}
-
-/* Control characters are replaced by '?': another program chose the name. */
-static void table_put_name(FILE *out, const char *name, int columns)
-{
-    cli_print_sanitized(out, name);
-    for (int used = (int)cli_text_columns(name); used < columns; used++)
-        fputc(' ', out);
-}
-
-static enum cli_colour snapshot_colour(const struct budget_snapshot *snapshot)
-{
-    enum bide_breaker_state state = snapshot->breaker.state;
-    if (state == BIDE_BREAKER_OPEN || state == BIDE_BREAKER_HELD_OPEN)
-        return CLI_RED;
-    if (state == BIDE_BREAKER_HALF_OPEN || snapshot->hold_off_for_ns > 0 || budget_share(snapshot) < 0.1)
-        return CLI_YELLOW;
-    return CLI_GREEN;
-}
-
-static void table_put_row(FILE *out, const struct cli_term *term, const struct budget_entry *entry, int columns,
-                          bool bars)
-{
-    char level[BUDGET_TEXT_SIZE], breaker[BUDGET_TEXT_SIZE], hold_off[BUDGET_TEXT_SIZE], bar[4 * BAR_CELLS + 1];
-    const struct budget_snapshot *snapshot = &entry->snapshot;
-    table_put_name(out, entry->name, columns);
-    if (!entry->is_open) {
-        fputs("  ", out);
-        cli_print_sanitized(out, bide_shared_reason_text((enum bide_shared_reason)entry->problem.reason));
-        return;
-    }
-    if (bars) {
-        cli_bar(term, bar, BAR_CELLS, budget_share(snapshot), 1);
-        fprintf(out, "  %s%s%s%*s", cli_colour(term, snapshot_colour(snapshot)), bar, cli_colour(term, CLI_PLAIN),
-                (int)BAR_CELLS - (int)cli_text_columns(bar), "");
-    }
-    fprintf(out, "  %-22s  %-18s  %-12s  %7" PRIu64, budget_funding_text(level, snapshot),
-            budget_breaker_text(breaker, snapshot), budget_hold_off_text(hold_off, snapshot), snapshot->refused_all);
-}
-
-static void table_put_head(FILE *out, const struct cli_term *term, int columns, bool bars)
-{
-    fprintf(out, "%s%-*s%*s  %-22s  %-18s  %-12s  %7s%s", cli_colour(term, CLI_DIM), columns, "target",
-            bars ? (int)BAR_CELLS + 2 : 0, "", "budget", "breaker", "hold-off", "refused", cli_colour(term, CLI_PLAIN));
-}
-
 static void table_print(const struct budget_list *list)
 {
     struct cli_term term = cli_term_detect(stdout);
-    int columns = name_columns(list);
-    table_put_head(stdout, &term, columns, false);
+    struct budget_table table;
+    budget_table_fit(&table, &term, list, false);
+    budget_table_put_head(&table);
     putchar('\n');
     for (size_t i = 0; i < list->count; i++) {
-        table_put_row(stdout, &term, &list->entry[i], columns, false);
+        budget_table_put_row(&table, &list->entry[i]);
         putchar('\n');
     }
 }
@@ -433,29 +382,23 @@ out:
 
 /* ---- signals ---- */
 
-static struct cli_signals_blocked watched_signals;
-
-/* Blocks the signals, to wait for them with sigtimedwait. Ignored signals (nohup) stay ignored. */
-static void signals_block(void)
+/* Blocks the signals, and returns a descriptor to read them from. Ignored signals (nohup) stay ignored. Returns -1 and
+ * sets errno on failure. */
+static int signals_open(void)
 {
-    cli_signals_collect(&watched_signals);
+    struct cli_signals_blocked blocked;
+    cli_signals_collect(&blocked);
     if (!cli_signal_is_ignored(SIGWINCH))
-        sigaddset(&watched_signals.set, SIGWINCH);
-    cli_signals_block(&watched_signals);
+        sigaddset(&blocked.set, SIGWINCH);
+    sigaddset(&blocked.set, SIGCONT);
+    return cli_signals_block(&blocked) ? signalfd(-1, &blocked.set, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
 }
 
-/* Returns the next signal, 0 at the instant. */
-static int signals_wait(int64_t until_ns)
+/* Returns the next pending signal, or 0. */
+static int signals_read(int fd)
 {
-    for (;;) {
-        int64_t left_ns = until_ns - bide_now();
-        struct timespec left = {left_ns > 0 ? left_ns / BIDE_S : 0, left_ns > 0 ? left_ns % BIDE_S : 0};
-        int number = sigtimedwait(&watched_signals.set, NULL, &left);
-        if (number > 0)
-            return number;
-        if (errno == EAGAIN)
-            return 0;
-    }
+    struct signalfd_siginfo info;
+    return read(fd, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : 0;
 }
 
 /* ---- watch on a terminal ---- */
@@ -465,24 +408,33 @@ static void screen_end_line(FILE *out)
     fputs(CLI_CLEAR_LINE "\r\n", out);
 }
 
+/* "2 targets in /run/user/1000/bide; q ends". A long directory is shortened, so that the key stays visible. */
+static void screen_put_title(const struct settings *s, const struct cli_term *term, const char *end_key, size_t count)
+{
+    char path[BIDE_SHARED_PATH_MAX], begin[64], end[32];
+    unsigned used = (unsigned)snprintf(begin, sizeof begin, "%zu target%s in ", count, count == 1 ? "" : "s");
+    used += (unsigned)snprintf(end, sizeof end, "; %s ends", end_key) + 1;
+    fputs(begin, stdout);
+    cli_print_shortened(term, directory_of(s, path), term->width > used ? term->width - used : 0);
+    fputs(end, stdout);
+    screen_end_line(stdout);
+}
+
 /* Redraws from the top, as many targets as fit. */
-static void screen_draw(const struct settings *s, const struct budget_list *list)
+static void screen_draw(const struct settings *s, const struct budget_list *list, const char *end_key)
 {
     struct cli_term term = cli_term_detect(stdout);
-    char path[BIDE_SHARED_PATH_MAX];
-    int columns = name_columns(list);
+    struct budget_table table;
     size_t room = term.rows > 5 ? term.rows - 5 : 1;
     size_t shown = list->count < room ? list->count : room;
+    budget_table_fit(&table, &term, list, true);
     fputs(CLI_SCREEN_HOME, stdout);
-    printf("%zu target%s in ", list->count, list->count == 1 ? "" : "s");
-    cli_print_sanitized(stdout, directory_of(s, path));
-    fputs("; Ctrl-C ends", stdout);
+    screen_put_title(s, &term, end_key, list->count);
     screen_end_line(stdout);
-    screen_end_line(stdout);
-    table_put_head(stdout, &term, columns, true);
+    budget_table_put_head(&table);
     screen_end_line(stdout);
     for (size_t i = 0; i < shown; i++) {
-        table_put_row(stdout, &term, &list->entry[i], columns, true);
+        budget_table_put_row(&table, &list->entry[i]);
         screen_end_line(stdout);
     }
     if (shown < list->count)
@@ -527,6 +479,8 @@ struct watch {
     const struct settings *s;
     char **names;
     bool live;
+    int signal_fd;
+    struct budget_keyboard keyboard; /* open only if live */
     struct budget_history history;
     struct bide_problem problem; /* that ended the loop; printed after the screen is restored */
     int failure;                 /* its exit status; EXIT_SUCCESS: none */
@@ -540,7 +494,7 @@ static bool watch_read_once(struct watch *w)
     bool ok = budget_list_read(&list, w->names, w->s->directory, &w->problem);
     w->failure = ok ? EXIT_SUCCESS : list_failure(&list);
     if (ok && w->live)
-        screen_draw(w->s, &list);
+        screen_draw(w->s, &list, w->keyboard.is_open ? "q" : "Ctrl-C");
     else if (ok)
         watch_print_changes(w->s, &list, &w->history);
     budget_list_free(&list);
@@ -548,15 +502,73 @@ static bool watch_read_once(struct watch *w)
     return ok && cli_flush(&cli_budget);
 }
 
-/* Ctrl-Z: restores the screen, stops, and enters the screen again when continued. */
-static void watch_suspend(const struct watch *w)
+static void watch_enter_screen(struct watch *w)
+{
+    if (!w->live)
+        return;
+    budget_keyboard_open(&w->keyboard);
+    fputs(CLI_SCREEN_ENTER, stdout);
+}
+
+static void watch_leave_screen(struct watch *w)
 {
     if (w->live)
         fputs(CLI_SCREEN_LEAVE, stdout);
     fflush(stdout);
+    budget_keyboard_close(&w->keyboard);
+}
+
+/* Ctrl-Z: restores the terminal, stops, and enters the screen again when continued. */
+static void watch_suspend(struct watch *w)
+{
+    watch_leave_screen(w);
     raise(SIGSTOP);
-    if (w->live)
-        fputs(CLI_SCREEN_ENTER, stdout);
+    watch_enter_screen(w);
+}
+
+/* Returns true if `q` was pressed; drops other keys. */
+static bool watch_read_keys(struct watch *w)
+{
+    int key;
+    while ((key = budget_keyboard_read(&w->keyboard)) > 0)
+        if (key == 'q')
+            return true;
+    if (key < 0)
+        budget_keyboard_close(&w->keyboard); /* otherwise poll would report the lost terminal for ever */
+    return false;
+}
+
+/* Waits for a key, a signal or the instant. */
+static void watch_wait(const struct watch *w, int64_t until_ns)
+{
+    int64_t left_ns = until_ns - bide_now();
+    struct timespec left = {left_ns > 0 ? left_ns / BIDE_S : 0, left_ns > 0 ? left_ns % BIDE_S : 0};
+    struct pollfd fds[] = {{.fd = w->signal_fd, .events = POLLIN},
+                           {.fd = budget_keyboard_fd(&w->keyboard), .events = POLLIN}};
+    ppoll(fds, sizeof fds / sizeof *fds, &left, NULL);
+}
+
+enum { WATCH_GO_ON = -1 };
+
+/* Waits until the list must be read again: at the instant, when the window has another size, when continued. Returns
+ * WATCH_GO_ON, or the exit status. */
+static int watch_pause(struct watch *w, int64_t until_ns)
+{
+    do {
+        watch_wait(w, until_ns);
+        if (watch_read_keys(w))
+            return EXIT_SUCCESS;
+        int number = signals_read(w->signal_fd);
+        if (number == SIGTSTP)
+            watch_suspend(w);
+        else if (number == SIGCONT && w->live)
+            budget_keyboard_open(&w->keyboard); /* after SIGSTOP, or moved to the foreground */
+        else if (number != 0 && number != SIGWINCH && number != SIGCONT)
+            return 128 + number;
+        if (number != 0)
+            break;
+    } while (bide_now() < until_ns);
+    return WATCH_GO_ON;
 }
 
 /* Returns the exit status. */
@@ -568,11 +580,9 @@ static int watch_loop(struct watch *w)
             return CLI_EXIT_BIDE_FAILED;
         if (w->s->count > 0 && w->reads >= w->s->count)
             return EXIT_SUCCESS;
-        int number = signals_wait(bide_now() + interval_ns);
-        if (number == SIGTSTP)
-            watch_suspend(w);
-        else if (number != 0 && number != SIGWINCH)
-            return 128 + number;
+        int status = watch_pause(w, bide_now() + interval_ns);
+        if (status != WATCH_GO_ON)
+            return status;
     }
 }
 
@@ -586,13 +596,13 @@ static int verb_watch(const struct settings *s, char **operands)
     budget_list_free(&list);
     if (status != EXIT_SUCCESS)
         return status;
-    signals_block();
-    if (w.live)
-        fputs(CLI_SCREEN_ENTER, stdout);
+    w.signal_fd = signals_open();
+    if (w.signal_fd < 0)
+        return cli_fail(&cli_budget, "signalfd: %s", strerror(errno));
+    watch_enter_screen(&w);
     status = watch_loop(&w);
-    if (w.live)
-        fputs(CLI_SCREEN_LEAVE, stdout);
-    fflush(stdout);
+    watch_leave_screen(&w);
+    close(w.signal_fd);
     if (w.failure != EXIT_SUCCESS) {
         cli_fail(&cli_budget, "%s", w.problem.text);
         status = w.failure;
@@ -707,7 +717,7 @@ static const struct cli_section sections[] = {
              "Other processes can use the target at the same time, and calls in flight lose nothing. To start with a "
              "completely new state, remove the file that `show` prints."},
     {.title = "Exit status",
-     .text = "  0      success\n"
+     .text = "  0      success; watch was ended by q\n"
              "  1      no such target, its file cannot be used, or Redis cannot be reached\n"
              "  125    invalid option, key or value: nothing was changed\n"
              "  128+n  watch was ended by signal n; 130 for Ctrl-C"},

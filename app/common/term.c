@@ -39,6 +39,7 @@ struct cli_term cli_term_detect(FILE *out)
     const char *name = getenv("TERM");
     if (!isatty(fileno(out)))
         return term;
+    term.is_terminal = true;
     if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0) {
         term.width = size.ws_col > 0 ? size.ws_col : WIDTH_UNKNOWN;
         term.rows = size.ws_row > 0 ? size.ws_row : ROWS_UNKNOWN;
@@ -125,6 +126,28 @@ void cli_print_sanitized(FILE *out, const char *text)
     bool utf8 = locale_is_utf8();
     for (size_t left = strlen(text), length; left > 0; text += length, left -= length)
         length = cli_print_character(out, text, left, utf8);
+}
+
+static void print_characters(const struct cli_term *term, const char *text, size_t count)
+{
+    for (; count > 0 && *text != '\0'; count--)
+        text += cli_print_character(term->out, text, strlen(text), term->utf8);
+}
+
+/* Both ends are kept: names that differ in one of them stay distinct. */
+unsigned cli_print_shortened(const struct cli_term *term, const char *text, unsigned columns)
+{
+    const char *dots = term->utf8 ? "…" : "...";
+    size_t length = strlen(text), count = cli_text_columns(text), gap = cli_text_columns(dots);
+    if (count <= columns || columns < gap + 2) {
+        print_characters(term, text, columns);
+        return (unsigned)(count < columns ? count : columns);
+    }
+    size_t tail = (columns - gap) / 2;
+    print_characters(term, text, columns - gap - tail);
+    fputs(dots, term->out);
+    print_characters(term, text + text_utf8_prefix(text, length, count - tail), tail);
+    return columns;
 }
 
 void cli_print_shell_word(FILE *out, const char *word)

@@ -12,6 +12,7 @@
 
 struct cli_term {
     FILE *out;
+    bool is_terminal;
     bool live; /* lines may be rewritten */
     bool colour;
     bool utf8;      /* by the locale's variables; otherwise # and -> instead of blocks and arrows */
@@ -54,6 +55,10 @@ void cli_print_paragraph(const struct cli_paragraph *paragraph, const char *text
 
 /* Prints untrusted text by cli_print_character, for this locale. */
 void cli_print_sanitized(FILE *out, const char *text);
+
+/* The same in at most that many columns: a longer text is shortened in the middle, to "paym…rope" or, without UTF-8,
+ * "pay...rope". Returns the columns printed. */
+unsigned cli_print_shortened(const struct cli_term *term, const char *text, unsigned columns);
 
 /* Prints a word quoted for a shell, if it needs quotes. */
 void cli_print_shell_word(FILE *out, const char *word);

@@ -32,7 +32,9 @@ bool key_is_inherited(const struct check_input *v, const char *key);
 
 /* check_lists.c: retry_status, permanent_exit and their like */
 int check_lasting_failure_retried(const struct check_input *v);
+int check_contradicting_lists(const struct check_input *v);
 int check_temporary_failure_permanent(const struct check_input *v);
+int check_temporary_failure_unlisted(const struct check_input *v);
 
 /* check_keys.c: keys that have no effect, or members of a file that bide does not know */
 int check_key_without_effect(const struct check_input *v);

@@ -84,14 +84,55 @@ static bool rules_name_permanent(const struct conf_rules *rules, int32_t number)
     return named;
 }
 
+/* Returns the end of the rules that an entry of the retry list was split into, by the classification of its numbers. */
+static size_t entry_end(const struct conf_rules *rules, size_t begin)
+{
+    size_t end = begin + 1;
+    while (end < rules->count && rules->rule[end].kind != BIDE_KIND_PERMANENT &&
+           rules->rule[end].first == rules->rule[end - 1].last + 1)
+        end++;
+    return end;
+}
+
+static bool span_is_permanent(const struct conf_rules *rules, struct conf_span span)
+{
+    bool permanent = true;
+    for (int32_t n = span.first; n <= span.last && permanent; n++)
+        permanent = rules_name_permanent(rules, n);
+    return permanent;
+}
+
+/* An entry of the retry list has no effect if the permanent list, which wins, has all of its numbers. A part of them is
+ * an exception from a range: retry_status = 500-599 without 501. */
+static bool number_is_contradictory(const struct list_check *check, const struct conf_policy *policy, int32_t number)
+{
+    const struct conf_rules *rules = list_rules(check, policy);
+    for (size_t i = 0, end; i < rules->count; i = end) {
+        end = i + 1;
+        if (rules->rule[i].kind == BIDE_KIND_PERMANENT)
+            continue;
+        end = entry_end(rules, i);
+        struct conf_span span = {rules->rule[i].first, rules->rule[end - 1].last};
+        if (number >= span.first && number <= span.last && span_is_permanent(rules, span))
+            return true;
+    }
+    return false;
+}
+
+static bool number_passes_and_is_named_permanent(const struct list_check *check, const struct conf_policy *policy,
+                                                 int32_t number)
+{
+    return number_passes(check, number) && rules_name_permanent(list_rules(check, policy), number) &&
+           !number_is_contradictory(check, policy, number);
+}
+
 /* A retry_exit with the codes of a command leaves out 75 without harm: only permanent_exit refuses it on purpose. */
-static bool number_passes_and_is_permanent(const struct list_check *check, const struct conf_policy *policy,
-                                           int32_t number)
+static bool number_passes_and_is_unlisted(const struct list_check *check, const struct conf_policy *policy,
+                                          int32_t number)
 {
     bool is_exit = check->list == &conf_lists[1];
-    if (!number_passes(check, number) || number_is_retried(check, policy, number))
-        return false;
-    return !is_exit || rules_name_permanent(list_rules(check, policy), number);
+    return !is_exit && number_passes(check, number) && !number_is_retried(check, policy, number) &&
+           !rules_name_permanent(list_rules(check, policy), number);
 }
 
 /* ---- ranges ---- */
@@ -99,6 +140,7 @@ static bool number_passes_and_is_permanent(const struct list_check *check, const
 struct ranges {
     char text[RANGES_SIZE];
     size_t length;
+    size_t numbers; /* in all ranges */
     bool is_cut;
 };
 
@@ -112,6 +154,7 @@ static void ranges_add(struct ranges *r, const struct list_check *check, struct 
         snprintf(item, sizeof item, "%d", span.first);
     else
         snprintf(item, sizeof item, "%d-%d", span.first, span.last);
+    r->numbers += (size_t)(span.last - span.first) + 1;
     r->is_cut |= r->length + strlen(item) + sizeof ", ..." > sizeof r->text;
     if (!r->is_cut)
         r->length +=
@@ -169,44 +212,92 @@ static bool list_is_given(const struct list_check *check, const struct check_inp
            conf_rules_for_engine(list_rules(check, v->subject->policy), &rules) != NULL;
 }
 
-int check_lasting_failure_retried(const struct check_input *v)
+/* The words of a sentence about one number, or about several. */
+struct number_words {
+    const char *noun, *are, *fail, *they, *them;
+};
+
+/* The names of gRPC need no noun in the plural. */
+static struct number_words words_for(const struct list_check *check, const struct ranges *found)
 {
-    for (size_t i = 0; i < CONF_LISTS; i++) {
-        const struct list_check *check = &list_checks[i];
-        if (!list_is_given(check, v))
-            continue;
-        struct ranges found = ranges_of(check, v->subject->policy, number_lasts_and_is_retried);
-        if (found.length == 0)
-            continue;
-        finding_set_text(v->f, "%s %s is retried, but such a failure lasts: the retry fails in the same way",
-                         check->noun, found.text);
-        finding_set_fix(v->f, "take them out of %s; only failures that go away by themselves are worth a retry",
-                        check->list->retry);
-        return check->severity;
-    }
-    return CHECK_NONE;
+    static const char *const plurals[CONF_LISTS] = {"HTTP statuses", "exit statuses", "gRPC"};
+    if (found->numbers == 1)
+        return (struct number_words){check->noun, "is", "such a failure", "it is", "it"};
+    return (struct number_words){plurals[check - list_checks], "are", "such failures", "they are", "them"};
 }
 
-/* A hedging policy of gRPC lists no code unless a failure of one hedge shall not end the others: then it is a note. */
-int check_temporary_failure_permanent(const struct check_input *v)
+/* Finds the first list that has such numbers. Returns NULL if there is none. */
+static const struct list_check *list_with(const struct check_input *v, struct ranges *found,
+                                          bool (*meets)(const struct list_check *, const struct conf_policy *, int32_t))
 {
     for (size_t i = 0; i < CONF_LISTS; i++) {
-        const struct list_check *check = &list_checks[i];
-        if (!list_is_given(check, v))
+        if (!list_is_given(&list_checks[i], v))
             continue;
-        struct ranges found = ranges_of(check, v->subject->policy, number_passes_and_is_permanent);
-        if (found.length == 0)
-            continue;
-        bool worst = number_passes_and_is_permanent(check, v->subject->policy, check->passing[0]);
-        finding_set_text(v->f, "%s %s is permanent, although such a failure usually passes: it is never retried",
-                         check->noun, found.text);
-        bool named = rules_name_permanent(list_rules(check, v->subject->policy), check->passing[0]);
-        if (named)
-            finding_set_fix(v->f, "take it out of %s", check->list->permanent);
-        else
-            finding_set_fix(v->f, "add it to %s, which makes every number that it leaves out permanent",
-                            check->list->retry);
-        return worst && v->p->hedges_max == 0 ? EXPLAIN_WARNING : EXPLAIN_NOTE;
+        *found = ranges_of(&list_checks[i], v->subject->policy, meets);
+        if (found->length > 0)
+            return &list_checks[i];
     }
-    return CHECK_NONE;
+    return NULL;
+}
+
+int check_lasting_failure_retried(const struct check_input *v)
+{
+    struct ranges found;
+    const struct list_check *check = list_with(v, &found, number_lasts_and_is_retried);
+    if (check == NULL)
+        return CHECK_NONE;
+    struct number_words words = words_for(check, &found);
+    finding_set_text(v->f, "%s %s %s retried, but %s last%s: the retry fails in the same way", words.noun, found.text,
+                     words.are, words.fail, found.numbers == 1 ? "s" : "");
+    finding_set_fix(v->f, "take %s out of %s; only failures that go away by themselves are worth a retry", words.them,
+                    check->list->retry);
+    return check->severity;
+}
+
+int check_contradicting_lists(const struct check_input *v)
+{
+    struct ranges found;
+    const struct list_check *check = list_with(v, &found, number_is_contradictory);
+    if (check == NULL)
+        return CHECK_NONE;
+    struct number_words words = words_for(check, &found);
+    finding_set_text(v->f, "%s %s %s in both %s and %s, which wins: %s never retried", words.noun, found.text,
+                     words.are, check->list->retry, check->list->permanent, words.they);
+    finding_set_fix(v->f, "take %s out of %s to retry, or out of %s", words.them, check->list->permanent,
+                    check->list->retry);
+    return EXPLAIN_WARNING;
+}
+
+/* Reports that such failures usually pass. A hedging policy of gRPC lists no code unless a failure of one hedge shall
+ * not end the others: then it is a note. */
+static int temporary_failure_found(const struct check_input *v, const struct list_check *check,
+                                   const struct ranges *found, bool has_worst)
+{
+    struct number_words words = words_for(check, found);
+    finding_set_text(v->f, "%s %s %s permanent, although %s usually pass%s: %s never retried", words.noun, found->text,
+                     words.are, words.fail, found->numbers == 1 ? "es" : "", words.they);
+    return has_worst && v->p->hedges_max == 0 ? EXPLAIN_WARNING : EXPLAIN_NOTE;
+}
+
+int check_temporary_failure_permanent(const struct check_input *v)
+{
+    struct ranges found;
+    const struct list_check *check = list_with(v, &found, number_passes_and_is_named_permanent);
+    if (check == NULL)
+        return CHECK_NONE;
+    finding_set_fix(v->f, "take %s out of %s", words_for(check, &found).them, check->list->permanent);
+    return temporary_failure_found(v, check, &found,
+                                   number_passes_and_is_named_permanent(check, v->subject->policy, check->passing[0]));
+}
+
+int check_temporary_failure_unlisted(const struct check_input *v)
+{
+    struct ranges found;
+    const struct list_check *check = list_with(v, &found, number_passes_and_is_unlisted);
+    if (check == NULL)
+        return CHECK_NONE;
+    finding_set_fix(v->f, "add %s to %s, which makes every number that it leaves out permanent",
+                    words_for(check, &found).them, check->list->retry);
+    return temporary_failure_found(v, check, &found,
+                                   number_passes_and_is_unlisted(check, v->subject->policy, check->passing[0]));
 }

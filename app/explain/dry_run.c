@@ -446,7 +446,56 @@ static void class_predict(struct explain_class *class, const struct conf_pair *p
     }
 }
 
-size_t explain_classes(struct explain_class classes[EXPLAIN_STATUSES], const struct conf_policy *policy, uint64_t seed)
+/* ---- exit statuses ---- */
+
+struct exit_rows {
+    int32_t number[EXPLAIN_EXITS_MAX]; /* in ascending order */
+    size_t count;
+};
+
+static void exit_rows_add(struct exit_rows *rows, int32_t number)
+{
+    size_t at = 0;
+    while (at < rows->count && rows->number[at] < number)
+        at++;
+    if (number == 0 || rows->count == EXPLAIN_EXITS_MAX || (at < rows->count && rows->number[at] == number))
+        return;
+    memmove(&rows->number[at + 1], &rows->number[at], (rows->count - at) * sizeof *rows->number);
+    rows->number[at] = number;
+    rows->count++;
+}
+
+/* General failure, usage, temporary failure (sysexits.h), timeout(1), command not found; then the ends of each range of
+ * the lists. */
+static void exit_rows_choose(struct exit_rows *rows, const struct conf_rules *rules)
+{
+    static const int32_t common[] = {1, 64, 75, 124, 127};
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        exit_rows_add(rows, common[i]);
+    for (size_t i = 0; i < rules->count; i++) {
+        exit_rows_add(rows, rules->rule[i].first);
+        exit_rows_add(rows, rules->rule[i].last);
+    }
+}
+
+static size_t explain_exits(struct explain_class *classes, const struct conf_policy *policy, uint64_t seed)
+{
+    struct bide_rules space;
+    const struct bide_rules *rules = conf_rules_for_engine(&policy->exits, &space);
+    struct exit_rows rows = {.count = 0};
+    if (rules == NULL)
+        return 0;
+    exit_rows_choose(&rows, &policy->exits);
+    for (size_t i = 0; i < rows.count; i++) {
+        struct bide_outcome outcome = bide_classify_exit(rows.number[i], rules);
+        snprintf(classes[i].name, sizeof classes[i].name, "exit %d", (int)rows.number[i]);
+        classes[i].examples = "exit status";
+        class_predict(&classes[i], &policy->pair, &outcome, seed);
+    }
+    return rows.count;
+}
+
+size_t explain_classes(struct explain_class classes[EXPLAIN_ROWS_MAX], const struct conf_policy *policy, uint64_t seed)
 {
     struct bide_rules space;
     const struct bide_rules *rules = conf_rules_for_engine(&policy->status, &space);
@@ -454,9 +503,9 @@ size_t explain_classes(struct explain_class classes[EXPLAIN_STATUSES], const str
     size_t count = rules != NULL ? EXPLAIN_STATUSES : EXPLAIN_CLASSES;
     for (size_t i = 0; i < count; i++) {
         struct bide_outcome outcome = failure_outcome(&rows[i], rules);
-        classes[i].name = rows[i].name;
+        snprintf(classes[i].name, sizeof classes[i].name, "%s", rows[i].name);
         classes[i].examples = rows[i].examples;
         class_predict(&classes[i], &policy->pair, &outcome, seed);
     }
-    return count;
+    return count + explain_exits(classes + count, policy, seed);
 }

@@ -66,12 +66,14 @@ size_t explain_changes(struct explain_change changes[EXPLAIN_CHANGES_MAX], const
 
 /* ---- classes of failure ---- */
 
-#define EXPLAIN_CLASSES  8u  /* without a list of statuses */
-#define EXPLAIN_STATUSES 12u /* with a list */
-#define EXPLAIN_COLUMNS  9u
+#define EXPLAIN_CLASSES   8u  /* without a list of statuses */
+#define EXPLAIN_STATUSES  12u /* with a list */
+#define EXPLAIN_EXITS_MAX 16u /* more, with a list of exit statuses */
+#define EXPLAIN_ROWS_MAX  (EXPLAIN_STATUSES + EXPLAIN_EXITS_MAX)
+#define EXPLAIN_COLUMNS   9u
 
 struct explain_class {
-    const char *name;     /* "throttled" */
+    char name[24];        /* "throttled" */
     const char *examples; /* "429" */
     struct explain_prediction cell[EXPLAIN_COLUMNS];
 };
@@ -83,7 +85,8 @@ struct explain_column {
 extern const struct explain_column explain_columns[EXPLAIN_COLUMNS];
 
 /* Predicts the verdict for a first attempt of each class of failure, by safety and evidence. A policy with a list of
- * statuses assigns statuses to classes by itself: its rows are common statuses instead. Returns the number of rows. */
-size_t explain_classes(struct explain_class classes[EXPLAIN_STATUSES], const struct conf_policy *policy, uint64_t seed);
+ * statuses assigns statuses to classes by itself: its rows are common statuses instead. A list of exit statuses adds
+ * rows for common exit statuses and for the numbers of the list, as far as there is room. Returns how many rows. */
+size_t explain_classes(struct explain_class classes[EXPLAIN_ROWS_MAX], const struct conf_policy *policy, uint64_t seed);
 
 #endif

@@ -18,20 +18,21 @@
 #include "core/saturate.h"
 
 #define NONE          CHECK_NONE
-#define ATTEMPTS_MANY 6u             /* common advice is 3 to 6 */
-#define CAP_LONG_NS   (120 * BIDE_S) /* common advice is 30 to 120 s */
-#define BASE_SHORT_NS BIDE_MS        /* a shorter wait does not relieve a server */
-#define RATE_SHARED   100.0          /* requests per second above which a shared budget is advised */
-#define FILL_LONG_S   600.0          /* a budget that binds only after this time protects nothing */
-#define SLOW_GROWTH   1500u          /* multiplier in thousandths */
-#define WAIT_SHORT_NS (10 * BIDE_MS) /* a server in trouble needs longer, and so does a connection that must recover */
-#define JITTER_LITTLE 10             /* a window narrower than this fraction of its end is hardly random */
-#define HINT_SHORT_NS (5 * BIDE_S)   /* servers commonly send 1 to 120 s */
-#define OPEN_LONG_NS  (60 * BIDE_S)  /* a breaker that opens for longer outlasts common outages ... */
-#define OPEN_MAX_NS   (300 * BIDE_S) /* ... and after repeated openings, too */
-#define HEDGE_SHORT   (10 * BIDE_MS) /* most responses of a remote server take longer */
-#define QUANTILE_LOW  900u           /* in permille: more than a tenth of all calls is hedged */
-#define LAYERS_COMMON 3u             /* number of layers in the example for layer = any */
+#define ATTEMPTS_MANY 6u              /* common advice is 3 to 6 */
+#define CAP_LONG_NS   (120 * BIDE_S)  /* common advice is 30 to 120 s */
+#define BASE_SHORT_NS BIDE_MS         /* a shorter wait does not relieve a server */
+#define RATE_SHARED   100.0           /* requests per second above which a shared budget is advised */
+#define FILL_LONG_S   600.0           /* a budget that binds only after this time protects nothing */
+#define SLOW_GROWTH   1500u           /* multiplier in thousandths */
+#define WAIT_SHORT_NS (25 * BIDE_MS)  /* a server in trouble needs longer, and so does a connection that must recover */
+#define WAITS_FEW_NS  (100 * BIDE_MS) /* ... also if they grow, but end before they add up to this */
+#define JITTER_LITTLE 10              /* a window narrower than this fraction of its end is hardly random */
+#define HINT_SHORT_NS (5 * BIDE_S)    /* servers commonly send 1 to 120 s */
+#define OPEN_LONG_NS  (60 * BIDE_S)   /* a breaker that opens for longer outlasts common outages ... */
+#define OPEN_MAX_NS   (300 * BIDE_S)  /* ... and after repeated openings, too */
+#define HEDGE_SHORT   (10 * BIDE_MS)  /* most responses of a remote server take longer */
+#define QUANTILE_LOW  900u            /* in permille: more than a tenth of all calls is hedged */
+#define LAYERS_COMMON 3u              /* number of layers in the example for layer = any */
 
 /* All keys that the check requires, whatever the previous kind of budget. */
 #define TOKENS                                                                                                         \
@@ -154,6 +155,7 @@ static int check_no_wait(const struct check_input *v)
     return EXPLAIN_WARNING;
 }
 
+/* Waits are too short if they begin short and either stay short, or end before they have grown. */
 static int check_short_waits(const struct check_input *v)
 {
     const struct explain_schedule *s = v->schedule;
@@ -163,10 +165,14 @@ static int check_short_waits(const struct check_input *v)
         return NONE;
     for (uint32_t i = 0; i < s->waits; i++)
         longest_ns = core_max(longest_ns, s->wait[i].window.hi_ns);
-    if (longest_ns >= WAIT_SHORT_NS)
+    if (v->p->base_ns >= WAIT_SHORT_NS || (longest_ns >= WAIT_SHORT_NS && s->waits_longest_ns >= WAITS_FEW_NS))
         return NONE;
-    finding_set_text(v->f, "the waits last at most %s together: retries hammer a server that needs time to recover",
-                     format_time(&all, s->waits_longest_ns));
+    if (s->waits_longest_ns < WAITS_FEW_NS)
+        finding_set_text(v->f, "the waits last at most %s together: retries hammer a server that needs time to recover",
+                         format_time(&all, s->waits_longest_ns));
+    else
+        finding_set_text(v->f, "no wait is longer than %s: retries hammer a server that needs time to recover",
+                         format_time(&all, longest_ns));
     finding_set_fix(v->f, "base = 100ms to 1s, and a cap of several seconds");
     return EXPLAIN_WARNING;
 }
@@ -202,18 +208,35 @@ static bool window_is_narrow(struct bide_range window)
     return window.hi_ns > 0 && window.hi_ns - window.lo_ns < window.hi_ns / JITTER_LITTLE;
 }
 
+/* Formats both ends of a narrow window with as many digits as they need to differ. */
+static void format_window(struct time_text ends[2], struct bide_range window)
+{
+    format_time(&ends[0], window.lo_ns);
+    format_time(&ends[1], window.hi_ns);
+    if (strcmp(ends[0].text, ends[1].text) != 0)
+        return;
+    text_duration_format(ends[0].text, window.lo_ns);
+    text_duration_format(ends[1].text, window.hi_ns);
+}
+
 static int check_little_jitter(const struct check_input *v)
 {
     const struct explain_schedule *s = v->schedule;
-    struct time_text lo, hi;
+    struct time_text ends[2];
     bool narrow = policy_retries(v) && v->p->jitter != BIDE_JITTER_NONE && v->p->backoff != BIDE_BACKOFF_NONE;
     for (uint32_t i = 0; i < s->waits && narrow; i++)
         narrow = window_is_narrow(s->wait[i].window);
     if (!narrow)
         return NONE;
-    finding_set_text(v->f,
-                     "hardly any jitter: the first wait is %s to %s, so callers that fail together retry together",
-                     format_time(&lo, s->wait[0].window.lo_ns), format_time(&hi, s->wait[0].window.hi_ns));
+    format_window(ends, s->wait[0].window);
+    if (s->wait[0].window.lo_ns == s->wait[0].window.hi_ns)
+        finding_set_text(
+            v->f, "no jitter in effect: the first wait is always %s, so callers that fail together retry together",
+            ends[0].text);
+    else
+        finding_set_text(v->f,
+                         "hardly any jitter: the first wait is %s to %s, so callers that fail together retry together",
+                         ends[0].text, ends[1].text);
     finding_set_fix(v->f, "jitter = full, or a window of at least half of the wait");
     return EXPLAIN_WARNING;
 }
@@ -751,7 +774,9 @@ static const struct check {
     {"hint-beyond-deadline", check_hint_beyond_deadline},
     {"short-hint-max", check_short_hint_max},
     {"lasting-failure-retried", check_lasting_failure_retried},
+    {"contradicting-lists", check_contradicting_lists},
     {"temporary-failure-permanent", check_temporary_failure_permanent},
+    {"temporary-failure-unlisted", check_temporary_failure_unlisted},
     {"unsafe-repeat", check_unsafe_repeat},
     {"observing", check_observing},
     {"no-budget", check_no_budget},

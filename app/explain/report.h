@@ -20,7 +20,7 @@ struct explain_report {
     struct explain_subject subject;
     struct explain_schedule schedule;
     struct explain_amplification amplification;
-    struct explain_class classes[EXPLAIN_STATUSES];
+    struct explain_class classes[EXPLAIN_ROWS_MAX];
     size_t class_count;
     struct explain_findings findings;
     bool has_advice; /* requested by --clients or --min-wait */

@@ -48,9 +48,10 @@ struct bide_fleet;
 
 struct bide_fleet_options {
     /* Called from the library's thread, at most once a minute: "redis://cache:6379: connection refused; retries go on
-     * at 1 a minute for payments". And once when the connection is back. NULL: no reports. It must return quickly:
-     * meanwhile nothing is exchanged, and bide_fleet_close waits for it. It may call the functions below, but not close
-     * its own fleet. */
+     * at 1 a minute for payments (the first at once)". Once when the connection is back. And once by the member whose
+     * first exchange creates the fleet's bucket: "payments is a new fleet budget: ..."; that may be during
+     * bide_fleet_close. NULL: no reports. It must return quickly: meanwhile nothing is exchanged, and bide_fleet_close
+     * waits for it. It may call the functions below, but not close its own fleet. */
     void (*report)(void *context, const char *text);
     void *context;
     uint64_t reserved_[4]; /* zero: room to grow */

@@ -307,6 +307,7 @@ static void member_leave(struct bide_fleet *fleet, struct fleet_member **at)
     int64_t now_ns = bide_now();
     assert(member->lease.state != LEASE_MEMBER_LEAVING && !member->has_final_request);
     *at = member->next;
+    fleet_report_keep_floor(fleet, member, now_ns);
     if (!fleet->orphaned)
         member->has_final_request = lease_member_leave(&member->lease, now_ns, &member->final_request);
     if (!member->shared)

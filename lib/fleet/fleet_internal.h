@@ -20,7 +20,7 @@
  *     node.c          nodes, and adds them to the list; pending requests; of a member: lease, view, failures, node, and
  *                     its final request once it left; of fleet_report: reply_seen and problem, after a reply
  *     thread.c        removes nodes from the list; takes members from the list of leaving members
- *     report.c        fleet_report
+ *     report.c        fleet_report (last_floor for fleet.c)
  *     read_bucket.c   none of these: bide_fleet_read uses a separate connection */
 #ifndef FLEET_INTERNAL_H
 #define FLEET_INTERNAL_H
@@ -38,6 +38,7 @@
 #define FLEET_NODES_MAX    16u  /* nodes of a cluster */
 #define FLEET_ENDPOINT_MAX 272u /* "host:port" */
 #define FLEET_REPORT_MAX   1536u
+#define FLEET_FLOOR_MAX    (BIDE_TARGET_NAME_MAX + 64u)
 
 /* Not const, because tests shorten the times. After a failure the next connection attempt or request waits, with
  * exponential backoff and jitter, from retry_base_ns up to retry_cap_ns. */
@@ -96,7 +97,8 @@ struct fleet_report {
     int64_t reported_ns, failing_since_ns;
     uint64_t suppressed;
     char problem[sizeof((struct bide_fleet_view *)0)->problem]; /* last failure; "": none since a reply */
-    char text[FLEET_REPORT_MAX];                                /* "": nothing to deliver */
+    char last_floor[FLEET_FLOOR_MAX]; /* of the last member that left; written by _leave and _close, too */
+    char text[FLEET_REPORT_MAX];      /* "": nothing to deliver */
 };
 
 struct bide_fleet {
@@ -135,10 +137,14 @@ bool fleet_node_finals_sent(const struct fleet_node *node); /* nothing left to s
 bool fleet_moved_endpoint(const struct fleet_endpoint *current, const char *error, struct fleet_endpoint *moved);
 
 /* report.c: under members_lock, except fleet_report_deliver, which calls the program's callback under no lock.
- * _never_reached is for the end: no reply ever came, and no failure was reported. */
+ * _never_reached is for the end: no reply ever came, and no failure was reported. It names the floor that _keep_floor
+ * has kept, because the targets belong to the caller by then. _new_bucket: by the thread, under no lock: the member's
+ * exchange was the first of the fleet's bucket. */
 void fleet_report_failure(struct bide_fleet *fleet, const char *endpoint_text, const char *reason, int64_t now_ns);
 void fleet_report_recovery(struct bide_fleet *fleet, int64_t now_ns);
 void fleet_report_never_reached(struct bide_fleet *fleet);
+void fleet_report_keep_floor(struct bide_fleet *fleet, const struct fleet_member *member, int64_t now_ns);
+void fleet_report_new_bucket(struct bide_fleet *fleet, const struct fleet_member *member);
 void fleet_report_deliver(struct bide_fleet *fleet);
 
 #endif

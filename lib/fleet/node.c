@@ -371,6 +371,15 @@ static const char *member_accept_reply(struct bide_fleet *fleet, struct fleet_no
     return wrong_field;
 }
 
+/* The first serial belongs to the exchange that created the bucket: a bucket that Redis lost goes on with a leap if the
+ * member has seen it before (protocol/bucket.h). */
+static void reply_report_new_bucket(struct bide_fleet *fleet, const struct fleet_pending *pending,
+                                    const struct lease_reply *reply)
+{
+    if (reply->serial == 1)
+        fleet_report_new_bucket(fleet, pending->member);
+}
+
 static void pending_on_reply(struct bide_fleet *fleet, struct fleet_node *node, struct fleet_pending *pending,
                              const struct fleet_redis_reply *redis_reply, int64_t now_ns)
 {
@@ -383,16 +392,18 @@ static void pending_on_reply(struct bide_fleet *fleet, struct fleet_node *node, 
     } else {
         memcpy(&reply, redis_reply->value, sizeof reply);
         const char *wrong_field = member_accept_reply(fleet, node, pending, &reply, now_ns);
-        if (wrong_field == NULL)
+        if (wrong_field == NULL) {
+            reply_report_new_bucket(fleet, pending, &reply);
             return;
+        }
         snprintf(problem, sizeof problem, "the reply has a wrong number (%s)", wrong_field);
     }
     member_fail_request(fleet, pending->member, problem, now_ns);
     node_disconnect(fleet, node);
 }
 
-/* The reply to a final request is not needed, unless it is NOSCRIPT. */
-static void pending_on_final_reply(struct fleet_node *node, struct fleet_pending *pending,
+/* The reply to a final request is not needed, unless it is NOSCRIPT, or the request created the bucket. */
+static void pending_on_final_reply(struct bide_fleet *fleet, struct fleet_node *node, struct fleet_pending *pending,
                                    const struct fleet_redis_reply *redis_reply)
 {
     if (redis_reply->kind == FLEET_REPLY_ERROR && text_begins_with(redis_reply->error, "NOSCRIPT") &&
@@ -402,6 +413,11 @@ static void pending_on_final_reply(struct fleet_node *node, struct fleet_pending
         return;
     }
     node->has_replied |= redis_reply->kind == FLEET_REPLY_VALUES;
+    if (redis_reply->kind == FLEET_REPLY_VALUES && redis_reply->values == LEASE_REPLY_FIELD_COUNT) {
+        struct lease_reply reply;
+        memcpy(&reply, redis_reply->value, sizeof reply);
+        reply_report_new_bucket(fleet, pending, &reply);
+    }
     pending_release(pending);
 }
 
@@ -414,7 +430,8 @@ static struct fleet_pending *pending_find_final(struct fleet_node *node, const s
     return NULL;
 }
 
-static void pending_on_reply_before_final(struct fleet_node *node, const struct fleet_pending *pending,
+static void pending_on_reply_before_final(struct bide_fleet *fleet, struct fleet_node *node,
+                                          const struct fleet_pending *pending,
                                           const struct fleet_redis_reply *redis_reply, int64_t now_ns)
 {
     struct fleet_pending *final = pending_find_final(node, pending->member);
@@ -429,6 +446,7 @@ static void pending_on_reply_before_final(struct fleet_node *node, const struct 
     if (lease_reply_check(&reply, &pending->request) != NULL)
         return;
     final_request_absorb_reply(&final->request, pending, &reply);
+    reply_report_new_bucket(fleet, pending, &reply);
     node->has_replied = true;
 }
 
@@ -440,9 +458,9 @@ static void node_read_replies(struct bide_fleet *fleet, struct fleet_node *node,
         if (pending.member == NULL)
             continue;
         if (pending.is_final)
-            pending_on_final_reply(node, &pending, &redis_reply);
+            pending_on_final_reply(fleet, node, &pending, &redis_reply);
         else if (pending.precedes_final)
-            pending_on_reply_before_final(node, &pending, &redis_reply, now_ns);
+            pending_on_reply_before_final(fleet, node, &pending, &redis_reply, now_ns);
         else if (redis_reply.kind == FLEET_REPLY_ERROR && now_ns < pending.deadline_ns)
             pending_on_error(fleet, node, &pending, redis_reply.error, now_ns);
         else

@@ -376,7 +376,7 @@ types() { tmux -S "$SOCKET" send-keys -- "$@"; }
     tmux -S "$SOCKET" -f /dev/null new-session -d -x 100 -y 20 "env PS1='ready> ' bash --norc --noprofile -i" 3>&-
     shows 'ready>'
     types 'bide budget watch' Enter
-    shows '^1 target in .*Ctrl-C ends'
+    shows '^1 target in .*; q ends'
     shows '^payments +█+ +10 of 10 +closed'
     not_on_screen 'ready>'
     [ "$(tmux -S "$SOCKET" display -p '#{cursor_flag} #{alternate_on}')" = "0 1" ]
@@ -393,7 +393,7 @@ types() { tmux -S "$SOCKET" send-keys -- "$@"; }
     # shellcheck disable=SC2016
     types 'echo "sta''tus $?"' Enter
     shows '^status 130$'
-    not_on_screen 'Ctrl-C ends'
+    not_on_screen '; q ends'
     [ "$(tmux -S "$SOCKET" display -p '#{cursor_flag} #{alternate_on} #{wrap_flag}')" = "1 0 1" ]
 }
 
@@ -411,6 +411,175 @@ types() { tmux -S "$SOCKET" send-keys -- "$@"; }
     shows '^1 target in '
     types C-c
     shows 'ready>'
+}
+
+# The modes of the terminal of the pane: what is typed is shown, and read by the line.
+cooked() { [[ " $(stty -a -F "$1" | tr ';\n' '  ') " == *" icanon "*" echo "* ]]; }
+not_cooked() { [[ " $(stty -a -F "$1" | tr ';\n' '  ') " == *" -icanon "*" -echo "* ]]; }
+pane_tty() { tmux -S "$SOCKET" display -p '#{pane_tty}'; }
+
+@test "q ends watch with status 0, without Enter, and the terminal echoes afterwards" {
+    export TERM=screen
+    make_target
+    # sh has no line editor that would set the modes itself
+    tmux -S "$SOCKET" -f /dev/null new-session -d -x 100 -y 20 "env PS1='ready> ' ENV= sh -i" 3>&-
+    shows 'ready>'
+    local tty
+    tty=$(pane_tty)
+    cooked "$tty"
+    # shellcheck disable=SC2016
+    types 'bide budget watch --interval 1h; echo "sta''tus $?"' Enter
+    shows '^1 target in .*; q ends'
+    not_cooked "$tty"
+    types x Q
+    types q
+    shows '^status 0$'
+    eventually cooked "$tty"
+    types 'echo' ' typed'
+    shows '^ready> echo typed$'
+}
+
+@test "the terminal echoes after SIGTERM, Ctrl-C and while watch is stopped, and fg reads keys again" {
+    export TERM=screen
+    make_target
+    tmux -S "$SOCKET" -f /dev/null new-session -d -x 100 -y 20 "env PS1='ready> ' ENV= sh -m -i" 3>&-
+    shows 'ready>'
+    local tty
+    tty=$(pane_tty)
+    # shellcheck disable=SC2016
+    types 'sh -c "echo \$\$ > pid; exec bide budget watch"; echo "sta''tus $?"' Enter
+    eventually not_cooked "$tty"
+    kill -TERM "$(cat pid)"
+    shows '^status 143$'
+    cooked "$tty"
+    types 'bide budget watch' Enter
+    eventually not_cooked "$tty"
+    types C-z
+    shows Stopped
+    cooked "$tty"
+    types fg Enter
+    eventually not_cooked "$tty"
+    types q
+    eventually cooked "$tty"
+    types 'bide budget watch; echo "after $?"' Enter
+    eventually not_cooked "$tty"
+    types C-c
+    eventually cooked "$tty"
+}
+
+@test "watch reads no keys if stdin is not the terminal, and names the key that ends it" {
+    export TERM=screen
+    make_target
+    tmux -S "$SOCKET" -f /dev/null new-session -d -x 100 -y 20 "env PS1='ready> ' ENV= sh -i" 3>&-
+    shows 'ready>'
+    types 'bide budget watch < /dev/null' Enter
+    shows '^1 target in .*; Ctrl-C ends'
+    cooked "$(pane_tty)"
+    types C-c
+    shows 'ready> bide budget watch'
+}
+
+# ---- long names ----
+
+long_a=$(printf 'a%.0s' {1..60})
+long_b=$(printf 'b%.0s' {1..60})
+
+# Three targets: two names of 60 letters, one of them with an open breaker and a refusal, and a short name.
+make_long_targets() {
+    bide run -q --target "$long_a" --shared -- true
+    bide run -q --target "$long_b" --shared -- true
+    bide run -q --target short --shared -- true
+    bide budget set "$long_b" breaker=open > "$WORK/set"
+    run -75 bide run -q --target "$long_b" --shared -- true
+}
+
+# terminal COLUMNS: opens a terminal of that width and waits for its shell.
+terminal() {
+    tmux -S "$SOCKET" -f /dev/null new-session -d -x "$1" -y 20 "env PS1='ready> ' ENV= sh -i" 3>&-
+    shows 'ready>'
+}
+
+screen() { tmux -S "$SOCKET" capture-pane -p; }
+
+# column_of LINE WORD: prints the column in which the word begins.
+column_of() {
+    local before=${1%%"$2"*}
+    echo ${#before}
+}
+
+@test "names of 60 letters are shortened at 80 columns, and all columns stay visible and aligned" {
+    export TERM=screen
+    make_long_targets
+    terminal 80
+    local command head row_a row_b row_short
+    for command in 'bide budget list' 'bide budget watch'; do
+        types "clear; $command" Enter
+        shows '^b+…b+ .*held open +- +1$'
+        head=$(screen | grep '^target ')
+        row_a=$(screen | grep '^a') row_b=$(screen | grep '^b*…') row_short=$(screen | grep '^short')
+        [[ $row_a =~ ^a+…a+' '.*'10 of 10 '+closed' '+-' '+0$ ]]
+        [[ $row_short =~ ^short' '.*'10 of 10 '+closed' '+-' '+0$ ]]
+        [ "$(column_of "$head" breaker)" -eq "$(column_of "$row_a" closed)" ]
+        [ "$(column_of "$head" breaker)" -eq "$(column_of "$row_b" held)" ]
+        [ "$(column_of "$head" breaker)" -eq "$(column_of "$row_short" closed)" ]
+        [ "${#head}" -eq "${#row_a}" ] && [ "${#head}" -eq "${#row_b}" ] && [ "${#head}" -eq "${#row_short}" ]
+        [ "${#head}" -le 80 ]
+    done
+    types q
+}
+
+@test "at 40 columns the breaker and the refusals stay visible" {
+    export TERM=screen
+    make_long_targets
+    terminal 40
+    local command head
+    for command in 'bide budget list' 'bide budget watch'; do
+        types "clear; $command" Enter
+        shows '^b+…b+ .*held open +1$'
+        shows '^a+…a+ .*closed +0$'
+        shows '^short .*closed +0$'
+        head=$(screen | grep '^target ')
+        [[ $head == *breaker*refused ]]
+        [ "$(column_of "$head" breaker)" -eq "$(column_of "$(screen | grep '^short')" closed)" ]
+        [ "$(column_of "$head" breaker)" -eq "$(column_of "$(screen | grep '^b*…')" held)" ]
+    done
+    shows '; q ends$'
+    types q
+}
+
+@test "without UTF-8 in the locale the ellipsis is ASCII" {
+    export TERM=screen LC_ALL=C
+    make_long_targets
+    terminal 80
+    types 'bide budget list' Enter
+    shows '^b+[.][.][.]b+ .*held open +- +1$'
+}
+
+@test "names in multi-byte characters are shortened and aligned by characters" {
+    export TERM=screen
+    local name
+    name=$(printf 'ü%.0s' {1..60})
+    make_long_targets
+    bide run -q --target "$name" --shared -- true
+    terminal 80
+    types 'bide budget list' Enter
+    shows '^ü+…ü+ .*closed +- +0$'
+    [ "$(column_of "$(screen | grep '^target ')" breaker)" -eq "$(column_of "$(screen | grep '^ü')" closed)" ]
+}
+
+@test "if stdout is not a terminal, list shortens no name and aligns the columns" {
+    local name row
+    name=$(printf 'ü%.0s' {1..60})
+    make_long_targets
+    bide run -q --target "$name" --shared -- true
+    run -0 bide budget list
+    [ "${#lines[@]}" -eq 5 ]
+    [[ $output == *"$long_a  10 of 10 "* ]]
+    [[ $output == *"$name  10 of 10 "* ]]
+    for row in "${lines[@]:1}"; do
+        [ "$(column_of "${lines[0]}" budget)" -eq "$(column_of "$row" '10 of 10')" ]
+        [ "${#row}" -eq "${#lines[0]}" ]
+    done
 }
 
 # ---- unusable files ----

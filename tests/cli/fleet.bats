@@ -241,7 +241,8 @@ has_leased() { bide budget show db --json | jq -e ".budget.left >= $1" > /dev/nu
     bide run --target db --fleet "$NO_REDIS" "${FAST[@]}" "${ENDLESS[@]}" -- ./told 2> "$WORK/err" 3>&-
     [ "$(ran)" -ge 2 ]
     [ "$(grep -c refused "$WORK/err")" -eq 1 ]
-    grep -q "^bide: $NO_REDIS/0: Connection refused; retries go on at 100000 a minute for db$" "$WORK/err"
+    grep -q "^bide: $NO_REDIS/0: Connection refused; retries go on at 100000 a minute for db\( (the first at once)\)\?$" \
+        "$WORK/err"
 }
 
 @test "disconnected, the policy's refill applies: service pays a retry at once, the next when the floor has earned it" {
@@ -284,7 +285,65 @@ has_leased() { bide budget show db --json | jq -e ".budget.left >= $1" > /dev/nu
     bide run --target db --fleet "redis://127.0.0.1:$PORT" --attempts 1 -- true 2> "$WORK/err" 3>&-
     [ $((SECONDS - before)) -lt 10 ] # its timeout is half a second
     kill -CONT "$REDIS_PID"
-    grep -q 'nothing was leased, and nothing reported' "$WORK/err"
+    local rate='meanwhile retries go on at 1 a minute for db (the first at once)'
+    grep -q "nothing was leased, and nothing reported; $rate\$" "$WORK/err"
+}
+
+@test "a Redis that does not reply while a command is retried is reported with the rate of the retries" {
+    redis_start
+    kill -STOP "$REDIS_PID"
+    told 'no reply in time' "$WORK/err"
+    bide run --target db --fleet "redis://127.0.0.1:$PORT?timeout=50" "${FAST[@]}" "${ENDLESS[@]}" -- ./told \
+        2> "$WORK/err" 3>&-
+    kill -CONT "$REDIS_PID"
+    grep -q '^bide: redis://.*: no reply in time; retries go on at 100000 a minute for db' "$WORK/err"
+}
+
+@test "an unreachable Redis is reported with the retry that is available at once, if there is one" {
+    bide run --target db --fleet "$NO_REDIS" --attempts 1 -- sleep 0.05 2> "$WORK/err" 3>&-
+    grep -q 'Connection refused; .*retries go on at 1 a minute for db (the first at once)$' "$WORK/err"
+    bide run --target db --fleet "$NO_REDIS" --set budget.refill_per_minute=0 --attempts 1 -- sleep 0.05 \
+        2> "$WORK/err" 3>&-
+    grep -q 'Connection refused; .*retries go on at 0 a minute for db$' "$WORK/err"
+}
+
+# ---- a new budget ----
+
+@test "the command that creates a fleet budget reports that it starts empty, and no later command does" {
+    redis_start
+    local line='bide: db is a new fleet budget: it starts empty and refills 60 per minute (capacity 100)'
+    [ "${#line}" -lt 100 ]
+    FLEET="redis://127.0.0.1:$PORT?timeout=20000"
+    apart in_fleet -- ./exchanged
+    [ "$status" -eq 0 ]
+    [ "$stderr" = "$line" ]
+    apart in_fleet -- true
+    [ -z "$stderr" ]
+    redis FLUSHALL
+    apart in_fleet -- true # ends before its first exchange, perhaps: then the final request creates the bucket
+    [ "$stderr" = "$line" ]
+    apart in_fleet --attempts 1 -- ./exchanged
+    [ -z "$stderr" ]
+}
+
+@test "the numbers of a new fleet budget are those of the URL" {
+    redis_start
+    FLEET="redis://127.0.0.1:$PORT?timeout=20000&capacity=7.5&per_minute=0.25"
+    apart in_fleet -- true
+    [ "$stderr" = 'bide: db is a new fleet budget: it starts empty and refills 0.25 per minute (capacity 7.5)' ]
+}
+
+@test "a new fleet budget is an event of kind fleet with --json, and nothing with -q" {
+    redis_start
+    apart in_fleet -q -- true
+    [ -z "$stderr" ]
+    redis FLUSHALL
+    apart in_fleet --json -- true
+    [[ $(jq -r 'select(.event == "fleet") | .target + ": " + .text' <<< "$stderr") == "db: db is a new fleet budget: "* ]]
+    redis FLUSHALL
+    chaos_start --script '/a 200'
+    apart bide fetch --target db --fleet "$FLEET" --json "$CHAOS_URL/a"
+    [[ $(jq -r 'select(.event == "fleet") | .text' <<< "$stderr") == "db is a new fleet budget: "* ]]
 }
 
 @test "bide fetch reports an unreachable Redis once" {

@@ -81,13 +81,14 @@ void live_reports_add(void *context, const char *text)
     if (reports->count < sizeof reports->text / sizeof *reports->text)
         snprintf(reports->text[reports->count], sizeof *reports->text, "%s", text);
     reports->count++;
+    reports->new_buckets += strstr(text, " is a new fleet budget: ") != NULL;
     pthread_mutex_unlock(&reports->lock);
 }
 
 unsigned live_reports_count(struct live_reports *reports)
 {
     pthread_mutex_lock(&reports->lock);
-    unsigned count = reports->count;
+    unsigned count = reports->count - reports->new_buckets;
     pthread_mutex_unlock(&reports->lock);
     return count;
 }

@@ -36,7 +36,7 @@ void live_fleet_succeed(struct bide_target *target);
 
 /* The reports of a fleet. Zeroed: none. */
 struct live_reports {
-    unsigned count;
+    unsigned count, new_buckets;
     char text[32][1536];
     pthread_mutex_t lock;
 };
@@ -45,8 +45,8 @@ struct live_reports {
     {                                                                                                                  \
         .lock = PTHREAD_MUTEX_INITIALIZER                                                                              \
     }
-void live_reports_add(void *reports, const char *text); /* for struct bide_fleet_options */
-unsigned live_reports_count(struct live_reports *reports);
+void live_reports_add(void *reports, const char *text);    /* for struct bide_fleet_options */
+unsigned live_reports_count(struct live_reports *reports); /* of failures and recoveries, not of new buckets */
 bool live_reports_contain(struct live_reports *reports, const char *text); /* any of them contains the text */
 
 /* Open and join; an error ends the test. reports may be NULL. */

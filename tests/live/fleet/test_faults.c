@@ -626,6 +626,8 @@ static struct member reporting;
 static void leave_and_join(void *context, const char *text)
 {
     live_reports_add(&reporting.reports, text);
+    if (strstr(text, "is a new fleet budget") != NULL)
+        return; /* also while the fleet is closed, when the member has left */
     view_of(&reporting);
     bide_fleet_leave(reporting.fleet, &reporting.target);
     live_fleet_join(reporting.fleet, "payments", &reporting.target);

@@ -387,6 +387,7 @@ static void redis_started_later_is_found(void **state)
     live_redis_start(&redis, "");
     EVENTUALLY(view_of(fleet, &target).connected && has_tokens(&target));
     EVENTUALLY(live_reports_contain(&reports, "reached again"));
+    assert_true(live_reports_contain(&reports, "payments is a new fleet budget: it starts empty"));
     assert_int_equal(live_reports_count(&reports), 2);
     bide_fleet_close(fleet);
     live_redis_free(&redis);

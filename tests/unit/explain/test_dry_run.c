@@ -409,7 +409,7 @@ static void retry_names_its_condition(void **state)
 static enum bide_reason reason_of(const struct explain_class *classes, const char *name, enum bide_safety safety,
                                   enum bide_evidence evidence)
 {
-    for (size_t i = 0; i < EXPLAIN_STATUSES && classes[i].name != NULL; i++)
+    for (size_t i = 0; i < EXPLAIN_ROWS_MAX && classes[i].name[0] != '\0'; i++)
         for (size_t j = 0; j < EXPLAIN_COLUMNS && strcmp(classes[i].name, name) == 0; j++)
             if (explain_columns[j].safety == safety && explain_columns[j].evidence == evidence)
                 return classes[i].cell[j].verdict.reason;
@@ -420,7 +420,7 @@ static enum bide_reason reason_of(const struct explain_class *classes, const cha
 static void classes_depend_on_safety_and_evidence(void **state)
 {
     (void)state;
-    static struct explain_class classes[EXPLAIN_STATUSES];
+    static struct explain_class classes[EXPLAIN_ROWS_MAX];
     struct conf_policy policy;
     conf_policy_init(&policy, BIDE_PRESET_SERVICE);
     assert_int_equal(explain_classes(classes, &policy, 1), EXPLAIN_CLASSES);
@@ -444,7 +444,7 @@ static void classes_depend_on_safety_and_evidence(void **state)
 static void classes_follow_the_list_of_statuses(void **state)
 {
     (void)state;
-    static struct explain_class classes[EXPLAIN_STATUSES];
+    static struct explain_class classes[EXPLAIN_ROWS_MAX];
     struct conf_policy policy;
     conf_policy_init(&policy, BIDE_PRESET_SERVICE);
     assert_null(conf_rules_read(&policy.status, (struct conf_span)CONF_STATUSES, BIDE_KIND_TRANSIENT, "400-499"));
@@ -455,9 +455,30 @@ static void classes_follow_the_list_of_statuses(void **state)
     assert_int_equal(reason_of(classes, "reset, timeout", BIDE_SAFE, BIDE_EVIDENCE_UNKNOWN), BIDE_REASON_BACKOFF);
 }
 
+static void list_of_exit_statuses_adds_rows_for_them(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"exit 1", "exit 7", "exit 28", "exit 64", "exit 75", "exit 124", "exit 127"};
+    static struct explain_class classes[EXPLAIN_ROWS_MAX];
+    struct conf_policy policy;
+    conf_policy_init(&policy, BIDE_PRESET_SERVICE);
+    assert_null(conf_rules_read(&policy.exits, (struct conf_span)CONF_EXITS, BIDE_KIND_TRANSIENT, "7,75"));
+    assert_null(conf_rules_read(&policy.exits, (struct conf_span)CONF_EXITS, BIDE_KIND_PERMANENT, "28"));
+    assert_int_equal(explain_classes(classes, &policy, 1), EXPLAIN_CLASSES + sizeof names / sizeof *names);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_string_equal(classes[EXPLAIN_CLASSES + i].name, names[i]);
+    assert_int_equal(reason_of(classes, "exit 7", BIDE_SAFE, BIDE_EVIDENCE_UNKNOWN), BIDE_REASON_BACKOFF);
+    assert_int_equal(reason_of(classes, "exit 28", BIDE_SAFE, BIDE_EVIDENCE_UNKNOWN), BIDE_REASON_PERMANENT);
+    assert_int_equal(reason_of(classes, "exit 1", BIDE_SAFE, BIDE_EVIDENCE_UNKNOWN), BIDE_REASON_PERMANENT);
+    assert_null(conf_rules_read(&policy.exits, (struct conf_span)CONF_EXITS, BIDE_KIND_TRANSIENT,
+                                "2,4,6,8,10,12,14,16,18,20,22,24,26,30,32,34,36,38,40,42,44,46"));
+    assert_int_equal(explain_classes(classes, &policy, 1), EXPLAIN_CLASSES + EXPLAIN_EXITS_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(list_of_exit_statuses_adds_rows_for_them),
         cmocka_unit_test(names_map_to_numbers_of_the_tables),
         cmocka_unit_test(numbers_out_of_range_name_the_valid_range),
         cmocka_unit_test(other_words_are_no_outcome),

@@ -113,7 +113,11 @@ static const struct row {
     {"no-wait", WARNING, "backoff=none", "backoff=fixed"},
     {"no-wait", WARNING, "base=999us", "base=1ms"},
     {"short-waits", WARNING, "base=1ms cap=2ms", "base=1ms cap=2ms attempts=1"},
-    {"short-waits", WARNING, "base=9ms cap=9ms", "base=9ms cap=10ms"},
+    {"short-waits", WARNING, "base=9ms cap=9ms", "base=25ms cap=25ms"},
+    {"short-waits", WARNING, "base=1ms attempts=6", "base=1ms attempts=8"},
+    {"short-waits", WARNING, "base=2ms attempts=5", "base=2ms attempts=8"},
+    {"short-waits", WARNING, "base=1ms cap=20ms attempts=6", "base=25ms attempts=2"},
+    {"short-waits", WARNING, "base=1ms cap=20ms attempts=100", "base=1ms cap=25ms attempts=100"},
     {"no-growth", WARNING, "backoff=fixed", "backoff=fixed attempts=2"},
     {"no-growth", WARNING, "cap=200ms", "cap=201ms"},
     {"no-growth", NOTE, "backoff=linear", "backoff=exponential"},
@@ -123,6 +127,7 @@ static const struct row {
      "jitter=proportional jitter_lo=90% jitter_hi=100%"},
     {"little-jitter", WARNING, "jitter=proportional jitter_lo=91% jitter_hi=100%", "jitter=equal"},
     {"little-jitter", WARNING, "jitter=additive jitter_add=10ms", "jitter=additive jitter_add=200ms"},
+    {"little-jitter", WARNING, "jitter=additive jitter_add=1ns", "jitter=full"},
     {"jitter-piles-up-at-cap", NOTE, "jitter=decorrelated_aws", "jitter=decorrelated"},
     {"jitter-past-cap", NOTE, "jitter=proportional jitter_past_cap=yes jitter_hi=120%",
      "jitter=proportional jitter_past_cap=yes jitter_hi=100%"},
@@ -149,12 +154,19 @@ static const struct row {
     {"lasting-failure-retried", WARNING, "retry_status=401,503", "retry_status=500-599"},
     {"lasting-failure-retried", NOTE, "retry_exit=127", "retry_exit=1-63"},
     {"lasting-failure-retried", WARNING, "retry_grpc=UNAVAILABLE,INVALID_ARGUMENT", "retry_grpc=UNAVAILABLE,ABORTED"},
-    {"temporary-failure-permanent", WARNING, "retry_status=400-499", "retry_status=429,502-504"},
     {"temporary-failure-permanent", WARNING, "permanent_status=503", "permanent_status=500"},
-    {"temporary-failure-permanent", NOTE, "retry_status=503", "retry_status=429,502-504"},
     {"temporary-failure-permanent", WARNING, "permanent_exit=75", "retry_exit=7,28"},
-    {"temporary-failure-permanent", WARNING, "retry_grpc=INTERNAL", "retry_grpc=UNAVAILABLE"},
     {"temporary-failure-permanent", WARNING, "permanent_status=503 attempts=2", "permanent_status=503 attempts=1"},
+    {"temporary-failure-permanent", WARNING, "retry_status=500-503 permanent_status=503",
+     "retry_status=503 permanent_status=503"},
+    {"temporary-failure-unlisted", WARNING, "retry_status=400-499", "retry_status=429,502-504"},
+    {"temporary-failure-unlisted", NOTE, "retry_status=503", "retry_status=429,502-504"},
+    {"temporary-failure-unlisted", WARNING, "retry_grpc=INTERNAL", "retry_grpc=UNAVAILABLE"},
+    {"temporary-failure-unlisted", NOTE, "retry_status=500-503", "permanent_status=503"},
+    {"contradicting-lists", WARNING, "retry_status=503 permanent_status=503", "retry_status=503 permanent_status=502"},
+    {"contradicting-lists", WARNING, "retry_status=500,502-503 permanent_status=500-599",
+     "retry_status=500-599 permanent_status=501"},
+    {"contradicting-lists", WARNING, "retry_exit=1,75 permanent_exit=75", "retry_exit=1 permanent_exit=75"},
     {"unsafe-repeat", WARNING, "observe=repeat", "observe=hint"},
     {"unsafe-repeat", NOTE, "trust=throttled,unavailable", "trust=none"},
     {"observing", NOTE, "observe=breaker", "observe=none"},
@@ -218,6 +230,21 @@ static const struct row {
     {"key-without-effect", NOTE, "hedge_delay=2s", "hedge_delay=2s hedges_max=1"},
     {"key-without-effect", NOTE, "breaker.kind=off breaker.ratio=20%", "breaker.kind=off"},
     {"key-without-effect", NOTE, "base=1s attempts=1", "base=200ms attempts=1"},
+    {"key-without-effect", WARNING, "backoff=fixed cap=10s", "backoff=fixed"},
+    {"key-without-effect", WARNING, "backoff=fixed cap=10s", "backoff=linear cap=10s"},
+    {"key-without-effect", WARNING, "backoff=fixed cap=10s", "backoff=fixed cap=10s jitter=decorrelated"},
+    {"key-without-effect", WARNING, "backoff=fixed cap=10s", "backoff=fixed cap=10s jitter=additive jitter_add=1s"},
+    {"key-without-effect", WARNING, "waits_max=5m", "waits_max=50s"},
+    {"key-without-effect", WARNING, "waits_max=5m", "waits_max=5m deadline=never"},
+    {"key-without-effect", WARNING, "waits_max=5m", "waits_max=5m attempts=unlimited"},
+    {"key-without-effect", WARNING, "breaker.open_growth=1x breaker.open_max=1m",
+     "breaker.open_growth=1.5x breaker.open_max=1m"},
+    {"key-without-effect", WARNING, "throttled_needs_hint=yes throttled_base=1s hint_rule=exact",
+     "throttled_needs_hint=yes throttled_base=1s hint_rule=floor"},
+    {"key-without-effect", WARNING, "throttled_needs_hint=yes throttled_base=1s hint_rule=exact",
+     "throttled_needs_hint=no throttled_base=1s hint_rule=exact"},
+    {"key-without-effect", WARNING, "throttled_needs_hint=yes throttled_base=1s hint_rule=exact",
+     "throttled_needs_hint=yes throttled_base=1s hint_rule=exact hint_step=advance"},
     {"wait-for-ready", WARNING, "wait_for_ready=1", "wait_for_ready=0"},
     {"binds-first", NOTE, "attempts=2", "attempts=1"},
 };
@@ -378,6 +405,53 @@ static void sentences_quote_numbers_of_the_policy(void **state)
                            "at most 4.0 votes in 10s, 3.0 of them retries, and it needs 20"));
 }
 
+static void each_cause_of_a_permanent_status_has_its_fix(void **state)
+{
+    (void)state;
+    check_preset(BIDE_PRESET_SERVICE, "retry_status=404,500-503 permanent_status=503");
+    const struct explain_finding *named = finding_by_id("temporary-failure-permanent");
+    assert_string_equal(named->text,
+                        "HTTP status 503 is permanent, although such a failure usually passes: it is never retried");
+    assert_string_equal(named->fix, "take it out of permanent_status");
+    const struct explain_finding *unlisted = finding_by_id("temporary-failure-unlisted");
+    assert_string_equal(
+        unlisted->text,
+        "HTTP statuses 429, 504 are permanent, although such failures usually pass: they are never retried");
+    assert_non_null(strstr(unlisted->fix, "add them to retry_status, "));
+    assert_null(finding_by_id("contradicting-lists"));
+}
+
+static void ends_of_a_narrow_window_differ_in_the_text(void **state)
+{
+    (void)state;
+    check_preset(BIDE_PRESET_SERVICE, "jitter=additive jitter_add=10us");
+    assert_non_null(strstr(finding_by_id("little-jitter")->text, "the first wait is 200ms to 200.01ms"));
+    check_preset(BIDE_PRESET_SERVICE, "jitter=proportional jitter_lo=100% jitter_hi=100%");
+    if (finding_by_id("little-jitter") != NULL)
+        assert_non_null(strstr(finding_by_id("little-jitter")->text, "the first wait is always 200ms"));
+}
+
+/* In service last_wait = yes is inherited. */
+static void last_wait_without_a_deadline_has_no_effect(void **state)
+{
+    (void)state;
+    check_preset(BIDE_PRESET_CURL, "last_wait=yes");
+    assert_non_null(strstr(finding_by_id("key-without-effect")->text, "last_wait (deadline = never)"));
+    assert_int_equal(finding_by_id("key-without-effect")->severity, NOTE);
+    check_preset(BIDE_PRESET_CURL, "last_wait=yes deadline=1m");
+    assert_null(finding_by_id("key-without-effect"));
+}
+
+static void presets_of_bide_have_no_short_waits(void **state)
+{
+    (void)state;
+    for (enum bide_preset preset = 0; preset < BIDE_PRESET_COUNT; preset++) {
+        check_preset(preset, "");
+        if (finding_by_id("short-waits") != NULL)
+            fail_msg("%s: %s", bide_preset_label(preset), finding_by_id("short-waits")->text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -393,6 +467,10 @@ int main(void)
         cmocka_unit_test(fix_names_existing_keys),
         cmocka_unit_test(policy_that_never_retries_has_only_that_finding),
         cmocka_unit_test(sentences_quote_numbers_of_the_policy),
+        cmocka_unit_test(each_cause_of_a_permanent_status_has_its_fix),
+        cmocka_unit_test(ends_of_a_narrow_window_differ_in_the_text),
+        cmocka_unit_test(last_wait_without_a_deadline_has_no_effect),
+        cmocka_unit_test(presets_of_bide_have_no_short_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
