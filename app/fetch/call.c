@@ -47,21 +47,29 @@ static bool response_is_malformed(const struct fetch_call *call)
            strcmp(call->error, call->result.error) != 0;
 }
 
+static const struct bide_curl_attempt *attempt_record(const struct fetch_call *call, uint32_t attempt)
+{
+    return attempt >= 1 && attempt <= BIDE_CURL_ATTEMPTS_RECORDED ? &call->result.attempt[attempt - 1] : NULL;
+}
+
+static bool last_attempt_stalled(const struct fetch_call *call)
+{
+    const struct bide_curl_attempt *record = attempt_record(call, call->job->attempt);
+    return record && record->stalled;
+}
+
 static const char *code_text(const struct fetch_call *call, CURLcode code)
 {
     if (code == CURLE_OK)
         return "";
+    if (code == CURLE_OPERATION_TIMEDOUT && last_attempt_stalled(call))
+        return "Stalled: no byte within the time of --stall";
     if (code == CURLE_WEIRD_SERVER_REPLY)
         return response_is_malformed(call) ? call->error : "The response header exceeds the limit";
     return code_has_details(call, code) && call->error[0] != '\0' ? call->error : bide_curl_strerror(code);
 }
 
 /* Returns the recorded attempt, NULL if it is beyond BIDE_CURL_ATTEMPTS_RECORDED. */
-static const struct bide_curl_attempt *attempt_record(const struct fetch_call *call, uint32_t attempt)
-{
-    return attempt >= 1 && attempt <= BIDE_CURL_ATTEMPTS_RECORDED ? &call->result.attempt[attempt - 1] : NULL;
-}
-
 /* Finds the attempt to which the pending outcome belongs: with hedging, the verdict may name the other attempt. */
 static uint32_t event_attempt(struct fetch_call *call)
 {

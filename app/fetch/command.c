@@ -342,8 +342,7 @@ static const struct cli_option connection_options[] = {
      CLI_AT(struct settings, stall_ns),
      .min = 1,
      .or_never = true,
-     .details = "In whole seconds, rounded up; never: no limit. The default does not apply to a request body from a "
-                "pipe, which may be slow."},
+     .details = "never: no limit. The default does not apply to a request body from a pipe, which may be slow."},
 };
 
 static const struct cli_option retry_options[] = {

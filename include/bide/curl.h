@@ -16,7 +16,7 @@
  *                                             request is about to be sent
  *     TIMEOUT_MS, CONNECTTIMEOUT_MS           always                       call_timeout_ns, connect_timeout_ns
  *     LOW_SPEED_LIMIT, LOW_SPEED_TIME         with stall_timeout_ns, or    0 afterwards
- *                                             without a policy
+ *                                             without a policy (easy only)
  *     WRITEFUNCTION, WRITEDATA                if the options have a sink   write, write_data
  *     HTTPHEADER                              if `headers`, `inject`,      headers (which these three require,
  *                                             `resume` or `before` is set  or no_headers)
@@ -148,8 +148,10 @@ struct bide_curl_options {
     int64_t deadline_ns;          /* of the call, an instant of bide_now; 0: none but the policy's */
     int64_t call_timeout_ns;      /* of the call, a duration; 0: none. The earliest limit applies */
     int64_t connect_timeout_ns;   /* of an attempt; 0: the policy's; BIDE_NEVER: none of its own */
-    int64_t stall_timeout_ns;     /* an attempt fails after this long without progress, in whole seconds, rounded up;
-                                   * 0: the default above, or none if there is a policy; BIDE_NEVER: none */
+    int64_t stall_timeout_ns;     /* an attempt fails after this long without a byte; 0: the default above, or none if
+                                   * there is a policy; BIDE_NEVER: none. A multi counts bytes. bide_curl_perform leaves
+                                   * it to libcurl: whole seconds, rounded up, at less than a byte per second on average
+                                   * of five */
     uint64_t seed;                /* 0: drawn */
     uint64_t retry_key;           /* see request.h */
     const struct bide_layer *inbound; /* the layer information of the request being served, if any */
@@ -223,6 +225,7 @@ struct bide_curl_attempt {
     int64_t delay_ns;    /* wait before the attempt */
     int64_t time_ns;     /* from its start to its classification */
     bool replay_stopped; /* libcurl was about to repeat it by itself */
+    bool stalled;        /* in a multi: no byte moved for the stall timeout */
 };
 
 struct bide_curl_result {

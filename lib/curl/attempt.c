@@ -316,6 +316,14 @@ static void handle_install_progress(struct http_attempt *attempt)
     curl_easy_setopt(attempt->easy, CURLOPT_NOPROGRESS, 0L);
 }
 
+/* Returns the value of LOW_SPEED_TIME. Over an easy handle libcurl watches for a stall, in whole seconds and by its
+ * average of the last five: a stream of less than a byte per second counts as stalled. A multi counts bytes. */
+static long stall_seconds(int64_t stall_ns)
+{
+    int64_t seconds = stall_ns / BIDE_S + (stall_ns % BIDE_S > 0);
+    return stall_ns == BIDE_NEVER ? 0 : (long)(seconds < INT32_MAX ? seconds : INT32_MAX);
+}
+
 /* A value of the options whose effect ends with the call. */
 static void attempt_set_stall(struct http_attempt *attempt, long seconds)
 {
@@ -388,7 +396,7 @@ CURLcode http_attempt_install(struct http_attempt *attempt)
     }
     if (call->options->cancel || call->options->progress)
         handle_install_progress(attempt);
-    attempt_set_stall(attempt, call->stall_s);
+    attempt_set_stall(attempt, call->driver_ends_late ? 0 : stall_seconds(call->stall_ns));
     if (code == CURLE_OK && options_have_body(call->options))
         code = http_body_install(attempt);
     return code == CURLE_OK ? http_inject_install(attempt) : code;

@@ -68,11 +68,11 @@ static const struct bide_policy *options_policy(const struct bide_curl_options *
     return o->policy ? o->policy : &default_policy;
 }
 
-static long options_stall_seconds(const struct bide_curl_options *o)
+static int64_t options_stall_ns(const struct bide_curl_options *o)
 {
-    int64_t stall_ns = o->stall_timeout_ns > 0 || o->policy ? o->stall_timeout_ns : BIDE_CURL_STALL_NS;
-    int64_t seconds = stall_ns / BIDE_S + (stall_ns % BIDE_S > 0);
-    return stall_ns == BIDE_NEVER ? 0 : (long)(seconds < INT32_MAX ? seconds : INT32_MAX);
+    if (o->stall_timeout_ns > 0)
+        return o->stall_timeout_ns;
+    return o->policy ? BIDE_NEVER : BIDE_CURL_STALL_NS;
 }
 
 /* Returns the earlier of the caller's two limits; 0: none. */
@@ -155,7 +155,7 @@ static enum bide_err call_begin(struct http_call *call, CURL *easy, struct bide_
         return http_problem_set_text(problem, err, "no idempotency key could be made");
     if (o->error_buffer)
         o->error_buffer[0] = '\0';
-    call->stall_s = options_stall_seconds(o);
+    call->stall_ns = options_stall_ns(o);
     call->has_sink = o->write || o->write_data;
     call->safety_given = o->safety != BIDE_CURL_BY_METHOD || o->inject & BIDE_CURL_INJECT_KEY;
     call->safety_known = call->safety_given;
@@ -284,6 +284,7 @@ void http_call_record_outcome(struct http_call *call, const struct http_attempt 
         record->hint = outcome->hint;
         record->time_ns = now_ns - attempt->state.start_ns;
         record->replay_stopped = attempt->state.stop == HTTP_STOP_REPLAY;
+        record->stalled = attempt->state.stop == HTTP_STOP_STALLED;
     }
     call->last_attempt = attempt;
     call->status = attempt->response.status;

@@ -86,6 +86,7 @@ enum http_stop {
     HTTP_STOP_NO_MEMORY,     /* no memory to buffer the response head */
     HTTP_STOP_SINK_FAILED,   /* the caller's sink or header function returned an error */
     HTTP_STOP_OTHER_ORIGIN,  /* a redirect led to another origin, which the options forbid */
+    HTTP_STOP_STALLED,       /* no byte moved for the stall timeout */
 };
 
 struct http_call {
@@ -106,7 +107,7 @@ struct http_call {
     uint64_t file_stamp;      /* of a request body in a file, before it was first sent; 0: not taken yet */
     uint64_t delivered_bytes; /* response bytes that the sink holds */
     uint32_t attempts;        /* made so far */
-    long stall_s;             /* seconds without progress that fail an attempt (LOW_SPEED_TIME); 0: bide has no limit */
+    int64_t stall_ns;         /* time without progress that fails an attempt; BIDE_NEVER: bide has no limit */
     CURLcode code;            /* of the last attempt */
     enum http_stop last_stop; /* of the last attempt */
     int status;               /* of the last attempt; 0: no response */

@@ -25,6 +25,7 @@ static const char *stop_text(enum http_stop stop)
     case HTTP_STOP_NO_MEMORY: return "no memory for the response head";
     case HTTP_STOP_SINK_FAILED: return "the write or header function returned an error";
     case HTTP_STOP_OTHER_ORIGIN: return "a redirect to another origin was refused";
+    case HTTP_STOP_STALLED: return "no byte moved for the stall timeout";
     case HTTP_STOP_NONE:
     case HTTP_STOP_CUT:
     case HTTP_STOP_RECONNECT: break;

@@ -216,11 +216,12 @@ static const struct {
     [HTTP_STOP_NO_MEMORY] = {CURLE_OUT_OF_MEMORY, BIDE_KIND_CANCELLED, BIDE_FLAG_LOCAL},
     [HTTP_STOP_SINK_FAILED] = {CURLE_WRITE_ERROR, BIDE_KIND_CANCELLED, BIDE_FLAG_LOCAL},
     [HTTP_STOP_OTHER_ORIGIN] = {CURLE_ABORTED_BY_CALLBACK, BIDE_KIND_PERMANENT, 0},
+    [HTTP_STOP_STALLED] = {CURLE_OPERATION_TIMEDOUT, BIDE_KIND_TRANSIENT, BIDE_FLAG_TIMED_OUT},
 };
 
 CURLcode http_stop_code(enum http_stop stop, CURLcode code)
 {
-    assert(stop <= HTTP_STOP_OTHER_ORIGIN);
+    assert(stop <= HTTP_STOP_STALLED);
     return stop > HTTP_STOP_CUT ? stop_outcomes[stop].code : code;
 }
 

@@ -14,7 +14,8 @@
  * bide itself ends late attempts here, because CURLOPT_TIMEOUT_MS would count the time that a transfer waits in
  * libcurl's own queue (CURLMOPT_MAX_HOST_CONNECTIONS). The timeout of an attempt counts from its first PREREQ; before
  * that the connect timeout and the call's deadline apply. libcurl before 8.8 counts the connect timeout from the end of
- * its queue; since then it counts the queue as well, so bide extends it (slot_check_queue). */
+ * its queue; since then it counts the queue as well, so bide extends it (slot_check_queue). A stall is noticed here,
+ * too, by counting bytes (slot_check_stall). */
 #include <bide/multi.h>
 
 #include "attempt.h"
@@ -39,6 +40,9 @@ struct attempt_slot {
     int64_t added_ns;         /* when libcurl got the transfer */
     int64_t queue_check_ns;   /* before the first PREREQ: when slot_check_queue is due */
     int64_t connect_limit_ns; /* its connect timeout */
+    int64_t stall_check_ns;   /* when its bytes are counted next; BIDE_NEVER: it has no stall timeout */
+    int64_t moved_ns;         /* when a check last found more bytes */
+    uint64_t moved_bytes;     /* their number then */
     bool added;               /* it is in libcurl's multi */
     bool timed;  /* due_ns is the attempt's own time limit; before the first PREREQ it is the call's deadline */
     bool queued; /* it was in libcurl's queue: the connect timeout on its handle includes the time there */
@@ -181,6 +185,7 @@ static void slot_perform(struct bide_multi_call *call, struct attempt_slot *slot
     slot->added = curl_multi_add_handle(call->multi->curl, slot->attempt.easy) == CURLM_OK;
     slot->due_ns = call->http.engine.deadline_ns;
     slot->timed = slot->queued = false;
+    slot->stall_check_ns = BIDE_NEVER;
     slot_begin_connect(slot);
     slot->attempt.state.reported = !slot->added;
     if (!slot->added)
@@ -360,12 +365,69 @@ static bool slot_has_limit(const struct attempt_slot *slot)
     return slot_is_running(slot) || (slot->added && &slot->attempt == slot->call->http.winner);
 }
 
+/* ---- stalls ---- */
+
+/* libcurl's LOW_SPEED_TIME takes an average: a byte now and then counts as none, and silence after a burst is noticed
+ * late. So the bytes of a transfer are counted, STALL_CHECKS times per stall timeout but not more often than the step,
+ * and an attempt is stalled if the number stays the same for that time: it ends at most one check late. Known weakness:
+ * libcurl counts a response head by lines, so a head that arrives byte by byte may count as stalled. */
+#define STALL_CHECKS      8
+#define STALL_STEP_MIN_NS (20 * BIDE_MS)
+
+static int64_t stall_step_ns(int64_t stall_ns)
+{
+    int64_t step_ns = stall_ns / STALL_CHECKS;
+    return step_ns > STALL_STEP_MIN_NS ? step_ns : STALL_STEP_MIN_NS;
+}
+
+static uint64_t easy_bytes(CURL *easy)
+{
+    curl_off_t down = 0, up = 0;
+    long head = 0;
+    curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &down);
+    curl_easy_getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &up);
+    curl_easy_getinfo(easy, CURLINFO_HEADER_SIZE, &head);
+    return (uint64_t)down + (uint64_t)up + (uint64_t)head;
+}
+
+/* The request is about to be sent: from now on bytes must move. */
+static void slot_begin_stall(struct attempt_slot *slot)
+{
+    int64_t stall_ns = slot->call->http.stall_ns;
+    if (stall_ns == BIDE_NEVER || slot->stall_check_ns != BIDE_NEVER)
+        return;
+    int64_t now_ns = bide_now();
+    slot->moved_bytes = easy_bytes(slot->attempt.easy);
+    slot->moved_ns = now_ns;
+    slot->stall_check_ns = now_ns + stall_step_ns(stall_ns);
+}
+
+/* Counts the bytes. A transfer that the sink has paused waits for the caller. Returns false if it is stalled. */
+static bool slot_check_stall(struct attempt_slot *slot, int64_t now_ns)
+{
+    int64_t stall_ns = slot->call->http.stall_ns;
+    uint64_t bytes = easy_bytes(slot->attempt.easy);
+    if (bytes != slot->moved_bytes || slot->attempt.response.paused)
+        slot->moved_ns = now_ns;
+    slot->moved_bytes = bytes;
+    if (now_ns - slot->moved_ns >= stall_ns) {
+        slot->attempt.state.stop = HTTP_STOP_STALLED;
+        return false;
+    }
+    int64_t next_ns = now_ns + stall_step_ns(stall_ns), end_ns = slot->moved_ns + stall_ns;
+    slot->stall_check_ns = next_ns < end_ns ? next_ns : end_ns;
+    return true;
+}
+
+/* ---- time limits ---- */
+
 /* The attempt's own time begins when libcurl is about to send the request. Later legs get the plain connect timeout. */
 static void slot_begin_time(struct attempt_slot *slot)
 {
     const struct bide_verdict *start = &slot->attempt.start;
     if (slot->timed || slot->attempt.state.legs == 0)
         return;
+    slot_begin_stall(slot);
     if (slot->queued)
         http_attempt_set_connect_timeout(&slot->attempt, slot->connect_limit_ns);
     slot->queue_check_ns = BIDE_NEVER;
@@ -386,6 +448,7 @@ static int64_t multi_call_due_ns(struct bide_multi_call *call)
         slot_begin_time(slot);
         due_ns = slot->due_ns < due_ns ? slot->due_ns : due_ns;
         due_ns = slot->queue_check_ns < due_ns ? slot->queue_check_ns : due_ns;
+        due_ns = slot->stall_check_ns < due_ns ? slot->stall_check_ns : due_ns;
     }
     return due_ns;
 }
@@ -477,6 +540,8 @@ static void multi_call_on_timer(struct bide_multi_call *call, int64_t now_ns)
         bool late = slot->due_ns <= now_ns;
         if (!late && slot->queue_check_ns <= now_ns && slot->attempt.state.legs == 0)
             late = !slot_check_queue(slot, now_ns);
+        if (!late && slot->stall_check_ns <= now_ns)
+            late = !slot_check_stall(slot, now_ns);
         if (late)
             slot_ended(slot, CURLE_OPERATION_TIMEDOUT);
     }
@@ -731,10 +796,10 @@ static void multi_call_take_handle(struct bide_multi_call *call, CURL *easy)
 {
     call->caller_slot = (struct attempt_slot){.attempt = {.call = &call->http, .easy = easy}, .call = call};
     http_handle_set_add(&call->multi->slots, easy, &call->caller_slot);
+    call->http.driver_ends_late = true;
     call->http.code = http_attempt_install(&call->caller_slot.attempt);
     call->http.on_change = multi_call_mark_ready;
     call->http.sockets = call->multi->sockets;
-    call->http.driver_ends_late = true;
     call->start_due = call->http.verdict.action == BIDE_ACTION_START;
     call->cancel_requested = call->http.code != CURLE_OK;
 }

@@ -27,6 +27,13 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
 
 # ---- the response ----
 
+@test "--stall ends a transfer in which no byte moves, and says so" {
+    chaos_start --script '* 200 bytes=20 drip=10/1h'
+    run --separate-stderr bide fetch --attempts 1 --stall 300ms "$CHAOS_URL/silent"
+    [ "$status" -eq 28 ]
+    [[ $stderr == *'200, then Stalled: no byte within the time of --stall: '* ]]
+}
+
 @test "a response goes to stdout, without a message" {
     serve '/ok 200 body="hello\n"'
     apart fetch "$U/ok"
