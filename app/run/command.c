@@ -217,6 +217,15 @@ static const struct cli_advice advice[] = {
     {"-v", "use --json, or --log FILE, for an event of each attempt"},
     {"--silent", "use --quiet"},
     {"-s", "use --quiet"},
+    /* Debian's command retry */
+    {"-t", "use --attempts N, or --attempt-timeout DURATION"},
+    {"-d", "use --base DURATION --set backoff=fixed"},
+    {"-u", "use --stop-on LIST for the statuses that end the retries"},
+    {"-w", "use --retry-on LIST"},
+    {"--while", "use --retry-on LIST"},
+    {"-m", "use --json, or --log FILE, for the reason of each retry"},
+    {"--message", "use --json, or --log FILE, for the reason of each retry"},
+    {"--max", "use --attempts N"},
 };
 
 /* ---- text for people ---- */
@@ -766,8 +775,7 @@ const struct cli_command cli_run = {
         "attempts, and hints (Retry-After) from the command itself. Prints nothing if the first attempt succeeds.",
     .groups = groups,
     .group_count = sizeof groups / sizeof *groups,
-    .advice = advice,
-    .advice_count = sizeof advice / sizeof *advice,
+    CLI_ADVICE(advice),
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
     .options_first = true,

@@ -208,6 +208,35 @@ static int wait_main(void *settings, char **operands)
 
 static const struct cli_group groups[] = {{CLI_GROUP(NULL, options)}};
 
+/* What the time limit and the pause are called by wait-for-it, dockerize, curl and bide run. */
+#define ADVICE_FOR      "use --for DURATION"
+#define ADVICE_EVERY    "use --every DURATION"
+#define ADVICE_NO_LIMIT "the number of checks has no limit; use --for DURATION"
+
+static const struct cli_advice advice[] = {
+    {"--timeout", ADVICE_FOR},
+    {"-t", ADVICE_FOR},
+    {"--deadline", ADVICE_FOR},
+    {"--max-time", ADVICE_FOR},
+    {"-m", ADVICE_FOR},
+    {"--interval", ADVICE_EVERY},
+    {"-i", ADVICE_EVERY},
+    {"--delay", ADVICE_EVERY},
+    {"--sleep", ADVICE_EVERY},
+    {"--base", ADVICE_EVERY},
+    {"--retry-interval", ADVICE_EVERY},
+    {"--retry-delay", ADVICE_EVERY},
+    {"--retries", ADVICE_NO_LIMIT},
+    {"--retry", ADVICE_NO_LIMIT},
+    {"--tries", ADVICE_NO_LIMIT},
+    {"--attempts", ADVICE_NO_LIMIT},
+    {"--max-attempts", ADVICE_NO_LIMIT},
+    {"-n", ADVICE_NO_LIMIT},
+    {"--connect-timeout", "use --attempt-timeout DURATION"},
+    {"-s", "use --quiet"},
+    {"--silent", "use --quiet"},
+};
+
 static const struct cli_section sections[] = {
     {.title = "What is ready",
      .text = "  tcp:HOST:PORT   a port that accepts a connection; tcp:[::1]:5432 for IPv6\n"
@@ -245,6 +274,7 @@ const struct cli_command cli_wait = {
     .group_count = sizeof groups / sizeof *groups,
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
+    CLI_ADVICE(advice),
     .keeps_separator = true,
     .operands = operands_of,
     .operands_count = sizeof operands_of / sizeof *operands_of,
