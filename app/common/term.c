@@ -127,6 +127,38 @@ void cli_print_sanitized(FILE *out, const char *text)
         length = cli_print_character(out, text, left, utf8);
 }
 
+/* Appends the first characters of a text, '?' for those that must not reach a terminal. */
+static char *append_sanitized(char *end, const char *from, size_t characters, bool utf8)
+{
+    for (size_t left = strlen(from); left > 0 && characters > 0; characters--) {
+        size_t printable = text_utf8_printable(from, left), length = text_utf8_prefix(from, left, 1);
+        if (printable == 0 || (printable > 1 && !utf8))
+            *end++ = '?';
+        else
+            end = (char *)memcpy(end, from, printable) + printable;
+        from += length;
+        left -= length;
+    }
+    *end = '\0';
+    return end;
+}
+
+const char *cli_text_shorten(char *text, const char *from, size_t columns)
+{
+    bool utf8 = locale_is_utf8();
+    const char *dots = utf8 ? "…" : "...";
+    size_t length = strlen(from), count = text_utf8_count(from, length);
+    if (count <= columns) {
+        append_sanitized(text, from, columns, utf8);
+        return text;
+    }
+    size_t kept = columns - cli_text_columns(dots), tail = kept / 2;
+    char *end = append_sanitized(text, from, kept - tail, utf8);
+    end = append_text(end, dots);
+    append_sanitized(end, from + text_utf8_prefix(from, length, count - tail), tail, utf8);
+    return text;
+}
+
 void cli_print_shell_word(FILE *out, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@+%,=#";
