@@ -23,8 +23,8 @@ struct conf_suggestion {
 void conf_suggestion_consider(struct conf_suggestion *suggestion, const char *candidate, const char *meaning);
 
 /* Formats what is to be suggested, each word with the prefix: the candidates that begin with the word ("--base or
- * --backlog"; "--sh, --set or 5 others" if a line has no room for all), else the nearest. Returns text, or NULL if there
- * is neither. */
+ * --backlog"; if a line has no room for all, "--sh, --set or 5 others"), else the nearest. Returns text, or NULL if
+ * there is neither. */
 const char *conf_suggestion_format(char text[CONF_SUGGESTION_SIZE], const struct conf_suggestion *suggestion,
                                    const char *prefix);
 

@@ -84,7 +84,7 @@ start() {
 
 @test "a time limit below a pause still has several checks" {
     : > checks
-    run bide wait --for 400ms -q -- sh -c 'echo . >> checks; false'
+    run bide wait --for 1s --every 5s -q -- sh -c 'echo . >> checks; false'
     [ "$status" -eq 124 ]
     [ "$(wc -l < checks)" -ge 3 ]
 }
