@@ -279,8 +279,9 @@ static void reader_parse_long(struct reader *reader, char *word)
     option_apply(reader, &parsed);
 }
 
-/* A number after a letter that takes none is probably the value of that letter in another program: -n 3 as the number of
- * attempts, for a command whose -n is a flag. Returns false, or true after reporting it with the advice for "-n N". */
+/* A number after a letter that takes none is probably the value of that letter in another program: -n 3 as the number
+ * of attempts, for a command whose -n is a flag. Returns false, or true after reporting it with the advice for "-n N".
+ */
 static bool report_number_of_flag(struct reader *reader, char letter)
 {
     const char *value = *reader->next;
