@@ -81,6 +81,17 @@ static const struct cli_group groups[] = {
     {CLI_GROUP(NULL, fleet_options), .offset = offsetof(struct settings, fleet)},
 };
 
+static const struct cli_advice advice[] = {
+    {"--delay", "use --interval DURATION"},
+    {"--every", "use --interval DURATION"},
+    {"--sleep", "use --interval DURATION"},
+    {"-i", "use --interval DURATION"},
+    {"-n", "use --interval DURATION (watch -n) or --count N"},
+    {"--set", "use bide budget set NAME KEY=VALUE"},
+    {"--redis", "use --fleet URL"},
+    {"--target", "the name of the target is an argument: bide budget show NAME"},
+};
+
 /* ---- errors ---- */
 
 /* Returns the exit status for a list that could not be read. */
@@ -747,6 +758,7 @@ const struct cli_command cli_budget = {
     .group_count = sizeof groups / sizeof *groups,
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
+    CLI_ADVICE(advice),
     .operands = operands_of,
     .operands_count = sizeof operands_of / sizeof *operands_of,
     .settings_size = sizeof(struct settings),

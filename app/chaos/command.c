@@ -91,6 +91,16 @@ static const struct cli_option options[] = {
 
 static const struct cli_group groups[] = {{CLI_GROUP(NULL, options)}};
 
+static const struct cli_advice advice[] = {
+    {"--timeout", "use --for DURATION, or --idle DURATION for clients"},
+    {"-t", "use --for DURATION"},
+    {"--duration", "use --for DURATION"},
+    {"--deadline", "use --for DURATION"},
+    {"-p", "use --port N"},
+    {"--listen", "use --port N; the address is always 127.0.0.1"},
+    {"--log", "use --journal FILE"},
+};
+
 /* ---- the script ---- */
 
 /* Reads a whole file. Reads one byte more than a script may have, so that the parser can report the excess. */
@@ -262,6 +272,7 @@ const struct cli_command cli_chaos = {
     .group_count = sizeof groups / sizeof *groups,
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
+    CLI_ADVICE(advice),
     .completion = CLI_COMPLETE_FILE,
     .settings_size = sizeof(struct settings),
     .init = command_init,

@@ -1,7 +1,7 @@
 /* option_value.c - parses the value of an option and stores it as the option's row says; see options.h. */
 #include "options.h"
 
-#include "conf/field.h"
+#include "conf/duration.h"
 #include "text/unit.h"
 
 #include <bide/base.h>
@@ -69,10 +69,10 @@ static const char *duration_assign(const struct cli_option *option, void *at, co
 {
     int64_t ns, max_ns = option->max != 0 ? (int64_t)option->max : BIDE_DURATION_MAX;
     bool valid = text_duration_parse(value, strlen(value), &ns);
-    const char *unit = valid ? NULL : conf_duration_want_unit(value);
+    const char *written = valid && ns <= BIDE_DURATION_MAX ? NULL : conf_duration_want(value);
     assert(option->size == sizeof ns);
-    if (unit != NULL)
-        return unit;
+    if (written != NULL && (!valid || option->max == 0))
+        return written;
     if (valid && ns == BIDE_NEVER ? !option->or_never : !valid || ns < (int64_t)option->min || ns > max_ns)
         return duration_want(option, max_ns);
     *(int64_t *)at = ns;

@@ -279,6 +279,21 @@ static void reader_parse_long(struct reader *reader, char *word)
     option_apply(reader, &parsed);
 }
 
+/* A number after a letter that takes none is probably the value of that letter in another program: -n 3 as the number
+ * of attempts, for a command whose -n is a flag. Returns false, or true after reporting it with the advice for "-n N".
+ */
+static bool report_number_of_flag(struct reader *reader, char letter)
+{
+    const char *value = *reader->next;
+    const char name[] = {letter, ' ', 'N'};
+    const char *advice = command_advice(reader->command, &(struct typed){"-", name, sizeof name});
+    if (advice == NULL || value == NULL || value[0] == '\0' || value[strspn(value, "0123456789")] != '\0')
+        return false;
+    reader->failed = true;
+    cli_fail(reader->command, "-%c %s: -%c takes no number: %s", letter, value, letter, advice);
+    return true;
+}
+
 /* Parses -n VALUE, -nVALUE, or several letters in one word, of which only the last may have a value. */
 static void reader_parse_letters(struct reader *reader, const char *word)
 {
@@ -294,6 +309,8 @@ static void reader_parse_letters(struct reader *reader, const char *word)
         if (attached)
             parsed.value = word + i + 1;
         else if (parsed.option->value != NULL && !reader_take_value(reader, &parsed))
+            return;
+        else if (word[i + 1] == '\0' && parsed.value == NULL && report_number_of_flag(reader, word[i]))
             return;
         option_apply(reader, &parsed);
         if (attached)

@@ -69,7 +69,7 @@ struct cli_option {
 
 /* What to use instead of an option that does not exist, but that other programs have. */
 struct cli_advice {
-    const char *word; /* as typed: "--retry" or "-m" */
+    const char *word; /* as typed: "--retry" or "-m"; "-n N": a number after -n, which is a flag here */
     const char *text; /* completes "no such option: ...": "use --attempts N: it counts the first attempt, too" */
 };
 
@@ -82,6 +82,9 @@ struct cli_group {
     const struct cli_advice *advice; /* for commands that have this group */
     size_t advice_count;
 };
+
+/* The advice of a command: CLI_ADVICE(advice) among the members of its struct cli_command. */
+#define CLI_ADVICE(table) .advice = (table), .advice_count = sizeof(table) / sizeof *(table)
 
 /* The options of a command itself; further members may follow: CLI_GROUP("Output", options), CLI_GIVEN(...). */
 #define CLI_GROUP(heading, options)                                                                                    \

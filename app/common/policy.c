@@ -219,11 +219,11 @@ const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
 
 /* ---- advice ---- */
 
-#define ADVICE_TIMEOUT  "use --attempt-timeout DURATION (each attempt) or --deadline DURATION (whole call)"
+#define ADVICE_TIMEOUT  "use --attempt-timeout (per attempt) or --deadline (all)"
 #define ADVICE_DEADLINE "use --deadline DURATION"
 #define ADVICE_RETRIES  "use --attempts N+1: it counts the first attempt, too"
 #define ADVICE_ATTEMPTS "use --attempts N"
-#define ADVICE_BASE     "use --base DURATION, which grows up to --cap DURATION (--set backoff=fixed: stays the same)"
+#define ADVICE_BASE     "use --base DURATION (--set backoff=fixed: no growth)"
 #define ADVICE_CAP      "use --cap DURATION"
 
 const struct cli_advice cli_policy_advice[CLI_POLICY_ADVICE_COUNT] = {
@@ -236,6 +236,7 @@ const struct cli_advice cli_policy_advice[CLI_POLICY_ADVICE_COUNT] = {
     {"--retry", ADVICE_RETRIES},
     {"--retries", ADVICE_RETRIES},
     {"--max-retries", ADVICE_RETRIES},
+    {"--retry-count", ADVICE_RETRIES},
     {"-r", ADVICE_RETRIES},
     {"--tries", ADVICE_ATTEMPTS},
     {"--max-attempts", ADVICE_ATTEMPTS},

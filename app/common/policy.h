@@ -35,7 +35,7 @@ struct cli_policy {
 extern const struct cli_option cli_policy_options[CLI_POLICY_COUNT];
 
 /* What these options are called by curl, timeout, retry and libraries. */
-#define CLI_POLICY_ADVICE_COUNT 24u
+#define CLI_POLICY_ADVICE_COUNT 25u
 extern const struct cli_advice cli_policy_advice[CLI_POLICY_ADVICE_COUNT];
 
 /* The option group, for a struct cli_policy that is this member of the settings. */

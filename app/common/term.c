@@ -10,6 +10,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#define SHORTENED_MIN 4u /* a character, and an ellipsis in ASCII */
+#define SHORTENED_MAX 256u
 #define WIDTH_UNKNOWN 80u
 #define ROWS_UNKNOWN  24u
 #define EIGHTHS       8u
@@ -128,26 +130,44 @@ void cli_print_sanitized(FILE *out, const char *text)
         length = cli_print_character(out, text, left, utf8);
 }
 
-static void print_characters(const struct cli_term *term, const char *text, size_t count)
+/* Appends the first characters of a text, '?' for those that must not reach a terminal. */
+static char *append_sanitized(char *end, const char *from, size_t characters, bool utf8)
 {
-    for (; count > 0 && *text != '\0'; count--)
-        text += cli_print_character(term->out, text, strlen(text), term->utf8);
+    for (size_t left = strlen(from); left > 0 && characters > 0; characters--) {
+        size_t printable = text_utf8_printable(from, left), length = text_utf8_prefix(from, left, 1);
+        if (printable == 0 || (printable > 1 && !utf8))
+            *end++ = '?';
+        else
+            end = (char *)memcpy(end, from, printable) + printable;
+        from += length;
+        left -= length;
+    }
+    *end = '\0';
+    return end;
 }
 
-/* Both ends are kept: names that differ in one of them stay distinct. */
+const char *cli_text_shorten(char *text, const char *from, size_t columns)
+{
+    bool utf8 = locale_is_utf8();
+    const char *dots = utf8 ? "…" : "...";
+    size_t length = strlen(from), count = text_utf8_count(from, length);
+    if (count <= columns) {
+        append_sanitized(text, from, columns, utf8);
+        return text;
+    }
+    size_t kept = columns - cli_text_columns(dots), tail = kept / 2;
+    char *end = append_sanitized(text, from, kept - tail, utf8);
+    end = append_text(end, dots);
+    append_sanitized(end, from + text_utf8_prefix(from, length, count - tail), tail, utf8);
+    return text;
+}
+
 unsigned cli_print_shortened(const struct cli_term *term, const char *text, unsigned columns)
 {
-    const char *dots = term->utf8 ? "…" : "...";
-    size_t length = strlen(text), count = cli_text_columns(text), gap = cli_text_columns(dots);
-    if (count <= columns || columns < gap + 2) {
-        print_characters(term, text, columns);
-        return (unsigned)(count < columns ? count : columns);
-    }
-    size_t tail = (columns - gap) / 2;
-    print_characters(term, text, columns - gap - tail);
-    fputs(dots, term->out);
-    print_characters(term, text + text_utf8_prefix(text, length, count - tail), tail);
-    return columns;
+    char shortened[CLI_SHORT_SIZE(SHORTENED_MAX)];
+    columns = columns < SHORTENED_MIN ? SHORTENED_MIN : columns > SHORTENED_MAX ? SHORTENED_MAX : columns;
+    fputs(cli_text_shorten(shortened, text, columns), term->out);
+    return (unsigned)cli_text_columns(shortened);
 }
 
 void cli_print_shell_word(FILE *out, const char *word)

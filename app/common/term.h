@@ -56,8 +56,15 @@ void cli_print_paragraph(const struct cli_paragraph *paragraph, const char *text
 /* Prints untrusted text by cli_print_character, for this locale. */
 void cli_print_sanitized(FILE *out, const char *text);
 
-/* The same in at most that many columns: a longer text is shortened in the middle, to "paym…rope" or, without UTF-8,
- * "pay...rope". Returns the columns printed. */
+/* Copies untrusted text as cli_print_character prints it, at most `columns` wide: a longer text has an ellipsis in the
+ * middle, because URLs, paths and patterns differ at both ends. For names in messages, which are lines of less than
+ * CLI_LINE_COLUMNS. Returns text, a buffer of CLI_SHORT_SIZE(columns) bytes; `columns` is 4 or more. */
+#define CLI_LINE_COLUMNS        100u
+#define CLI_NAME_COLUMNS        40u
+#define CLI_SHORT_SIZE(columns) (4 * (columns) + 1)
+const char *cli_text_shorten(char *text, const char *from, size_t columns);
+
+/* Prints the same text. Returns the columns printed: at least 4 and at most 256 are used. */
 unsigned cli_print_shortened(const struct cli_term *term, const char *text, unsigned columns);
 
 /* Prints a word quoted for a shell, if it needs quotes. */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "duration.h"
 #include "suggest.h"
 #include "text/slice.h"
 
@@ -381,26 +382,13 @@ static bool field_parse(const struct conf_field *field, struct conf_pair *pair, 
     return false;
 }
 
-const char *conf_duration_want_unit(const char *value)
-{
-    static char want[96];
-    char with_unit[16];
-    int64_t ns;
-    int length = snprintf(with_unit, sizeof with_unit, "%ss", value);
-    bool is_number = (size_t)length < sizeof with_unit && text_duration_parse(with_unit, (size_t)length, &ns);
-    if (!is_number || strspn(value, "0123456789.") != strlen(value)) /* "3m" and "2s3" are no numbers either */
-        return NULL;
-    snprintf(want, sizeof want, "a duration with a unit, such as %ss or %sms", value, value);
-    return want;
-}
-
 const char *conf_field_assign(const struct conf_field *field, struct conf_pair *pair, const char *value)
 {
     struct conf_pair changed = *pair;
     if (!field_parse(field, &changed, value)) {
-        const char *unit = field->form == CONF_TIME ? conf_duration_want_unit(value) : NULL;
-        if (unit != NULL)
-            return unit;
+        const char *duration = field->form == CONF_TIME ? conf_duration_want(value) : NULL;
+        if (duration != NULL)
+            return duration;
         bool large = field->form == CONF_COUNT && value[0] != '\0' && value[strspn(value, "0123456789")] == '\0';
         return large ? WANT_SMALLER : field->want;
     }

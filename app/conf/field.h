@@ -52,10 +52,6 @@ const struct conf_field *conf_field_find(const char *key, size_t length);
 struct conf_suggestion;
 void conf_field_consider(struct conf_suggestion *suggestion);
 
-/* Returns "a duration with a unit, such as 60s or 60ms" for a number without a unit, else NULL. Valid until the next
- * call. */
-const char *conf_duration_want_unit(const char *value);
-
 /* Parses and assigns a value. Returns NULL, or the valid form, a static string ("a duration such as 200ms, or never"),
  * without a change. The combination of fields is checked by conf_pair_check. */
 const char *conf_field_assign(const struct conf_field *field, struct conf_pair *pair, const char *value);

@@ -7,7 +7,8 @@
 #include "field.h"
 #include "suggest.h"
 
-#define WORD_MAX 48u
+#define WORD_MAX   48u
+#define LIST_WIDTH 52u /* of several completions, so that a message has less than 100 columns */
 
 static unsigned min_unsigned(unsigned a, unsigned b)
 {
@@ -42,17 +43,17 @@ static unsigned edit_distance(const char *a, size_t a_length, const char *b, siz
     return row[a_length % 3][b_length];
 }
 
-/* Returns the distance up to which another word is probably the same word misspelt. In a short word two changed letters
- * make an unrelated word: set for att, seed for dead. */
-static unsigned distance_limit(size_t length)
+/* Returns the distance up to which another word is probably the same word misspelt. Between short words two changed
+ * letters make an unrelated word: set for att, seed for dead, script for strict. */
+static unsigned distance_limit(size_t length, size_t longer)
 {
-    return length <= 5 ? 1 : 2;
+    return length <= 5 || longer <= 6 ? 1 : 2;
 }
 
 static void suggestion_consider_spelling(struct conf_suggestion *suggestion, const char *candidate, const char *meaning)
 {
     size_t length = strlen(candidate), longer = length > suggestion->length ? length : suggestion->length;
-    unsigned limit = distance_limit(suggestion->length);
+    unsigned limit = distance_limit(suggestion->length, longer);
     if (longer - suggestion->length > limit || longer - length > limit)
         return; /* the difference in length alone exceeds the limit */
     unsigned distance = edit_distance(suggestion->word, suggestion->length, candidate, length);
@@ -73,12 +74,15 @@ static bool begins_with(const char *candidate, const char *word, size_t length)
 static void suggestion_consider_completion(struct conf_suggestion *suggestion, const char *candidate,
                                            const char *meaning)
 {
-    if (suggestion->completions == CONF_COMPLETIONS || !begins_with(candidate, suggestion->word, suggestion->length))
+    if (!begins_with(candidate, suggestion->word, suggestion->length))
         return;
     for (size_t i = 0; i < suggestion->completions; i++)
         if (strcmp(suggestion->completion[i], meaning) == 0)
             return;
-    suggestion->completion[suggestion->completions++] = meaning;
+    if (suggestion->completions == CONF_COMPLETIONS)
+        suggestion->completions_left++;
+    else
+        suggestion->completion[suggestion->completions++] = meaning;
 }
 
 void conf_suggestion_consider(struct conf_suggestion *suggestion, const char *candidate, const char *meaning)
@@ -87,21 +91,42 @@ void conf_suggestion_consider(struct conf_suggestion *suggestion, const char *ca
     suggestion_consider_completion(suggestion, candidate, meaning);
 }
 
+/* Returns how many completions fit: all, or as many as leave room for "or 12 others"; at least one. */
+static size_t completions_fitting(const struct conf_suggestion *suggestion, const char *prefix)
+{
+    size_t used = 0, fitting = 0, count = suggestion->completions;
+    for (size_t i = 0; i < count; i++) {
+        used += strlen(prefix) + strlen(suggestion->completion[i]) + strlen(", ");
+        if (i == 0 || used <= LIST_WIDTH - strlen("or 12 others"))
+            fitting = i + 1;
+    }
+    return used <= LIST_WIDTH && suggestion->completions_left == 0 ? count : fitting;
+}
+
+static const char *completions_format(char text[CONF_SUGGESTION_SIZE], const struct conf_suggestion *suggestion,
+                                      const char *prefix)
+{
+    size_t used = 0, shown = completions_fitting(suggestion, prefix);
+    size_t others = suggestion->completions - shown + suggestion->completions_left;
+    for (size_t i = 0; i < shown && used < CONF_SUGGESTION_SIZE; i++) {
+        const char *separator = i == 0 ? "" : i + 1 < shown || others > 0 ? ", " : " or ";
+        used += (size_t)snprintf(text + used, CONF_SUGGESTION_SIZE - used, "%s%s%s", separator, prefix,
+                                 suggestion->completion[i]);
+    }
+    if (others > 0 && used < CONF_SUGGESTION_SIZE)
+        snprintf(text + used, CONF_SUGGESTION_SIZE - used, " or %zu other%s", others, others > 1 ? "s" : "");
+    return text;
+}
+
 const char *conf_suggestion_format(char text[CONF_SUGGESTION_SIZE], const struct conf_suggestion *suggestion,
                                    const char *prefix)
 {
-    size_t used = 0, count = suggestion->completions;
+    size_t count = suggestion->completions;
     if (suggestion->found != NULL && (count == 0 || suggestion->distance == 0)) {
         snprintf(text, CONF_SUGGESTION_SIZE, "%s%s", prefix, suggestion->found);
         return text;
     }
-    for (size_t i = 0; i < count && used < CONF_SUGGESTION_SIZE; i++)
-        used += (size_t)snprintf(text + used, CONF_SUGGESTION_SIZE - used, "%s%s%s",
-                                 i == 0          ? ""
-                                 : i + 1 < count ? ", "
-                                                 : " or ",
-                                 prefix, suggestion->completion[i]);
-    return count > 0 ? text : NULL;
+    return count > 0 ? completions_format(text, suggestion, prefix) : NULL;
 }
 
 const char *conf_suggest(const char *word, size_t length, const char *const *words)

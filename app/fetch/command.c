@@ -456,6 +456,15 @@ static const struct cli_group groups[] = {
     {CLI_GROUP("Connection", connection_options)},
 };
 
+/* Options of curl, and its meaning of them. */
+static const struct cli_advice advice[] = {
+    {"-m", "use --attempt-timeout DURATION, such as 60s"},
+    {"--max-time", "use --attempt-timeout DURATION, such as 60s"},
+    {"-n N", "it is --netrc; use --attempts N"},
+    {"--retry-connrefused", "a refused connection is retried by default"},
+    {"--retry-all-errors", "this is the default; --retry-on changes it"},
+};
+
 static const struct cli_section sections[] = {
     {.title = "Repeated requests and time limits",
      .text =
@@ -786,6 +795,7 @@ const struct cli_command cli_fetch = {
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
     .settings_size = sizeof(struct settings),
+    CLI_ADVICE(advice),
     .init = settings_init,
     .run = fetch_main,
 };

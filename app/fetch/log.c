@@ -7,6 +7,7 @@
 #include "text/unit.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 
 #define RESULT_SIZE (CURL_ERROR_SIZE + 32u)
@@ -39,63 +40,114 @@ static const char *result_text(char buffer[RESULT_SIZE], long status, const char
     return buffer;
 }
 
-static void text_begin_line(const struct fetch_log *log, const struct fetch_job *job)
+/* A line is "bide: URL: HEAD RESULT TAIL", of less than CLI_LINE_COLUMNS: the result and then the URL are cut in the
+ * middle if there is no room, but not below these columns. */
+#define RESULT_COLUMNS_MIN 12u
+#define URL_COLUMNS_MIN    16u
+#define PART_SIZE          160u
+
+struct text_line {
+    const struct fetch_job *job; /* of the URL; NULL: the line names none */
+    char head[PART_SIZE], result[RESULT_SIZE], tail[PART_SIZE];
+};
+
+/* Returns how many columns remain for URL and result. */
+static size_t line_room(const struct text_line *line)
 {
+    size_t used = strlen("bide: ") + cli_text_columns(line->head) + cli_text_columns(line->tail) + 1;
+    used += line->job != NULL ? strlen(": ") : 0;
+    return used < CLI_LINE_COLUMNS ? CLI_LINE_COLUMNS - used : 0;
+}
+
+static size_t room_or_least(size_t room, size_t taken, size_t least)
+{
+    return room > taken + least ? room - taken : least;
+}
+
+static size_t line_url_least(const struct text_line *line)
+{
+    size_t columns = line->job != NULL ? cli_text_columns(line->job->display_url) : 0;
+    return columns < URL_COLUMNS_MIN ? columns : URL_COLUMNS_MIN;
+}
+
+static void line_put(const struct fetch_log *log, const struct text_line *line)
+{
+    char url[CLI_SHORT_SIZE(CLI_LINE_COLUMNS)], result[CLI_SHORT_SIZE(CLI_LINE_COLUMNS)];
+    size_t room = line_room(line);
+    cli_text_shorten(result, line->result, room_or_least(room, line_url_least(line), RESULT_COLUMNS_MIN));
     fputs("bide: ", log->out);
-    if (log->several_urls)
-        fprintf(log->out, "%s: ", job->display_url);
+    if (line->job != NULL)
+        fprintf(log->out, "%s: ",
+                cli_text_shorten(url, line->job->display_url,
+                                 room_or_least(room, cli_text_columns(result), URL_COLUMNS_MIN)));
+    fprintf(log->out, "%s%s%s\n", line->head, result, line->tail);
+}
+
+static __attribute__((format(printf, 2, 3))) void line_append(char part[PART_SIZE], const char *format, ...)
+{
+    size_t used = strlen(part);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(part + used, PART_SIZE - used, format, arguments);
+    va_end(arguments);
 }
 
 static void text_start(const struct fetch_log *log, const struct fetch_event *e)
 {
+    struct text_line line = {.job = e->job};
+    char number[CLI_ATTEMPT_SIZE];
     if (!log->verbose)
         return;
-    char number[CLI_ATTEMPT_SIZE];
-    fprintf(log->out, "bide: %s: attempt %s%s\n", e->job->display_url,
-            cli_attempt_text(number, e->verdict.attempt, log->attempts_max),
-            e->verdict.reason == BIDE_REASON_HEDGE ? ", hedging a slow attempt" : "");
+    line_append(line.head, "attempt %s%s", cli_attempt_text(number, e->verdict.attempt, log->attempts_max),
+                e->verdict.reason == BIDE_REASON_HEDGE ? ", hedging a slow attempt" : "");
+    line_put(log, &line);
 }
 
-static void text_put_reason(FILE *out, enum bide_reason reason)
+/* Returns why a request waits, if not for its backoff. */
+static const char *wait_note(enum bide_reason reason)
 {
-    if (reason == BIDE_REASON_SERVER_HINT)
-        fputs(" (server asked)", out);
-    else if (reason != BIDE_REASON_BACKOFF)
-        fprintf(out, " (%s)", bide_reason_text(reason));
+    static const char *const notes[BIDE_REASON_COUNT] = {
+        [BIDE_REASON_SERVER_HINT] = "server asked",
+        [BIDE_REASON_HOLD_OFF] = "server asked another call",
+        [BIDE_REASON_LAST_WAIT] = "the last before the deadline",
+        [BIDE_REASON_LATE_WAKE] = "the last wait ended late",
+    };
+    return notes[reason] != NULL ? notes[reason] : bide_reason_text(reason);
 }
 
 static void text_wait(const struct fetch_log *log, const struct fetch_event *e)
 {
-    char text[TEXT_VALUE_SIZE], result[RESULT_SIZE], number[CLI_ATTEMPT_SIZE];
-    text_begin_line(log, e->job);
+    struct text_line line = {.job = log->several_urls ? e->job : NULL};
+    char text[TEXT_VALUE_SIZE], number[CLI_ATTEMPT_SIZE];
     if (e->ended) {
-        fprintf(log->out, "attempt %s failed: %s", cli_attempt_text(number, e->verdict.attempt, log->attempts_max),
-                result_text(result, e->status, e->text));
+        line_append(line.head, "attempt %s failed: ", cli_attempt_text(number, e->verdict.attempt, log->attempts_max));
+        result_text(line.result, e->status, e->text);
         if (log->verbose)
-            fprintf(log->out, " after %s", text_duration_format_short(text, e->time_ns));
+            line_append(line.tail, " after %s", text_duration_format_short(text, e->time_ns));
         if (log->verbose && e->hint.kind == BIDE_HINT_WAIT)
-            fprintf(log->out, ", server asked for %s", text_duration_format_short(text, e->hint.wait_ns));
-        fputs("; ", log->out);
+            line_append(line.tail, ", server asked for %s", text_duration_format_short(text, e->hint.wait_ns));
+        line_append(line.tail, "; ");
     }
-    fprintf(log->out, "next in %s", text_duration_format_short(text, e->wait_ns));
-    text_put_reason(log->out, e->verdict.reason);
-    fputc('\n', log->out);
+    line_append(line.tail, "next in %s", text_duration_format_short(text, e->wait_ns));
+    if (e->verdict.reason != BIDE_REASON_BACKOFF)
+        line_append(line.tail, " (%s)", wait_note(e->verdict.reason));
+    line_put(log, &line);
 }
 
 static void text_success(const struct fetch_log *log, const struct fetch_job *job)
 {
+    struct text_line line = {.job = log->verbose || log->several_urls ? job : NULL};
     char time[TEXT_VALUE_SIZE], bytes[FETCH_BYTES_SIZE], number[CLI_ATTEMPT_SIZE];
-    if (!log->verbose && job->attempts > 1) {
-        text_begin_line(log, job);
-        fprintf(log->out, "attempt %s succeeded, after %s\n",
-                cli_attempt_text(number, job->verdict.attempt, log->attempts_max),
-                text_duration_format_short(time, job->time_ns));
-    }
-    if (!log->verbose)
+    text_duration_format_short(time, job->time_ns);
+    if (!log->verbose && job->attempts <= 1)
         return;
-    fprintf(log->out, "bide: %s: %ld, %s in %s, %u attempt%s%s\n", job->display_url, job->status,
-            fetch_bytes_text(bytes, job->bytes), text_duration_format_short(time, job->time_ns), job->attempts,
-            job->attempts == 1 ? "" : "s", job->resumed ? ", resumed" : "");
+    if (log->verbose)
+        line_append(line.head, "%ld, %s in %s, %u attempt%s%s", job->status, fetch_bytes_text(bytes, job->bytes), time,
+                    job->attempts, job->attempts == 1 ? "" : "s", job->resumed ? ", resumed" : "");
+    else
+        line_append(line.head, "attempt %s succeeded, after %s",
+                    cli_attempt_text(number, job->verdict.attempt, log->attempts_max), time);
+    line_put(log, &line);
 }
 
 /* A closed pipe (EPIPE) needs no message. */
@@ -110,19 +162,44 @@ static void text_write_error(const struct fetch_log *log, const struct fetch_job
                 job->output_path ? job->output_path : "to standard output", strerror(job->error));
 }
 
+/* Removes ": HOST" at the end of libcurl's text if the URL, which the line begins with, has that host. */
+static void result_drop_host(char result[RESULT_SIZE], const struct fetch_job *job)
+{
+    char *colon = strrchr(result, ':');
+    if (colon != NULL && colon[1] == ' ' && colon[2] != '\0' && strstr(job->display_url, colon + 2) != NULL)
+        *colon = '\0';
+}
+
+/* Shortens the words of a failure if there is no room for the whole URL and result. */
+static void text_failure_shorten(struct text_line *line)
+{
+    const struct fetch_job *job = line->job;
+    if (line_room(line) >= cli_text_columns(job->display_url) + cli_text_columns(line->result))
+        return;
+    if (job->attempts > 1)
+        snprintf(line->head, sizeof line->head, "after %u attempts: ", job->attempts);
+    if (job->verdict.reason == BIDE_REASON_PERMANENT)
+        snprintf(line->tail, sizeof line->tail, ": permanent");
+}
+
 static void text_failure(const struct fetch_log *log, const struct fetch_job *job)
 {
-    char result[RESULT_SIZE];
-    fprintf(log->out, "bide: %s: ", job->display_url);
+    struct text_line line = {.job = job};
+    const char *why = bide_reason_text(job->verdict.reason);
     if (job->attempts == 0 || job->verdict.reason == BIDE_REASON_KEY_REQUIRED) {
-        fprintf(log->out, "nothing was sent: %s\n",
-                job->verdict.reason == BIDE_REASON_CANCELLED ? job->error_text : bide_reason_text(job->verdict.reason));
+        line_append(line.head, "nothing was sent: ");
+        snprintf(line.result, sizeof line.result, "%s",
+                 job->verdict.reason == BIDE_REASON_CANCELLED ? job->error_text : why);
+        line_put(log, &line);
         return;
     }
+    result_text(line.result, job->status, job->error_text);
+    result_drop_host(line.result, job);
+    line_append(line.tail, ": %s", why);
     if (job->attempts > 1)
-        fprintf(log->out, "gave up after %u attempts: ", job->attempts);
-    fprintf(log->out, "%s: %s\n", result_text(result, job->status, job->error_text),
-            bide_reason_text(job->verdict.reason));
+        line_append(line.head, "gave up after %u attempts: ", job->attempts);
+    text_failure_shorten(&line);
+    line_put(log, &line);
 }
 
 static void text_end(const struct fetch_log *log, const struct fetch_job *job)

@@ -23,9 +23,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define GRACE_NS  (10 * BIDE_S)
-#define TICK_NS   (100 * BIDE_MS)
-#define TEXT_SIZE 1024u
+#define GRACE_NS            (10 * BIDE_S)
+#define TICK_NS             (100 * BIDE_MS)
+#define TEXT_SIZE           1024u
+#define PATTERN_COLUMNS_MIN 12u
 
 struct settings {
     struct cli_policy policy;
@@ -216,6 +217,15 @@ static const struct cli_advice advice[] = {
     {"-v", "use --json, or --log FILE, for an event of each attempt"},
     {"--silent", "use --quiet"},
     {"-s", "use --quiet"},
+    /* Debian's command retry */
+    {"-t", "use --attempts N, or --attempt-timeout DURATION"},
+    {"-d", "use --base DURATION --set backoff=fixed"},
+    {"-u", "use --stop-on LIST for the statuses that end the retries"},
+    {"-w", "use --retry-on LIST"},
+    {"--while", "use --retry-on LIST"},
+    {"-m", "use --json, or --log FILE, for the reason of each retry"},
+    {"--message", "use --json, or --log FILE, for the reason of each retry"},
+    {"--max", "use --attempts N"},
 };
 
 /* ---- text for people ---- */
@@ -252,26 +262,39 @@ static const char *signal_name(char name[32], int number)
     return name;
 }
 
-/* "exit 1", "killed by SIGKILL", "timed out after 10s", and the pattern or condition that made it a failure. */
-static const char *result_text(char text[TEXT_SIZE], const struct run_result *e)
+/* "exit 1", "killed by SIGKILL", "timed out after 10s". Returns the length. */
+static size_t status_text(char text[TEXT_SIZE], const struct run_result *e)
 {
     char word[TEXT_VALUE_SIZE];
-    int n;
     if (e->exec_error != 0)
-        n = snprintf(text, TEXT_SIZE, "%s", e->exec_error == ENOENT ? "command not found" : strerror(e->exec_error));
+        snprintf(text, TEXT_SIZE, "%s", e->exec_error == ENOENT ? "command not found" : strerror(e->exec_error));
     else if (e->timed_out)
-        n = snprintf(text, TEXT_SIZE, "timed out after %s", text_duration_format_short(word, e->timed_out_after_ns));
+        snprintf(text, TEXT_SIZE, "timed out after %s", text_duration_format_short(word, e->timed_out_after_ns));
     else if (e->killed)
-        n = snprintf(text, TEXT_SIZE, "killed by %s", signal_name(word, e->status - 128));
+        snprintf(text, TEXT_SIZE, "killed by %s", signal_name(word, e->status - 128));
     else
-        n = snprintf(text, TEXT_SIZE, "exit %d", e->status);
+        snprintf(text, TEXT_SIZE, "exit %d", e->status);
+    return strlen(text);
+}
+
+/* The status, and the pattern or condition that made it a failure. A pattern is cut so that the text has at most
+ * `columns`, but it keeps PATTERN_COLUMNS_MIN. */
+static const char *result_text(char text[TEXT_SIZE], const struct run_result *e, size_t columns)
+{
+    char pattern[CLI_SHORT_SIZE(CLI_NAME_COLUMNS)];
+    size_t n = status_text(text, e);
+    const char *matched = e->pattern;
     if (e->pattern != NULL)
-        snprintf(text + n, TEXT_SIZE - (size_t)n, ", and %s matches %.200s", e->stream, e->pattern);
-    else if (e->status != 0 && e->known[RUN_KNOWN_PERMANENT] != NULL)
-        snprintf(text + n, TEXT_SIZE - (size_t)n, ", permanent for %s: %s", e->like->name,
-                 e->known[RUN_KNOWN_PERMANENT]);
+        n += (size_t)snprintf(text + n, TEXT_SIZE - n, ", and %s matches ", e->stream);
+    else if (e->status != 0 && (matched = e->known[RUN_KNOWN_PERMANENT]) != NULL)
+        n += (size_t)snprintf(text + n, TEXT_SIZE - n, ", permanent for %s: ", e->like->name);
     else if (e->condition_status != 0)
-        snprintf(text + n, TEXT_SIZE - (size_t)n, ", but the condition exited %d", e->condition_status);
+        snprintf(text + n, TEXT_SIZE - n, ", but the condition exited %d", e->condition_status);
+    if (matched == NULL)
+        return text;
+    size_t room = columns > n + PATTERN_COLUMNS_MIN ? columns - n : PATTERN_COLUMNS_MIN;
+    snprintf(text + n, TEXT_SIZE - n, "%s",
+             cli_text_shorten(pattern, matched, room < CLI_NAME_COLUMNS ? room : CLI_NAME_COLUMNS));
     return text;
 }
 
@@ -284,6 +307,8 @@ static const char *permanent_text(const struct reporter *r, const struct run_res
         return "its exit status is not to be retried";
     if (e != NULL && e->status != 0 && e->has_patterns)
         return "no pattern matches its output";
+    if (e != NULL && e->status != 0 && e->known[RUN_KNOWN_PERMANENT] != NULL)
+        return "permanent"; /* the message of the result follows */
     return bide_reason_text(BIDE_REASON_PERMANENT);
 }
 
@@ -292,7 +317,7 @@ static const char *reason_text(const struct reporter *r, const struct run_event 
 {
     static const char *const command_reasons[BIDE_REASON_COUNT] = {
         [BIDE_REASON_CANCELLED] = "the call was interrupted",
-        [BIDE_REASON_BODY_SPENT] = "its input was read and cannot be repeated (see --stdin)",
+        [BIDE_REASON_BODY_SPENT] = "stdin was read (see --stdin)",
         [BIDE_REASON_SERVER_HINT] = "waiting as long as the command asked",
         [BIDE_REASON_HINT_TOO_LONG] = "the command asked for more than hint_max",
         [BIDE_REASON_SERVER_STOP] = "the command asked not to be run again",
@@ -318,16 +343,25 @@ static const char *wait_note(enum bide_reason reason)
     return notes[reason] != NULL ? notes[reason] : "";
 }
 
+/* Returns how many columns a line has left beside its other texts. */
+static size_t line_room(size_t used)
+{
+    return used < CLI_LINE_COLUMNS - 1 ? CLI_LINE_COLUMNS - 1 - used : 0;
+}
+
 static void text_wait(struct reporter *r, const struct run_event *event)
 {
-    char text[TEXT_SIZE], wait[TEXT_VALUE_SIZE], name[32], number[CLI_ATTEMPT_SIZE];
+    char text[TEXT_SIZE], head[64], tail[128], wait[TEXT_VALUE_SIZE], name[32], number[CLI_ATTEMPT_SIZE];
     text_duration_format_short(wait, event->verdict->wake_ns - event->now_ns);
-    if (event->result == NULL || event->verdict->reason == BIDE_REASON_LATE_WAKE)
+    if (event->result == NULL || event->verdict->reason == BIDE_REASON_LATE_WAKE) {
         fprintf(stderr_at_line_start(r), "bide: next in %s: %s\n", wait, reason_text(r, event, name));
-    else
-        fprintf(stderr_at_line_start(r), "bide: attempt %s failed: %s; next in %s%s\n",
-                cli_attempt_text(number, event->verdict->attempt, r->attempts_max), result_text(text, event->result),
-                wait, wait_note(event->verdict->reason));
+        return;
+    }
+    int used =
+        snprintf(head, sizeof head,
+                 "bide: attempt %s failed: ", cli_attempt_text(number, event->verdict->attempt, r->attempts_max));
+    used += snprintf(tail, sizeof tail, "; next in %s%s", wait, wait_note(event->verdict->reason));
+    fprintf(stderr_at_line_start(r), "%s%s%s\n", head, result_text(text, event->result, line_room((size_t)used)), tail);
 }
 
 static void text_countdown(struct reporter *r, const struct run_event *event)
@@ -349,26 +383,37 @@ static void text_success(struct reporter *r, const struct run_event *event)
                 text_duration_format_short(took, event->now_ns - event->call_start_ns));
 }
 
+/* The line has less than CLI_LINE_COLUMNS: without the time if there is no room for it, and with as much of a pattern
+ * as fits. */
 static void text_final(struct reporter *r, const struct run_event *event)
 {
-    char text[TEXT_SIZE], took[TEXT_VALUE_SIZE], name[32];
+    char text[TEXT_SIZE], head[64], time[TEXT_VALUE_SIZE + 8], took[TEXT_VALUE_SIZE], name[32];
     uint32_t attempts = event->verdict->attempt;
+    const char *reason = reason_text(r, event, name);
     if (event->result == NULL) {
-        fprintf(stderr_at_line_start(r), "bide: nothing was run: %s\n", reason_text(r, event, name));
+        fprintf(stderr_at_line_start(r), "bide: nothing was run: %s\n", reason);
         return;
     }
-    fprintf(stderr_at_line_start(r), "bide: gave up after %" PRIu32 " attempt%s in %s: %s; last: %s\n", attempts,
-            attempts == 1 ? "" : "s", text_duration_format_short(took, event->now_ns - event->call_start_ns),
-            reason_text(r, event, name), result_text(text, event->result));
+    snprintf(time, sizeof time, " in %s", text_duration_format_short(took, event->now_ns - event->call_start_ns));
+    int n =
+        snprintf(head, sizeof head, "bide: gave up after %" PRIu32 " attempt%s", attempts, attempts == 1 ? "" : "s");
+    size_t used = (size_t)n + strlen(time) + strlen(": ; last: ") + strlen(reason);
+    if (cli_text_columns(result_text(text, event->result, 0)) > line_room(used)) {
+        used -= strlen(time);
+        time[0] = '\0';
+    }
+    fprintf(stderr_at_line_start(r), "%s%s: %s; last: %s\n", head, time, reason,
+            result_text(text, event->result, line_room(used)));
 }
 
-/* Prints "bide: OPTION NAME: WHAT". The name comes from the command line and may have control characters. */
+/* Prints "bide: OPTION NAME: WHAT". The name comes from the command line: it may have control characters and be long.
+ */
 static void text_problem(struct reporter *r, const char *option, const char *name, const char *what)
 {
-    FILE *out = stderr_at_line_start(r);
-    fprintf(out, "bide: %s", option);
-    cli_print_sanitized(out, name);
-    fprintf(out, ": %s\n", what);
+    char shown[CLI_SHORT_SIZE(CLI_NAME_COLUMNS)];
+    size_t room = line_room(strlen("bide: : ") + strlen(option) + cli_text_columns(what));
+    room = room < PATTERN_COLUMNS_MIN ? PATTERN_COLUMNS_MIN : room < CLI_NAME_COLUMNS ? room : CLI_NAME_COLUMNS;
+    fprintf(stderr_at_line_start(r), "bide: %s%s: %s\n", option, cli_text_shorten(shown, name, room), what);
 }
 
 /* A closed pipe (SIGPIPE) needs no message; a failed exec is reported as a shell does. */
@@ -377,11 +422,11 @@ static void text_give_up(struct reporter *r, const struct run_event *event)
     char text[TEXT_SIZE];
     const struct run_result *e = event->result;
     if (e != NULL && e->exec_error == ENOENT && strchr(r->command, '/') != NULL && access(r->command, F_OK) == 0)
-        text_problem(r, "", r->command, "the interpreter that its first line names (#!) was not found");
+        text_problem(r, "", r->command, "the interpreter of its first line (#!) was not found");
     else if (e != NULL && e->exec_error == ENOENT && strpbrk(r->command, " |&;<>$") != NULL)
         text_problem(r, "", r->command, "command not found; a shell command line needs --sh 'LINE'");
     else if (e != NULL && e->exec_error != 0)
-        text_problem(r, "", r->command, result_text(text, e));
+        text_problem(r, "", r->command, result_text(text, e, CLI_LINE_COLUMNS));
     else if (!r->settings->quiet && !(e != NULL && e->stdout_closed))
         text_final(r, event);
 }
@@ -455,7 +500,7 @@ static struct cli_event event_describe(const struct reporter *r, const struct ru
     if (result != NULL) {
         described.status = result->status;
         described.outcome = result->outcome.kind;
-        described.text = event->kind == RUN_SUCCEEDED ? NULL : result_text(text, result);
+        described.text = event->kind == RUN_SUCCEEDED ? NULL : result_text(text, result, TEXT_SIZE);
         described.took_ns = result->took_ns;
         described.timed_out = result->timed_out;
         described.hint = result->hint;
@@ -771,8 +816,7 @@ const struct cli_command cli_run = {
         "attempts, and hints (Retry-After) from the command itself. Prints nothing if the first attempt succeeds.",
     .groups = groups,
     .group_count = sizeof groups / sizeof *groups,
-    .advice = advice,
-    .advice_count = sizeof advice / sizeof *advice,
+    CLI_ADVICE(advice),
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
     .options_first = true,

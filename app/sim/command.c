@@ -190,6 +190,33 @@ static const struct cli_group groups[] = {
     {CLI_GROUP("Output", output_options)},
 };
 
+/* The options of a policy that other subcommands have. */
+#define ADVICE_RETRIES  "use --set policy.attempts=N+1 (it counts the first, too)"
+#define ADVICE_ATTEMPTS "use --set policy.attempts=N"
+#define ADVICE_BASE     "use --set policy.base=DURATION"
+
+static const struct cli_advice advice[] = {
+    {"--retries", ADVICE_RETRIES},
+    {"--retry", ADVICE_RETRIES},
+    {"--max-retries", ADVICE_RETRIES},
+    {"--attempts", ADVICE_ATTEMPTS},
+    {"--max-attempts", ADVICE_ATTEMPTS},
+    {"--tries", ADVICE_ATTEMPTS},
+    {"-n", ADVICE_ATTEMPTS},
+    {"--timeout", "use --set policy.attempt_timeout=DURATION (or deadline)"},
+    {"--attempt-timeout", "use --set policy.attempt_timeout=DURATION"},
+    {"--deadline", "use --set policy.deadline=DURATION"},
+    {"--delay", ADVICE_BASE},
+    {"--interval", ADVICE_BASE},
+    {"--backoff", ADVICE_BASE},
+    {"--base", ADVICE_BASE},
+    {"--cap", "use --set policy.cap=DURATION"},
+    {"--jitter", "use --set policy.jitter=KIND"},
+    {"--preset", "use --policy NAME"},
+    {"--duration", "use --set scenario.duration=DURATION"},
+    {"--clients", "use --set clients.count=N"},
+};
+
 static const struct cli_section sections[] = {
     {.title = "Words",
      .text = "  list           the scenarios of the catalogue\n"
@@ -246,6 +273,7 @@ const struct cli_command cli_sim = {
     .group_count = sizeof groups / sizeof *groups,
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
+    CLI_ADVICE(advice),
     .operands = operands_of,
     .operands_count = sizeof operands_of / sizeof *operands_of,
     .settings_size = sizeof(struct settings),

@@ -137,7 +137,7 @@ static _Noreturn void child_connect(const struct wait_check *check, int fd)
             _exit(0);
         int error = errno;
         getnameinfo(at->ai_addr, at->ai_addrlen, host, sizeof host, NULL, 0, NI_NUMERICHOST);
-        snprintf(text, sizeof text, "%s (%s port %s)", strerror(error), host, check->port);
+        snprintf(text, sizeof text, "%s (%s)", strerror(error), host);
         text[0] = (char)tolower((unsigned char)text[0]);
     }
     child_end(fd, 1, text);

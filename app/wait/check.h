@@ -20,7 +20,7 @@ enum wait_kind { WAIT_TCP, WAIT_URL, WAIT_COMMAND };
 
 struct wait_check {
     enum wait_kind kind;
-    char name[128];  /* for messages: a URL up to its query, which may be secret; of a command its first word */
+    char name[1024]; /* for messages: a URL up to its query, which may be secret; of a command its first word */
     const char *url; /* WAIT_URL */
     char host[256];  /* WAIT_TCP: without the brackets of IPv6 */
     char port[8];

@@ -15,10 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXIT_TIME_OVER 124
-#define FOR_NS         (60 * BIDE_S)
-#define EVERY_NS       (500 * BIDE_MS)
-#define CHECK_NS       (5 * BIDE_S)
+#define EXIT_TIME_OVER       124
+#define FOR_NS               (60 * BIDE_S)
+#define EVERY_NS             (500 * BIDE_MS)
+#define CHECK_NS             (5 * BIDE_S)
+#define SECOND_CHECK_NS      (10 * BIDE_MS)
+#define MULTIPLIER_MAX_MILLI 1000000u
+#define LAST_CHECK_NS        (200 * BIDE_MS) /* time that the last check has at least, if --for is long enough */
+#define NAME_COLUMNS         24u             /* a line has room for that much of a name, whatever the error */
 
 struct settings {
     int64_t for_ns, every_ns, check_ns;
@@ -84,11 +88,28 @@ static struct bide_outcome check_attempt(void *context, const struct bide_verdic
     return (struct bide_outcome){.kind = kinds[w->result]};
 }
 
+/* The name of a thing and its error, cut so that they fit into a line beside the rest of it. */
+struct line_parts {
+    char name[CLI_SHORT_SIZE(CLI_LINE_COLUMNS)], error[CLI_SHORT_SIZE(CLI_LINE_COLUMNS)];
+};
+
+/* `used` is the length of the rest. A short error leaves its room to the name. */
+static void line_parts_fit(struct line_parts *parts, const struct waiting *w, size_t used)
+{
+    size_t room = CLI_LINE_COLUMNS - 1 - used, name_room = NAME_COLUMNS,
+           error_columns = cli_text_columns(w->error.text);
+    if (error_columns + name_room < room)
+        name_room = room - error_columns;
+    cli_text_shorten(parts->name, w->check.name, name_room);
+    cli_text_shorten(parts->error, w->error.text, room - cli_text_columns(parts->name));
+}
+
 /* Shows why bide waits: on a terminal in one line that is rewritten, elsewhere once. */
 static void waiting_on_event(void *context, const struct bide_event *event)
 {
     struct waiting *w = context;
     char line[WAIT_ERROR_SIZE + 64];
+    struct line_parts parts;
     if (event->verdict->action != BIDE_ACTION_WAIT || w->settings->quiet)
         return;
     if (w->term.live) {
@@ -96,39 +117,54 @@ static void waiting_on_event(void *context, const struct bide_event *event)
         line[w->term.width < sizeof line ? w->term.width - 1 : sizeof line - 1] = '\0';
         cli_rewrite_line(&w->term, line);
     } else if (!w->reported) {
-        cli_report(&cli_wait, "waiting for %s: %s", w->check.name, w->error.text);
+        line_parts_fit(&parts, w, strlen("bide wait: waiting for : "));
+        cli_report(&cli_wait, "waiting for %s: %s", parts.name, parts.error);
     }
     w->reported = true;
 }
 
-static void policy_fill(struct bide_policy *policy, const struct settings *s)
+/* The pause is --every, or half of a shorter --for. The engine uses its last wait, for a check shortly before the end,
+ * only while the remaining time is longer than the base of the backoff: so the base is short, and the backoff reaches
+ * the pause in one step. The cost is a second check right after the first. */
+static void policy_fill(struct bide_policy *policy, const struct settings *s, int64_t left_ns)
 {
+    int64_t pause_ns = s->every_ns < left_ns / 2 ? s->every_ns : left_ns / 2;
     bide_policy_init(policy, BIDE_PRESET_COMMAND);
     policy->attempts_max = UINT32_MAX;
-    policy->backoff = BIDE_BACKOFF_FIXED;
+    policy->multiplier_milli = MULTIPLIER_MAX_MILLI;
     policy->jitter = BIDE_JITTER_EQUAL;
-    policy->base_ns = policy->cap_ns = s->every_ns;
+    policy->cap_ns = pause_ns > BIDE_MS ? pause_ns : BIDE_MS;
+    policy->base_ns = policy->cap_ns < SECOND_CHECK_NS ? policy->cap_ns : SECOND_CHECK_NS;
+    if (policy->base_ns < policy->cap_ns / 1000)
+        policy->base_ns = policy->cap_ns / 1000;
+    policy->last_wait = true;
+    policy->attempt_min_ns = left_ns / 20 < LAST_CHECK_NS ? left_ns / 20 : LAST_CHECK_NS;
+    if (policy->attempt_min_ns < 0)
+        policy->attempt_min_ns = 0;
     policy->attempt_timeout_ns = s->check_ns;
     policy->layer = BIDE_LAYER_ANY; /* a check is no load that multiplies */
 }
 
 static int waiting_report_end(struct waiting *w, const struct bide_verdict *end)
 {
-    char took[TEXT_VALUE_SIZE];
+    char took[TEXT_VALUE_SIZE], rest[2 * TEXT_VALUE_SIZE + 32];
+    struct line_parts parts;
     text_duration_format_short(took, bide_now() - w->start_ns);
+    int used =
+        snprintf(rest, sizeof rest, " was not ready in %s (%u check%s): ", took, w->checks, w->checks == 1 ? "" : "s");
+    line_parts_fit(&parts, w, strlen("bide wait: ") + (size_t)used);
     cli_rewrite_line(&w->term, "");
     if (end->action == BIDE_ACTION_DONE) {
         if (w->reported && !w->settings->quiet)
-            cli_report(&cli_wait, "%s is ready, after %s", w->check.name, took);
+            cli_report(&cli_wait, "%s is ready, after %s", parts.name, took);
         return 0;
     }
     if (w->checks == 0)
-        cli_report(&cli_wait, "%s: the time was over before the first check", w->check.name);
+        cli_report(&cli_wait, "%s: the time was over before the first check", parts.name);
     else if (w->result == WAIT_IMPOSSIBLE)
-        cli_report(&cli_wait, "%s: %s", w->check.name, w->error.text);
+        cli_report(&cli_wait, "%s: %s", parts.name, parts.error);
     else
-        cli_report(&cli_wait, "%s was not ready within %s (%u check%s): %s", w->check.name, took, w->checks,
-                   w->checks == 1 ? "" : "s", w->error.text);
+        cli_report(&cli_wait, "%s%s%s", parts.name, rest, parts.error);
     return w->result == WAIT_IMPOSSIBLE && w->checks > 0 ? w->error.exit_status : EXIT_TIME_OVER;
 }
 
@@ -137,7 +173,7 @@ static int thing_wait(const struct settings *s, const struct wait_check *check, 
 {
     struct waiting w = {.settings = s, .check = *check, .term = cli_term_detect(stderr), .start_ns = start_ns};
     struct bide_policy policy;
-    policy_fill(&policy, s);
+    policy_fill(&policy, s, deadline_ns == 0 ? BIDE_NEVER : deadline_ns - bide_now());
     struct bide_job job = {.policy = &policy,
                            .target = BIDE_NO_TARGET,
                            .request = {.safety = BIDE_SAFE, .deadline_ns = deadline_ns},
@@ -209,6 +245,35 @@ static int wait_main(void *settings, char **operands)
 
 static const struct cli_group groups[] = {{CLI_GROUP(NULL, options)}};
 
+/* What the time limit and the pause are called by wait-for-it, dockerize, curl and bide run. */
+#define ADVICE_FOR      "use --for DURATION"
+#define ADVICE_EVERY    "use --every DURATION"
+#define ADVICE_NO_LIMIT "the number of checks has no limit; use --for DURATION"
+
+static const struct cli_advice advice[] = {
+    {"--timeout", ADVICE_FOR},
+    {"-t", ADVICE_FOR},
+    {"--deadline", ADVICE_FOR},
+    {"--max-time", ADVICE_FOR},
+    {"-m", ADVICE_FOR},
+    {"--interval", ADVICE_EVERY},
+    {"-i", ADVICE_EVERY},
+    {"--delay", ADVICE_EVERY},
+    {"--sleep", ADVICE_EVERY},
+    {"--base", ADVICE_EVERY},
+    {"--retry-interval", ADVICE_EVERY},
+    {"--retry-delay", ADVICE_EVERY},
+    {"--retries", ADVICE_NO_LIMIT},
+    {"--retry", ADVICE_NO_LIMIT},
+    {"--tries", ADVICE_NO_LIMIT},
+    {"--attempts", ADVICE_NO_LIMIT},
+    {"--max-attempts", ADVICE_NO_LIMIT},
+    {"-n", ADVICE_NO_LIMIT},
+    {"--connect-timeout", "use --attempt-timeout DURATION"},
+    {"-s", "use --quiet"},
+    {"--silent", "use --quiet"},
+};
+
 static const struct cli_section sections[] = {
     {.title = "What is ready",
      .text = "  tcp:HOST:PORT   a port that accepts a connection; tcp:[::1]:5432 for IPv6\n"
@@ -248,6 +313,7 @@ const struct cli_command cli_wait = {
     .group_count = sizeof groups / sizeof *groups,
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
+    CLI_ADVICE(advice),
     .keeps_separator = true,
     .operands = operands_of,
     .operands_count = sizeof operands_of / sizeof *operands_of,

@@ -143,7 +143,7 @@ teardown() { bide_teardown; }
         [ "$stderr" = "bide $1: $2: no such option: use $3" ]
     }
     for name in run explain fetch demo; do
-        advises $name --timeout '--attempt-timeout DURATION (each attempt) or --deadline DURATION (whole call)'
+        advises $name --timeout '--attempt-timeout (per attempt) or --deadline (all)'
         advises $name --retries '--attempts N+1: it counts the first attempt, too'
         advises $name --retry '--attempts N+1: it counts the first attempt, too'
         advises $name --tries '--attempts N'
@@ -155,7 +155,67 @@ teardown() { bide_teardown; }
     done
     advises run -n '--attempts N'
     advises run --max-time '--deadline DURATION'
+    advises run -d '--base DURATION --set backoff=fixed'
+    advises run -u '--stop-on LIST for the statuses that end the retries'
+    advises run -w '--retry-on LIST'
+    advises run --retry-count '--attempts N+1: it counts the first attempt, too'
+    advises run --max '--attempts N'
+    advises fetch -m '--attempt-timeout DURATION, such as 60s'
+    for option in --timeout -t --deadline --max-time; do
+        advises wait $option '--for DURATION'
+    done
+    for option in --interval --delay --sleep; do
+        advises wait $option '--every DURATION'
+    done
+    advises sim --retries '--set policy.attempts=N+1 (it counts the first, too)'
+    advises sim --timeout '--set policy.attempt_timeout=DURATION (or deadline)'
+    advises sim --attempts '--set policy.attempts=N'
+    advises sim --tries '--set policy.attempts=N'
+    advises sim --deadline '--set policy.deadline=DURATION'
+    advises sim --delay '--set policy.base=DURATION'
+    advises sim --preset '--policy NAME'
+    advises chaos --timeout '--for DURATION, or --idle DURATION for clients'
+    advises budget --delay '--interval DURATION'
     advises run -v '--json, or --log FILE, for an event of each attempt'
+}
+
+@test "an option of other programs that bide does not need is answered with the reason" {
+    for option in --retries --tries --attempts -n; do
+        apart bide wait $option 3 tcp:127.0.0.1:1
+        [ "$status" -eq 125 ]
+        [ "$stderr" = "bide wait: $option: no such option: the number of checks has no limit; use --for DURATION" ]
+    done
+    apart bide fetch --retry-connrefused http://127.0.0.1:1/
+    [ "$stderr" = 'bide fetch: --retry-connrefused: no such option: a refused connection is retried by default' ]
+    apart bide fetch --retry-all-errors http://127.0.0.1:1/
+    [[ $stderr == *': no such option: this is the default; --retry-on changes it' ]]
+}
+
+@test "a number after fetch -n is not taken for a URL, because -n is --netrc" {
+    for words in '-n 3' '-sn 3'; do
+        # shellcheck disable=SC2086
+        apart bide fetch $words http://127.0.0.1:1/
+        [ "$status" -eq 125 ]
+        [ "$stderr" = 'bide fetch: -n 3: -n takes no number: it is --netrc; use --attempts N' ]
+    done
+    apart bide fetch -n --attempts 1 http://127.0.0.1:1/
+    [[ $stderr != *netrc* ]]
+}
+
+@test "an unrelated option is not suggested" {
+    apart bide chaos --strict
+    [ "$stderr" = 'bide chaos: --strict: no such option; bide chaos --help lists the options' ]
+}
+
+@test "the message for an unknown option has less than 100 columns" {
+    for name in run explain fetch demo wait sim chaos budget; do
+        for option in --timeout --time-limit --retry-max-time --total-timeout --max-retries --max-attempts \
+            --retry-delay --max-interval --retry-count --retry-all-errors --retry-connrefused --message --silent --s \
+            --a --c --attemps --frobnicate -m -t -u -n -s -i; do
+            apart bide $name $option
+            [ ${#stderr} -lt 100 ] || { echo "$stderr" && false; }
+        done
+    done
 }
 
 @test "the beginning of an option suggests the options that begin so, and no other word" {
@@ -166,6 +226,8 @@ teardown() { bide_teardown; }
         apart bide $name --dead 3s
         [ "$stderr" = "bide $name: --dead: no such option; did you mean --deadline?" ]
     done
+    apart bide run --s
+    [ "$stderr" = "bide run: --s: no such option; did you mean --sh, --stop-on, --show-failed or 5 others?" ]
 }
 
 @test "an invalid value is reported with the valid form" {
@@ -192,6 +254,21 @@ teardown() { bide_teardown; }
     [[ $stderr == *"must be a duration with a unit, such as 5s or 5ms"* ]]
     apart bide run --deadline 1.2.3.4.5. -- true
     [[ $stderr == *"must be a duration such as 200ms, or never" ]]
+}
+
+@test "a duration in another notation is answered with the notation of bide" {
+    meant() { # VALUE TEXT
+        apart bide run --deadline "$1" -- true
+        [ "$status" -eq 125 ]
+        [ "$stderr" = "bide run: --deadline $1: must be $2" ]
+        apart bide wait --for "$1" tcp:127.0.0.1:1
+        [ "$stderr" = "bide wait: --for $1: must be $2" ]
+    }
+    meant 1h30m 'one number with one unit, such as 90m'
+    meant 60sec 'written 60s'
+    meant 60S 'written 60s'
+    meant '60 s' 'written 60s'
+    meant 99999999999d 'a duration of at most 11574d, about 31 years'
 }
 
 @test "help policies lists sections of bide.conf first, then presets" {

@@ -463,7 +463,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     apart fetch $breaker "$U/bad" "$U/good"
     [ "$status" -eq 0 ]
     [ "$output" = 12 ]
-    [[ $stderr == *"$U/bad: attempt 1 of 10 failed: 503; next in "*" (the circuit breaker is open)"* ]]
+    [[ $stderr == *"/bad: attempt 1 of 10 failed: 503; next in "*" (the circuit breaker is open)"* ]]
     # A policy of the user decides by itself.
     printf '[mine]\nextends = transfer\n' > bide.conf
     # shellcheck disable=SC2086
@@ -876,4 +876,40 @@ prompts() { [ "$(grep -o Password: typescript | wc -l)" -ge "$1" ]; }
     run bide fetch -q -S --base 1ms --cap 2ms --set budget.kind=none --set breaker.kind=off "$CHAOS_URL/a" "$CHAOS_URL/b"
     [ "$status" -eq 22 ]
     [[ $output == *'gave up after 10 attempts'* ]]
+}
+
+@test "lines of a failure have less than 100 columns, for each reason" {
+    path=$(printf 'p%.0s' {1..15})
+    long=$(printf 'x%.0s' {1..100})
+    cat > script << END
+/503 503
+/404 404
+/wait 503 retry-after=99999
+/$path 503
+/$long 503
+/cut/$path 200 bytes=1000 reset=half
+/slow/$path delay=never
+END
+    chaos_start script
+    fails() { # REASON ARGUMENT...
+        apart bide fetch --base 1ms --cap 2ms "${@:2}"
+        [ "$status" -ne 0 ]
+        [[ $stderr == *": $1"* ]] || { echo "no $1: $stderr" && false; }
+        for line in "${stderr_lines[@]}"; do
+            [ ${#line} -lt 100 ] || { echo "${#line} columns: $line" && false; }
+        done
+    }
+    fails 'no attempts left' --attempts 3 "$CHAOS_URL/$path"
+    fails 'no attempts left' --attempts 3 "$CHAOS_URL/$long"
+    [[ $stderr == *'/xxx'*…*'xxx: '* ]]
+    fails 'no attempts left' --attempts 3 "$CHAOS_URL/$long" "$CHAOS_URL/$path"
+    fails 'no attempts left' --attempts 3 -o out "$CHAOS_URL/cut/$path"
+    fails 'part of the response was delivered' -N --attempts 3 "$CHAOS_URL/cut/$path"
+    fails 'the ' --deadline 300ms --attempts 20 "$CHAOS_URL/slow/$path"
+    fails 'permanent' "$CHAOS_URL/404"
+    fails 'it may have run and is not safe to repeat' -X POST -d x "$CHAOS_URL/503"
+    fails 'the server asked for more than hint_max' --set hint_long=give_up "$CHAOS_URL/wait"
+    fails 'no attempts left' --attempts 2 http://nonexistent.invalid/
+    [[ ${stderr_lines[-1]} == 'bide: http://nonexistent.invalid/: after 2 attempts: Could not resolve host: no attempts left' ]]
+    fails 'no attempts left' --attempts 2 "http://127.0.0.1:1/$path"
 }

@@ -547,3 +547,46 @@ waits() {
     kill "$(cat pid)" # it lives
     [ "$(cat said)" = said ]
 }
+
+# narrow: fails if a line of bide's own in $stderr has 100 columns or more.
+narrow() {
+    local line
+    for line in "${stderr_lines[@]}"; do
+        [[ $line != bide:* ]] || [ ${#line} -lt 100 ] || { echo "${#line} columns: $line" && return 1; }
+    done
+}
+
+@test "lines of each reason have less than 100 columns" {
+    gives_up() { # REASON ARGUMENT...
+        apart quick "${@:2}"
+        [[ $stderr == *": $1; last: "* ]] || { echo "no $1: $stderr" && false; }
+        narrow
+    }
+    long=$(printf 'abcdef|%.0s' {1..30})x
+    gives_up 'no attempts left' --attempts 2 -- false
+    gives_up 'no attempts left' --attempts 2 --until false -- true
+    [[ $stderr == *'last: exit 0, but the condition exited 1' ]]
+    gives_up 'no attempts left' --attempts 2 --retry-if-stderr "$long" -- sh -c 'echo abcdef >&2; exit 1'
+    [[ $stderr == *'exit 1, and stderr matches abcdef|'*…*'|x' ]]
+    gives_up 'no pattern matches its output' --retry-if-stderr "$long" -- sh -c 'kill -KILL $$'
+    gives_up 'its exit status is not to be retried' --stop-on 137 -- sh -c 'kill -KILL $$'
+    apart sh -c "echo input | bide run --attempts 3 --base 1ms -- sh -c 'cat > /dev/null; exit 1'"
+    [[ $stderr == *': stdin was read (see --stdin); last: exit 1' ]]
+    narrow
+    gives_up 'the command asked for more than hint_max' --set hint_long=give_up --hint stderr -- \
+        sh -c 'echo "Retry-After: 99999" >&2; exit 1'
+    gives_up 'the waits would exceed waits_max' --base 1h --cap 1h --jitter none --set waits_max=1s -- false
+    gives_up 'the wait would end after the deadline' --base 1h --cap 1h --jitter none --deadline 1m \
+        --set last_wait=no -- false
+}
+
+@test "a long command name is cut in the middle when it is not found" {
+    run -127 --separate-stderr bide run -- "$(printf 'x%.0s' {1..100})end"
+    [ "$status" -eq 127 ]
+    [[ $stderr == 'bide: xxx'*…*'xxxend: command not found' ]]
+    narrow
+    LC_ALL=C run -127 --separate-stderr bide run -- "$(printf 'x%.0s' {1..100})end"
+    [[ $stderr == *'xx...xx'* ]]
+    run -127 --separate-stderr bide run -- "$(printf 'x%.0s' {1..100}) | end"
+    narrow
+}

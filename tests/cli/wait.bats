@@ -32,7 +32,7 @@ start() {
 @test "a port that opens later is ready then" {
     port=$(closed_port)
     start "tcp:127.0.0.1:$port"
-    eventually grep -q "waiting for tcp:127.0.0.1:$port: connection refused (127.0.0.1 port $port)" said
+    eventually grep -q "waiting for tcp:127.0.0.1:$port: connection refused (127.0.0.1)" said
     bide-chaos --port "$port" > chaos.out 2>&1 3>&- &
     CHILDREN+=($!)
     wait "$PID"
@@ -62,13 +62,50 @@ start() {
     port=$(closed_port)
     run bide wait --for 100ms "${FAST[@]}" -q "tcp:127.0.0.1:$port"
     [ "$status" -eq 124 ]
-    [[ $output == "bide wait: tcp:127.0.0.1:$port was not ready within "*": connection refused (127.0.0.1 port $port)" ]]
+    [[ $output == "bide wait: tcp:127.0.0.1:$port was not ready in "*": connection refused (127.0.0.1)" ]]
     run bide wait --for 200ms "${FAST[@]}" -q -- sh -c 'echo first; echo "no such table" >&2; exit 3'
     [ "$status" -eq 124 ]
     [[ $output == *': exit 3: no such table' ]]
     run bide wait --for 300ms "${FAST[@]}" -q tcp:nosuch.invalid:80
     [ "$status" -eq 124 ]
     [[ $output == *'nosuch.invalid'* ]]
+}
+
+@test "the last check is made in the second half of a short --for, even with a long --every" {
+    # Ready from the instant in ready-at on, which is half of --for later.
+    printf '#!/bin/sh\n[ "$(date +%%s%%N)" -ge "$(cat ready-at)" ]\n' > late
+    chmod +x late
+    while read -r for every half_ms; do
+        echo $(($(date +%s%N) + half_ms * 1000000)) > ready-at
+        run bide wait --for "$for" --every "$every" -- ./late
+        [ "$status" -eq 0 ]
+    done <<< $'2s 500ms 1000\n2s 5s 1000\n3s 1h 1500'
+}
+
+@test "a time limit below a pause still has several checks" {
+    : > checks
+    run bide wait --for 1s --every 5s -q -- sh -c 'echo . >> checks; false'
+    [ "$status" -eq 124 ]
+    [ "$(wc -l < checks)" -ge 3 ]
+}
+
+@test "lines have less than 100 columns, and keep the end of a long URL" {
+    port=$(closed_port)
+    long=$(printf 'x%.0s' {1..100})
+    run bide wait --for 50ms "http://127.0.0.1:$port/$long/health"
+    [ "$status" -eq 124 ]
+    [ ${#lines[@]} -eq 2 ]
+    [[ ${lines[1]} == *'xxx/health was not ready in '* && ${lines[1]} == *…* ]]
+    for line in "${lines[@]}"; do
+        [ ${#line} -lt 100 ]
+    done
+    run bide wait --for 50ms -- sh -c "echo begin $long end; exit 3"
+    for line in "${lines[@]}"; do
+        [ ${#line} -lt 100 ]
+        [[ $line == *': exit 3: begin xxx'*'xxx end' ]]
+    done
+    LC_ALL=C run bide wait --for 50ms -q -- sh -c "echo begin $long end; exit 3"
+    [[ $output == *xxx...xxx* ]]
 }
 
 @test "a check that hangs is ended, with the processes that it started" {

@@ -88,6 +88,8 @@ static void duration_needs_a_unit_and_a_value_in_its_range(void **state)
     assert_string_equal(assign(option, "5"), "a duration with a unit, such as 5s or 5ms");
     assert_string_equal(assign(option, "never"), "a duration of more than 0, such as 200ms, 10s or 5m");
     assert_string_equal(assign(option, "0"), "a duration of more than 0, such as 200ms, 10s or 5m");
+    assert_string_equal(assign(option, "1h30m"), "one number with one unit, such as 90m");
+    assert_string_equal(assign(option, "20000d"), "a duration of at most 11574d, about 31 years");
     option.min = BIDE_MS;
     assert_string_equal(assign(option, "1us"), "a duration of 1ms or more, such as 200ms, 10s or 5m");
     option.max = 60 * BIDE_S;

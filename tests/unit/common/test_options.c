@@ -264,6 +264,20 @@ static void option_of_other_programs_gets_advice(void **state)
     command.advice_count = 0;
 }
 
+static void number_after_a_flag_gets_its_advice(void **state)
+{
+    static const struct cli_advice own_advice[] = {{"-q N", "it is --quiet; use --attempts N"}};
+    (void)state;
+    command.advice = own_advice;
+    command.advice_count = 1;
+    assert_refused(RUN_WORDS("-q", "3"), "-q 3: -q takes no number: it is --quiet; use --attempts N");
+    assert_int_equal(RUN_WORDS("-q", "3x"), 7);
+    assert_int_equal(RUN_WORDS("-q", "--", "3"), 7);
+    assert_int_equal(RUN_WORDS("-q"), 7);
+    command.advice_count = 0;
+    assert_int_equal(RUN_WORDS("-q", "3"), 7);
+}
+
 static void beginning_of_options_suggests_them(void **state)
 {
     (void)state;
@@ -362,6 +376,7 @@ int main(void)
         cmocka_unit_test(empty_operand_is_valid_only_for_another_command),
         cmocka_unit_test(misspelt_option_suggests_the_nearest),
         cmocka_unit_test(option_of_other_programs_gets_advice),
+        cmocka_unit_test(number_after_a_flag_gets_its_advice),
         cmocka_unit_test(beginning_of_options_suggests_them),
         cmocka_unit_test(abbreviated_options_are_rejected),
         cmocka_unit_test(invalid_value_is_reported_with_the_valid_form),

@@ -178,6 +178,22 @@ static void long_word_is_broken_if_asked_for_and_backticks_have_no_width(void **
     assert_paragraph((struct cli_paragraph){.right = 9}, "a\033[31m b", "a?[31m b\n");
 }
 
+static void long_name_is_shortened_in_the_middle(void **state)
+{
+    char text[CLI_SHORT_SIZE(11)];
+    (void)state;
+    setenv("LC_ALL", "C.UTF-8", 1);
+    assert_string_equal(cli_text_shorten(text, "", 11), "");
+    assert_string_equal(cli_text_shorten(text, "abcdefghijk", 11), "abcdefghijk");
+    assert_string_equal(cli_text_shorten(text, "abcdefghijkl", 11), "abcde…hijkl");
+    assert_string_equal(cli_text_shorten(text, "ääääääöööööö", 11), "äääää…ööööö");
+    assert_string_equal(cli_text_shorten(text, "a\033[1m\xff", 11), "a?[1m?");
+    assert_string_equal(cli_text_shorten(text, "\033\033\033\033\033\033\xc3\xc3\xc3\xc3\xc3\xc3", 11), "?????…?????");
+    setenv("LC_ALL", "C", 1);
+    assert_string_equal(cli_text_shorten(text, "abcdefghijkl", 11), "abcd...ijkl");
+    assert_string_equal(cli_text_shorten(text, "ä", 11), "?");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +207,7 @@ int main(void)
         cmocka_unit_test(untrusted_text_cannot_control_the_terminal),
         cmocka_unit_test(only_well_formed_utf8_reaches_the_terminal),
         cmocka_unit_test(columns_are_characters_not_bytes),
+        cmocka_unit_test(long_name_is_shortened_in_the_middle),
         cmocka_unit_test(paragraph_is_filled_up_to_the_right_margin),
         cmocka_unit_test(long_word_is_broken_if_asked_for_and_backticks_have_no_width),
     };

@@ -137,7 +137,7 @@ static void malformed_value_is_rejected_and_changes_nothing(void **state)
 {
     static const char *const bad[][2] = {
         {"attempts", "3.5"},         {"attempts", "-1"},    {"attempts", ""},
-        {"base", "200 ms"},          {"base", "1.2.3"},     {"base", ""},
+        {"base", "200 mm"},          {"base", "1.2.3"},     {"base", ""},
         {"multiplier", "2y"},        {"multiplier", "x"},   {"hint_jitter", "10"},
         {"hint_jitter", "0.05%"},    {"budget.ratio", "%"}, {"budget.capacity", "full"},
         {"budget.cost", "0.0001"},   {"jitter", "half"},    {"jitter", ""},
@@ -160,6 +160,33 @@ static void number_without_a_unit_is_rejected_with_the_number_and_units(void **s
                         "a duration with a unit, such as 200s or 200ms");
     assert_string_equal(conf_field_assign(field_of("base"), &pair, "1.5"),
                         "a duration with a unit, such as 1.5s or 1.5ms");
+}
+
+static const char *want_of(const char *value)
+{
+    return conf_field_assign(field_of("base"), &pair, value);
+}
+
+static void duration_in_another_notation_is_translated(void **state)
+{
+    reset_to_service();
+    assert_string_equal(want_of("60sec"), "written 60s");
+    assert_string_equal(want_of("60S"), "written 60s");
+    assert_string_equal(want_of(" 1.5 Minutes "), "written 1.5m");
+    assert_string_equal(want_of("200 ms"), "written 200ms");
+    assert_string_equal(want_of("1h30m"), "one number with one unit, such as 90m");
+    assert_string_equal(want_of("1 min 30 secs"), "one number with one unit, such as 90s");
+    assert_string_equal(want_of("99999999999999999999s"), "a duration of at most 11574d, about 31 years");
+    assert_string_equal(want_of("11574d1d"), "a duration of at most 11574d, about 31 years");
+}
+
+static void word_that_is_no_duration_is_not_translated(void **state)
+{
+    static const char *const words[] = {"",   " ", "s", "60x", "1h30", "h1", "1..5sec", "1h 2h 3h 4h 5h 6h 7h 8h 9h x",
+                                        "-5s"};
+    reset_to_service();
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        assert_ptr_equal(want_of(words[i]), field_of("base")->want);
 }
 
 static void observe_sets_gates_of_policy_and_target(void **state)
@@ -245,17 +272,25 @@ static void unrelated_word_has_no_suggestion(void **state)
     assert_null(conf_key_suggest(longest, sizeof longest, ""));
 }
 
-static void beginning_of_words_suggests_up_to_three(void **state)
+static void beginning_of_words_suggests_all_that_fit(void **state)
 {
+    char many[24][8];
+    const char *list[sizeof many / sizeof *many + 1] = {NULL};
+    for (size_t i = 0; i < sizeof many / sizeof *many; i++) {
+        snprintf(many[i], sizeof many[i], "word-%c", (char)('a' + i));
+        list[i] = many[i];
+    }
+    assert_string_equal(conf_suggest("word", 4, list), "word-a, word-b, word-c, word-d, word-e or 19 others");
     static const char *const words[] = {"attempts", "base", "attempt-timeout", "attach", "attend", "set", NULL};
     assert_string_equal(conf_suggest("attemp", 6, words), "attempts or attempt-timeout");
-    assert_string_equal(conf_suggest("att", 3, words), "attempts, attempt-timeout or attach");
+    assert_string_equal(conf_suggest("att", 3, words), "attempts, attempt-timeout, attach or attend");
     assert_string_equal(conf_suggest("ba", 2, words), "base");
     assert_string_equal(suggestion_for("breaker.open_m"), "breaker.open_max");
 }
 
 static void two_changes_make_another_word_of_a_short_word(void **state)
 {
+    assert_null(conf_suggest("strict", 6, (const char *const[]){"script", NULL}));
     assert_null(conf_suggest("att", 3, (const char *const[]){"set", NULL}));
     assert_null(conf_suggest("dead", 4, (const char *const[]){"seed", NULL}));
     assert_null(conf_suggest("retry", 5, (const char *const[]){"netrc", NULL}));
@@ -419,13 +454,15 @@ int main(void)
         cmocka_unit_test(rate_is_exact_or_rejected),
         cmocka_unit_test(malformed_value_is_rejected_and_changes_nothing),
         cmocka_unit_test(number_without_a_unit_is_rejected_with_the_number_and_units),
+        cmocka_unit_test(duration_in_another_notation_is_translated),
+        cmocka_unit_test(word_that_is_no_duration_is_not_translated),
         cmocka_unit_test(observe_sets_gates_of_policy_and_target),
         cmocka_unit_test(every_preset_round_trips_through_text),
         cmocka_unit_test(field_copy_copies_every_field),
         cmocka_unit_test(misspelt_key_suggests_the_intended_key),
         cmocka_unit_test(case_and_dashes_do_not_count_as_distance),
         cmocka_unit_test(unrelated_word_has_no_suggestion),
-        cmocka_unit_test(beginning_of_words_suggests_up_to_three),
+        cmocka_unit_test(beginning_of_words_suggests_all_that_fit),
         cmocka_unit_test(two_changes_make_another_word_of_a_short_word),
         cmocka_unit_test(nearest_of_several_words_is_suggested),
         cmocka_unit_test(engine_problem_is_translated_to_keys_and_units),
