@@ -64,10 +64,14 @@ torture: build-release   ## the programs and libraries with failing allocations 
 	@echo "== torture"
 	@tests/torture/run
 
+.PHONY: bare
+bare:                    ## make demo and make test in a fresh Debian 12 (debootstrap); as root, 5 GB
+	@tools/bare
+
 # The steps are in the order of their price. Each is a target of its own.
 check-all: test check abi check-elsewhere coverage mcdc mutation torture spin fuzz deb asan tsan check-loaded ## everything that CI runs; at most an hour on two cores
 
-check-deep: check-all    ## check-all, then what takes hours
+check-deep: check-all bare ## check-all, make bare, then what takes hours
 	@tools/mutate
 	@tests/torture/run --full
 

@@ -161,7 +161,7 @@ static void a_slow_stream_of_bytes_is_not_stalled(void **state)
     struct live_multi_call call;
     fixture_begin(&w, "/slow 200 bytes=5 drip=1/1200ms", 3);
     call_init(&w, &call, "/slow");
-    w.policy.attempt_timeout_ns = BIDE_NEVER;
+    w.policy.attempt_timeout_ns = w.policy.call_timeout_ns = BIDE_NEVER;
     call.options.stall_timeout_ns = 4 * BIDE_S;
     call_start(&w, &call);
     assert_true(live_multi_run(w.multi));
