@@ -1,7 +1,7 @@
 /* fuzz_fetch_url.c - any text as an argument of `bide fetch`: URL, proxy and range are checked and masked safely.
  *
  * The input is a URL; and, in a second run, the end of a URL with a password. Invariants: the displayed form is
- * printable ASCII without user, password and query; a file name has no slash; masking keeps the length and hides the
+ * printable ASCII without user and password; a file name has no slash; masking adds no bytes and hides the
  * password. */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void check_display(const char *url, const char *secret)
 {
     char *text = fetch_url_display(url);
     for (const char *c = text; c != NULL && *c != '\0'; c++)
-        CHECK(*c > ' ' && *c <= '~' && *c != '?');
+        CHECK(*c > ' ' && *c <= '~');
     CHECK(text == NULL || secret == NULL || strstr(text, secret) == NULL);
     free(text);
 }
@@ -43,7 +43,7 @@ static void check_mask(const char *url, const char *secret)
     char *copy = strdup(url);
     CHECK(copy != NULL);
     fetch_url_mask(copy);
-    CHECK(strlen(copy) == strlen(url));
+    CHECK(strlen(copy) <= strlen(url));
     CHECK(secret == NULL || strstr(copy, secret) == NULL);
     free(copy);
 }

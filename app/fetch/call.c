@@ -20,15 +20,20 @@
 
 /* ---- events ---- */
 
+/* libcurl's text then contains the URL of the proxy, with its password. */
+static bool proxy_is_unsupported(const struct fetch_call *call)
+{
+    return strncasecmp(call->error, "Unsupported proxy", strlen("Unsupported proxy")) == 0;
+}
+
 /* Codes for which libcurl's error buffer says more than the generic text: which host, which certificate, the status
- * with which a proxy rejected CONNECT. */
+ * with which a proxy rejected CONNECT. Not the name of a proxy: in a wrong URL it may be a part of the password. */
 static bool code_has_details(const struct fetch_call *call, CURLcode code)
 {
     switch ((int)code) {
     case CURLE_RECV_ERROR:
     case CURLE_COULDNT_CONNECT: return strstr(call->error, "CONNECT") != NULL;
     case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_PEER_FAILED_VERIFICATION:
@@ -53,6 +58,8 @@ static const char *code_text(const struct fetch_call *call, CURLcode code)
         return "";
     if (code == CURLE_WEIRD_SERVER_REPLY)
         return response_is_malformed(call) ? call->error : "The response header exceeds the limit";
+    if (proxy_is_unsupported(call))
+        return "Unsupported URL of the proxy (-x, http_proxy, https_proxy or all_proxy)";
     return code_has_details(call, code) && call->error[0] != '\0' ? call->error : bide_curl_strerror(code);
 }
 

@@ -62,6 +62,7 @@ static struct {
     struct curl_slist *resolve;
     char *user;
     char *proxy;
+    char *idempotency_key;
 } inputs;
 
 static struct bide_target fleet_target; /* the target of a fleet that is not shared on this host */
@@ -73,6 +74,7 @@ static void inputs_free(void)
     curl_slist_free_all(inputs.resolve);
     fetch_secret_free(inputs.user);
     fetch_secret_free(inputs.proxy);
+    fetch_secret_free(inputs.idempotency_key);
     free(inputs.data.at);
 }
 
@@ -177,9 +179,12 @@ static const char *read_urls(void *settings, const char *value)
 static const char *read_idempotency_key(void *settings, const char *value)
 {
     struct settings *s = settings;
+    bool is_auto = strcmp(value, "auto") == 0;
+    fetch_secret_free(inputs.idempotency_key);
+    inputs.idempotency_key = is_auto ? NULL : fetch_secret_take(value);
     s->request.keyed = true;
-    s->request.idempotency_key = strcmp(value, "auto") == 0 ? NULL : value;
-    return NULL;
+    s->request.idempotency_key = inputs.idempotency_key;
+    return is_auto || inputs.idempotency_key ? NULL : "shorter (out of memory)";
 }
 
 static const struct conf_span http_statuses = {100, 599};

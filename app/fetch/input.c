@@ -161,30 +161,55 @@ const char *fetch_data_add(struct fetch_bytes *data, const char *value)
 
 /* ---- header fields ---- */
 
-/* Returns the description of a valid field. It names the wrong one by its position, and by its name if a blank or "="
- * follows: a word without either may be a secret. */
-static const char *header_want(const struct curl_slist *list, const char *field, size_t name)
+#define HEADER_NAME_MAX   64u   /* a longer name is not shown */
+#define HEADER_LENGTH_MAX 8192u /* limit of libbide-curl */
+
+static const char token[] = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/* Returns the description of a valid field. It names the wrong one by its position, and by its name if a colon or
+ * semicolon follows: a word without them may be a secret. */
+static const char *header_want(const struct curl_slist *list, const char *field, const char *rule)
 {
-    static char text[192];
+    static char text[256];
     unsigned number = 1;
+    size_t name = strspn(field, token);
     for (; list; list = list->next)
         number++;
-    bool named = name > 0 && name <= 64 && (field[name] == ' ' || field[name] == '=');
-    snprintf(text, sizeof text, "a header field 'Name: value', or @FILE with one field per line (field %u%s%.*s)",
-             number, named ? ", " : "", named ? (int)name : 0, field);
+    bool named = name > 0 && name <= HEADER_NAME_MAX && (field[name] == ':' || field[name] == ';');
+    snprintf(text, sizeof text, "a header field 'Name: value'%s (field %u%s%.*s)", rule, number, named ? ", " : "",
+             named ? (int)name : 0, field);
     return text;
 }
 
-/* As curl: "Name: value"; "Name;" for an empty value; "Name:" removes a field that libcurl would add. */
+/* Returns true if the field has a byte that would end it, or that servers reject: all control bytes but the tab. */
+static bool header_has_control(const char *field)
+{
+    for (; *field != '\0'; field++)
+        if (((unsigned char)*field < ' ' && *field != '\t') || *field == 0x7f)
+            return true;
+    return false;
+}
+
+/* Returns what is missing, NULL if the field is valid. As curl: "Name: value"; "Name;" for an empty value; "Name:"
+ * removes a field that libcurl would add. */
+static const char *header_broken_rule(const char *field)
+{
+    size_t name = strspn(field, token);
+    if (strpbrk(field, "\r\n"))
+        return " without line breaks";
+    if (header_has_control(field))
+        return " without control bytes";
+    if (name == 0 || !(field[name] == ':' || (field[name] == ';' && field[name + 1] == '\0')))
+        return ", or @FILE with one field per line";
+    return strlen(field) > HEADER_LENGTH_MAX ? " of at most 8192 bytes" : NULL;
+}
+
 static const char *header_add_field(void *context, char *field)
 {
-    static const char token[] = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     struct curl_slist **list = context;
-    size_t name = strspn(field, token);
-    if (name == 0 || !(field[name] == ':' || (field[name] == ';' && field[name + 1] == '\0')))
-        return header_want(*list, field, name);
-    if (strpbrk(field, "\r\n"))
-        return "a header field without line breaks";
+    const char *rule = header_broken_rule(field);
+    if (rule)
+        return header_want(*list, field, rule);
     struct curl_slist *grown = curl_slist_append(*list, field);
     if (!grown)
         return no_memory;

@@ -516,7 +516,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$stderr" = "bide fetch: -r abc: must be bytes such as 0-499, 500- or -500" ]
     apart fetch -x foo://u:secret@h http://127.0.0.1:9/
     [ "$status" -eq 125 ]
-    [[ $stderr == "bide fetch: -x **"*": must be a URL of a proxy: "* ]]
+    [[ $stderr == "bide fetch: -x ***: must be host:port or the URL of a proxy "* ]]
     [[ $stderr != *secret* ]]
     apart fetch --target $'a\nb' http://127.0.0.1:9/
     [ "$status" -eq 125 ]
@@ -626,9 +626,55 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [[ $output != *SECRET* ]]
 }
 
+@test "the URL of a proxy that cannot be parsed is an error without its value" {
+    local proxy name said
+    for proxy in http://u:SECRET@127.0.0.1:99999 'http://u:SEC RET@h:1' http://u:SEC/RET@h:1 'http://u:SEC#RET@h:1' \
+        http://u:12/SECRET@h:1 http://u:SECRET@ socks5://u:SECRET@h:x foo://u:SECRET@h; do
+        apart fetch -x "$proxy" http://127.0.0.1:1/x
+        echo "$proxy: $status: $stderr"
+        [ "$status" -eq 125 ]
+        [[ $stderr == "bide fetch: -x ***: must be host:port or the URL of a proxy "* ]]
+        [[ $stderr != *SEC* && $stderr != *RET* ]]
+    done
+    # libcurl reads the variables: a single attempt, and none of its text.
+    for proxy in http://u:SECRET@127.0.0.1:99999 'http://u:SEC RET@h:1' http://u:SEC/RET@h:1 http://u:SECRET@ \
+        socks5://u:SECRET@h:x foo://u:SECRET@h foo://u:SECRETCONNECT@h; do
+        for name in http_proxy all_proxy; do
+            for said in -v --json; do
+                apart env "$name=$proxy" timeout 60 bide fetch "$said" http://127.0.0.1:1/x
+                echo "$name=$proxy: $status: $stderr"
+                [ "$status" -ne 0 ]
+                [[ $stderr == *"Unsupported URL of the proxy (-x, http_proxy, https_proxy or all_proxy)"* ]]
+                [[ $stderr != *SEC* && $stderr != *RET* && $stderr != *"next in"* && $stderr != *'"wait"'* ]]
+            done
+        done
+    done
+    apart env "https_proxy=http://u:SECRET@127.0.0.1:99999" timeout 60 bide fetch https://127.0.0.1:1/x
+    [[ $stderr == *"Unsupported URL of the proxy"* && $stderr != *SECRET* ]]
+}
+
+@test "a wrong header field is named by its number, and by its name if it has one" {
+    local long
+    long=$(printf '%09000d' 0)
+    apart fetch -H 'A: b' -H 'ghp_SECRET==' http://127.0.0.1:1/
+    [ "$stderr" = "bide fetch: -H ***: must be a header field 'Name: value', or @FILE with one field per line (field 2)" ]
+    apart fetch -H 'A: b' -H $'X-Name: a\r\nSECRET: b' http://127.0.0.1:1/
+    [ "$stderr" = "bide fetch: -H ***: must be a header field 'Name: value' without line breaks (field 2, X-Name)" ]
+    apart fetch -H $'X-Name: \001SECRET' http://127.0.0.1:1/
+    [ "$stderr" = "bide fetch: -H ***: must be a header field 'Name: value' without control bytes (field 1, X-Name)" ]
+    apart fetch -H "X-Name: $long" http://127.0.0.1:1/
+    [ "$stderr" = "bide fetch: -H ***: must be a header field 'Name: value' of at most 8192 bytes (field 1, X-Name)" ]
+    [ "$status" -eq 125 ]
+    printf 'A: b\nX-Name: \001SECRET\n' > fields
+    apart fetch -H 'A: b' -H @fields http://127.0.0.1:1/
+    [ "$stderr" = "bide fetch: -H @fields: must be valid in every line: line 2 must be a header field 'Name: value' \
+without control bytes (field 3, X-Name)" ]
+}
+
 @test "arguments with secrets are overwritten before anything is sent" {
     serve '/x delay=never'
-    bide-fetch -u user:SECRET -H "X: SECRET" -d SECRET --proxy "" "http://u:SECRET@${U#http://}/x?key=SECRET" 3>&- &
+    bide-fetch -u user:SECRET -H "X: SECRET" -d SECRET --proxy "" --idempotency-key SECRET \
+        "http://u:SECRET@${U#http://}/x?key=SECRET" 3>&- &
     local pid=$!
     CHILDREN+=("$pid")
     arrived() { [ "$(ss -Htn state established "dport = ${U##*:}" | wc -l)" -gt 0 ]; }
