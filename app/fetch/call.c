@@ -413,6 +413,12 @@ bool fetch_call_start(struct fetch_call *call, const struct fetch_call_params *p
     call->content_length = -1;
     call->job->state = FETCH_JOB_RUNNING;
     call->job->start_ns = bide_now();
+    bool creates = call->request->create_dirs && call->job->output_path;
+    int error = creates ? fetch_output_create_directories(call->job->output_path) : 0;
+    if (error != 0) {
+        call->output.error = error;
+        return call_fail_start(call, CURLE_WRITE_ERROR);
+    }
     if (!fetch_output_open(&call->output, call->job->output_path, params->is_next))
         return call_fail_start(call, CURLE_WRITE_ERROR);
     call->easy = fetch_easy_new(call->request, call->job->url, &code);

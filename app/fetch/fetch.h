@@ -40,6 +40,9 @@ struct fetch_request {
     const char *key;
     const char *range;
     const char *unix_socket;
+    const char *no_proxy;
+    long ip_version;     /* CURL_IPRESOLVE_WHATEVER: both */
+    uint64_t rate_limit; /* bytes per second, in each direction; 0: none */
     long http_version;
     long redirects; /* -1: unlimited; only followed with `location` */
     bool location;
@@ -47,6 +50,7 @@ struct fetch_request {
     bool compressed;
     bool netrc;
     bool fail_with_body;
+    bool create_dirs; /* create missing directories of output files */
     bool unbuffered;  /* -N: hold nothing back from standard output */
     int64_t stall_ns; /* an attempt without progress for this long fails; BIDE_NEVER: no limit */
 

@@ -147,12 +147,53 @@ static const char *data_append_file(struct fetch_bytes *data, const char *name)
     return want;
 }
 
+static const char *data_append_encoded(struct fetch_bytes *data, const char *at, size_t length)
+{
+    char *encoded = length > 0 ? curl_easy_escape(NULL, at, (int)length) : NULL;
+    const char *want = length == 0 || (encoded && data_append(data, encoded, strlen(encoded))) ? NULL : no_memory;
+    if (encoded)
+        explicit_bzero(encoded, strlen(encoded));
+    curl_free(encoded);
+    return want;
+}
+
+static const char *data_append_encoded_file(struct fetch_bytes *data, const char *name)
+{
+    struct fetch_bytes content = {0};
+    const char *want = data_append_file(&content, name);
+    if (!want)
+        want = data_append_encoded(data, content.at, content.length);
+    free(content.at);
+    return want;
+}
+
+const char *fetch_data_add_encoded(struct fetch_bytes *data, const char *value)
+{
+    size_t name = strcspn(value, "=@");
+    bool has_separator = value[name] != '\0', has_name = has_separator && name > 0;
+    if (!data_append(data, "&", data->at ? 1 : 0) || !data_append(data, value, has_name ? name : 0) ||
+        !data_append(data, "=", has_name ? 1 : 0))
+        return no_memory;
+    const char *content = has_separator ? value + name + 1 : value;
+    if (value[name] == '@')
+        return data_append_encoded_file(data, content);
+    char *text = fetch_secret_take(content);
+    const char *want = text ? data_append_encoded(data, text, strlen(text)) : no_memory;
+    fetch_secret_free(text);
+    return want;
+}
+
 const char *fetch_data_add(struct fetch_bytes *data, const char *value)
+{
+    if (value[0] != '@')
+        return fetch_data_add_raw(data, value);
+    return data_append(data, "&", data->at ? 1 : 0) ? data_append_file(data, value + 1) : no_memory;
+}
+
+const char *fetch_data_add_raw(struct fetch_bytes *data, const char *value)
 {
     if (!data_append(data, "&", data->at ? 1 : 0))
         return no_memory;
-    if (value[0] == '@')
-        return data_append_file(data, value + 1);
     char *text = fetch_secret_take(value);
     const char *want = text && data_append(data, text, strlen(text)) ? NULL : no_memory;
     fetch_secret_free(text);

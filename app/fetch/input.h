@@ -22,6 +22,12 @@ struct fetch_bytes {
 /* Appends to the request body, unchanged; several values are joined with "&". */
 const char *fetch_data_add(struct fetch_bytes *data, const char *value);
 
+/* The same without "@NAME". */
+const char *fetch_data_add_raw(struct fetch_bytes *data, const char *value);
+
+/* As curl's --data-urlencode: "CONTENT", "=CONTENT", "NAME=CONTENT", "@FILE" or "NAME@FILE"; the content is encoded. */
+const char *fetch_data_add_encoded(struct fetch_bytes *data, const char *value);
+
 /* "Name: value", or a file with one field per line. */
 const char *fetch_header_add(struct curl_slist **list, const char *value);
 bool fetch_has_header(const struct curl_slist *list, const char *name);

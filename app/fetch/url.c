@@ -9,6 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define SUGGESTION_MAX 120u /* bytes of a URL in an error text */
+
 static CURLU *url_parse(const char *url)
 {
     CURLU *parsed = curl_url();
@@ -27,10 +29,27 @@ static char *url_part(CURLU *parsed, CURLUPart which)
     return text;
 }
 
+/* Returns the description of a valid URL for a text without a scheme. It shows the text as a URL, if it is one. */
+static const char *url_want_scheme(const char *url)
+{
+    static char text[256];
+    char *whole = NULL, *shown = NULL;
+    if (url[0] == '{' || url[0] == '[')
+        return "a URL (--json takes no value; JSON is sent with -d and -H 'Content-Type: application/json')";
+    if (asprintf(&whole, "http://%s", url + strspn(url, "/")) >= 0)
+        shown = fetch_url_display(whole);
+    bool fits = shown && strlen(shown) <= SUGGESTION_MAX && strcmp(shown, "http:///") != 0;
+    snprintf(text, sizeof text, "a URL with its scheme, such as %s (curl guesses http, bide does not)",
+             fits ? shown : "https://host/path");
+    free(whole);
+    free(shown);
+    return text;
+}
+
 const char *fetch_url_check(const char *url)
 {
     if (!strstr(url, "://"))
-        return "a URL such as https://host/path";
+        return url_want_scheme(url);
     CURLU *parsed = url_parse(url);
     if (!parsed)
         return "a URL that can be parsed, such as https://host/path?a=b";

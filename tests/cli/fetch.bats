@@ -494,7 +494,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     printf '%s\n' "$U" nonsense > list
     apart fetch --urls list
     [ "$status" -eq 125 ]
-    [[ $stderr == *"--urls list: must be valid in every line: line 2 must be a URL such as https://host/path" ]]
+    [[ $stderr == *"--urls list: must be valid in every line: line 2 must be a URL with its scheme, such as http://nonsense/ "* ]]
     printf 'A: b\nX: a\0b\n' > fields
     apart fetch -H @fields "$U"
     [ "$status" -eq 125 ]
@@ -503,7 +503,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$status" -eq 125 ]
     run -125 bash -c "echo x | timeout 60 bide fetch -T - -H 'X: $(printf '%09000d' 0)' $U"
     apart fetch "example.net/path"
-    [[ $stderr == *"must be a URL such as https://host/path" ]]
+    [[ $stderr == *"example.net/path: must be a URL with its scheme, such as http://example.net/path (curl guesses"* ]]
     apart fetch -H $'X: a\r\nY: b' "$U"
     [ "$status" -eq 125 ]
     chaos_stop
@@ -527,6 +527,135 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$stderr" = "bide fetch: -T .: must be a readable file (Is a directory)" ]
     apart fetch -o a -o b http://127.0.0.1:9/
     [ "$stderr" = "bide fetch: -o b: there are more -o than URLs" ]
+}
+
+# Every letter of curl is an option here, or is answered.
+@test "options of curl exist, or the error names what to use" {
+    local letter option word
+    for letter in {a..z} {A..V} X Y Z {0..4} 6 '#' :; do
+        [ "$letter" != C ] || continue
+        apart fetch "-$letter"
+        echo "-$letter: $status: $stderr"
+        [[ $status -eq 0 || $stderr == *"-$letter: no such option: "* || $stderr == *"-$letter: needs a value: "* ||
+            $stderr == *"missing URL"* ]]
+    done
+    while IFS='|' read -r option word; do
+        apart fetch $option
+        echo "$option: $status: $stderr"
+        [ "$status" -eq 125 ]
+        [[ $stderr == "bide fetch: ${option%%[ 0-9]*}"*": no such option: "*"$word"* ]]
+    done << 'END'
+-m5|--attempt-timeout
+-m 5|--attempt-timeout
+--max-time 5|--deadline
+--retry 3|--attempts N+1
+--retry-all-errors|--retry-on
+--retry-connrefused|leave it out
+-F a=b|-d @FILE
+--form a=b|--data-urlencode
+-c jar|-b NAME=VALUE
+-w %{http_code}|--json
+--write-out x|--summary
+-D heads|-i
+--dump-header heads|-I
+-Z|--parallel N
+--parallel-max 3|--parallel N
+-J|-O
+-R|Last-Modified
+-#|progress bar
+-U u:p|-x http://USER:PASSWORD@HOST:PORT
+-K file|--urls FILE
+-V|--version
+--http3|--http2
+--speed-time 3|--stall DURATION
+-Y 3|--stall DURATION
+--location-trusted|first origin
+--remote-name-all|-O
+END
+    apart fetch -sm5 http://127.0.0.1:1/
+    [[ $stderr == "bide fetch: -m: no such option: use --attempt-timeout"* ]]
+    apart fetch --connect-timeout 2 http://127.0.0.1:1/
+    [[ $stderr == *"2s"* ]]
+    apart fetch --json '{"a":1}' http://127.0.0.1:1/
+    [[ $stderr == *"JSON is sent with -d and -H 'Content-Type: application/json'"* ]]
+    apart fetch -b cookies.txt http://127.0.0.1:1/
+    [ "$stderr" = "bide fetch: -b ***: must be NAME=VALUE; files of cookies are not read" ]
+    apart fetch --limit-rate 1x http://127.0.0.1:1/
+    [ "$stderr" = "bide fetch: --limit-rate 1x: must be bytes per second such as 50000, 200K or 10M" ]
+    apart fetch --url "u:SECRET@h/x" http://127.0.0.1:1/
+    [[ $stderr == "bide fetch: --url ***@h/x: must be a URL with its scheme, such as http://h/x "* ]]
+}
+
+# echo_start: starts a server that answers each request with its head and body. Sets E.
+echo_start() {
+    cat > echo.py << 'END'
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get('Content-Length') or 0))
+        answer = (self.requestline + '\n' + str(self.headers)).replace('\r', '').encode() + body
+        self.send_response(200)
+        self.send_header('Content-Length', str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+    do_GET = do_POST
+    def log_message(self, *arguments):
+        pass
+server = http.server.HTTPServer(('127.0.0.1', 0), Handler)
+print('port', server.server_port, flush=True)
+server.serve_forever()
+END
+    python3 echo.py > echo.out 3>&- &
+    CHILDREN+=("$!")
+    eventually grep -q port echo.out
+    E=http://127.0.0.1:$(sed 's/port //' echo.out)
+}
+
+@test "cookies, Referer and a bearer token are sent as header fields" {
+    echo_start
+    apart fetch -b a=1 -b 'b=2; c=3' -e http://from/ --oauth2-bearer TOKEN --url "$E/one" -g
+    [ "$status" -eq 0 ]
+    [[ $output == *"Cookie: a=1; b=2; c=3"* ]]
+    [[ $output == *"Referer: http://from/"* ]]
+    [[ $output == *"Authorization: Bearer TOKEN"* ]]
+}
+
+@test "--data-urlencode and --data-raw add encoded and literal parts" {
+    echo_start
+    printf 'x&y' > part
+    apart fetch --data-urlencode 'a=b c' --data-urlencode '=d/e' --data-urlencode 'f&' --data-urlencode @part \
+        --data-urlencode n@part --data-raw @raw "$E/"
+    [ "$status" -eq 0 ]
+    [[ $output == *"a=b%20c&d%2Fe&f%26&x%26y&n=x%26y&@raw" ]]
+    apart fetch -G --data-urlencode 'a=b c&d' "$E/q"
+    [[ $output == *"GET /q?a=b%20c%26d HTTP/1.1"* ]]
+}
+
+@test "-4 and -6 select the address, --noproxy overrides a proxy" {
+    serve '/x 200 body="x"'
+    apart fetch -4 "$U/x"
+    [ "$output" = x ]
+    run -7 fetch -6 --attempts 1 "$U/x"
+    apart fetch -x http://127.0.0.1:1 --noproxy '*' "$U/x"
+    [ "$output" = x ]
+}
+
+@test "--create-dirs creates the directories of a file" {
+    serve '/x 200 body="x"'
+    fetch --create-dirs -o one/two/file "$U/x"
+    [ "$(cat one/two/file)" = x ]
+    fetch --create-dirs -O --output-dir three/four "$U/x"
+    [ "$(cat three/four/x)" = x ]
+    run -23 fetch --create-dirs -o one/two/file/five "$U/x"
+    [[ $output == *"cannot write one/two/file/five: Not a directory"* ]]
+    run -23 fetch -o six/file "$U/x"
+}
+
+@test "--limit-rate limits a download" {
+    serve '/x 200 bytes=10000000'
+    run -124 fetch --limit-rate 100K --deadline 1s -o got "$U/x"
+    fetch --limit-rate 1G -o got "$U/x"
+    [ "$(wc -c < got)" -eq 10000000 ]
 }
 
 @test "an unreadable certificate or key is an invalid option" {

@@ -39,8 +39,13 @@ static void only_http_and_https_urls_are_accepted(void **state)
     assert_null(fetch_url_check("http://host"));
     assert_null(fetch_url_check("https://user:pass@host:8443/path?query#fragment"));
     assert_null(fetch_url_check("http://[::1]:80/"));
-    assert_string_equal(fetch_url_check("host/path"), "a URL such as https://host/path");
-    assert_string_equal(fetch_url_check("localhost:80"), "a URL such as https://host/path");
+#define GUESS " (curl guesses http, bide does not)"
+    assert_string_equal(fetch_url_check("localhost:80/x"),
+                        "a URL with its scheme, such as http://localhost:80/x" GUESS);
+    assert_string_equal(fetch_url_check("//h/x"), "a URL with its scheme, such as http://h/x" GUESS);
+    assert_string_equal(fetch_url_check("u:sekret@h/x?token=sekret"),
+                        "a URL with its scheme, such as http://h/x?token=***" GUESS);
+    assert_string_equal(fetch_url_check("a b"), "a URL with its scheme, such as https://host/path" GUESS);
     assert_string_equal(fetch_url_check("file:///etc/passwd"), "an http:// or https:// URL");
     assert_string_equal(fetch_url_check("gopher://host/"), "an http:// or https:// URL");
     assert_non_null(fetch_url_check("http://"));
