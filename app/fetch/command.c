@@ -48,6 +48,7 @@ struct settings {
     size_t parallel;
     int64_t stall_ns; /* 0: not given */
     const char *retry_on;
+    const char *urls_file; /* the last of --urls, or NULL */
     bool quiet;
     bool summary;
     bool globoff; /* not used */
@@ -243,25 +244,38 @@ static const char *read_redirects(void *redirects, const char *value)
     return NULL;
 }
 
-static const char *urls_add(void *settings, char *url)
+/* A comment has a line of its own: "#" after a URL is a fragment, and a blank before it probably an intention. */
+static const char *urls_add_line(void *settings, char *line)
 {
+    static const char blanks[] = " \t";
     (void)settings;
+    char *url = line + strspn(line, blanks);
+    size_t length = strcspn(url, blanks);
+    char *rest = url + length + strspn(url + length, blanks);
+    if (url[0] == '\0' || url[0] == '#')
+        return NULL;
+    if (rest[0] == '#')
+        return "a URL without a comment after it (a comment has a line of its own)";
+    if (rest[0] == '\0')
+        url[length] = '\0';
     return fetch_plan_add(&inputs.plan, url);
 }
 
 /* The argument is overwritten first: the error text must not show a password. */
 static const char *read_url(void *settings, const char *value)
 {
+    (void)settings;
     char *url = strdup(value);
     fetch_url_mask((char *)(uintptr_t)value);
-    const char *want = url ? urls_add(settings, url) : "shorter (out of memory)";
+    const char *want = url ? fetch_plan_add(&inputs.plan, url) : "shorter (out of memory)";
     fetch_secret_free(url);
     return want;
 }
 
 static const char *read_urls(void *settings, const char *value)
 {
-    return fetch_read_lines(value, urls_add, settings);
+    ((struct settings *)settings)->urls_file = value;
+    return fetch_read_lines(value, urls_add_line, settings);
 }
 
 /* Checked after parsing: the error text for a bad option value contains the value, and a key is nearly a secret. */
@@ -568,7 +582,8 @@ static const struct cli_option output_options[] = {
      .value = "FILE",
      .help = "read more URLs from this file, one per line; - is standard input",
      .read = read_urls,
-     .completion = CLI_COMPLETE_FILE},
+     .completion = CLI_COMPLETE_FILE,
+     .details = "Blanks around a URL, empty lines and lines that begin with # are ignored."},
     {.name = "parallel",
      .value = "N",
      .help = "maximum number of URLs at the same time; default 4",
@@ -920,6 +935,8 @@ static bool batch_prepare(struct settings *s, char **operands)
     const char *wrong = "", *want = urls_take(operands, &wrong);
     if (want)
         return cli_fail(&cli_fetch, "%s: must be %s", wrong, want), false;
+    if (inputs.plan.count == 0 && s->urls_file)
+        return cli_fail(&cli_fetch, "--urls %s: must have at least one URL", s->urls_file), false;
     if (inputs.plan.count == 0)
         return cli_fail(&cli_fetch, "missing URL, such as https://host/path"), false;
     if ((want = options_conflict(s)) != NULL)

@@ -73,6 +73,8 @@ const char *fetch_upload_open(int *fd, const char *name)
     return NULL;
 }
 
+static const char byte_order_mark[] = "\xef\xbb\xbf"; /* of UTF-8: some editors begin a file with it */
+
 /* Adds the line number to the description of a valid value. */
 static const char *line_error(size_t number, const char *want)
 {
@@ -99,8 +101,9 @@ const char *fetch_read_lines(const char *name, const char *(*line)(void *context
             want = "at most 8190 bytes without NUL";
         while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
             text[--length] = '\0';
-        if (!want && length > 0 && text[0] != '#')
-            want = line(context, text);
+        char *begin = text + (number == 1 && strncmp(text, byte_order_mark, 3) == 0 ? 3 : 0);
+        if (!want && begin[0] != '\0' && begin[0] != '#')
+            want = line(context, begin);
     }
     if (want && number > 1)
         want = line_error(number - 1, want);

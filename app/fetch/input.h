@@ -35,7 +35,8 @@ bool fetch_has_header(const struct curl_slist *list, const char *name);
 /* "user:password" or "user", or a file with that in its first line. Free *user with fetch_secret_free. */
 const char *fetch_user_read(char **user, const char *value);
 
-/* Calls `line` for each line of a file that is not empty and does not start with #. */
+/* Calls `line` for each line of a file that is not empty and does not start with #. A byte order mark before the
+ * first line is skipped. */
 const char *fetch_read_lines(const char *name, const char *(*line)(void *context, char *text), void *context);
 
 /* Checks that a file is readable without opening it: the writer of a FIFO would notice. */

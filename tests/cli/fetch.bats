@@ -717,6 +717,25 @@ END
     run -22 fetch --parallel 12 --attempts 1 --urls - < list
 }
 
+@test "a list of URLs may have blanks, comments and a byte order mark" {
+    serve '* 200 body="x"'
+    printf '\xef\xbb\xbf%s\r\n\t %s \t\n \t\n\n# one\n  # two\n%s' "$U/1" "$U/2" "$U/3" > list
+    fetch --urls list > got
+    [ "$(cat got)" = xxx ]
+    printf '%s\n%s # note\n' "$U/1" "$U/2" > list
+    apart fetch --urls list
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"--urls list: "*"line 2 must be a URL without a comment after it (a comment has a line of its own)" ]]
+    printf '\n # nothing\n' > list
+    apart fetch --urls list
+    [ "$status" -eq 125 ]
+    [ "$stderr" = "bide fetch: --urls list: must have at least one URL" ]
+    apart fetch --urls list "$U/4"
+    [ "$output" = x ]
+    chaos_stop
+    [ "$(seen '/[1-3]')" -eq 3 ]
+}
+
 @test "the first failure in the given order decides the status, and the other URLs are fetched" {
     serve '/gone 404
            /ok 200 body="ok"'
