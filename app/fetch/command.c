@@ -801,11 +801,18 @@ static void settings_init(void *settings)
     s->outputs.path = s->output;
 }
 
+/* Returns false if the user named a policy: by an option, by a variable, or by a section that applies. A section may
+ * have the name of the preset. */
+static bool has_default_policy(const struct settings *s)
+{
+    const char *named = getenv("BIDE_POLICY");
+    return s->policy.name == NULL && (named == NULL || named[0] == '\0') && s->resolved.file[0] == '\0';
+}
+
 /* The URLs of a batch can wait for each other's breaker, unless an option or a policy of the user decides. */
 static bool waits_for_gates_by_default(const struct settings *s)
 {
-    return inputs.plan.count > 1 && strcmp(s->resolved.name, bide_preset_label(BIDE_PRESET_TRANSFER)) == 0 &&
-           !cli_policy_sets(&s->policy, "when_refused");
+    return inputs.plan.count > 1 && has_default_policy(s) && !cli_policy_sets(&s->policy, "when_refused");
 }
 
 /* Several URLs share one budget and one breaker, and wait for them. With the attempts and the refill of a single call,

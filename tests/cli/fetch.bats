@@ -465,6 +465,19 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [[ $stderr == *"nothing was sent: the circuit breaker is open"* ]]
 }
 
+@test "a section that is called transfer is a policy of the user" {
+    local breaker="--parallel 1 --set breaker.kind=consecutive --set breaker.consecutive=1 --set breaker.open=1h"
+    breaker+=" --set breaker.open_max=1h --attempts 1"
+    printf '[transfer]\nextends = transfer\n' > bide.conf
+    local by
+    for by in "--config bide.conf --policy transfer" "--config bide.conf --target transfer" "--preset transfer"; do
+        # shellcheck disable=SC2086
+        apart fetch $by $breaker http://127.0.0.1:1/ http://127.0.0.1:1/
+        echo "$by: $stderr"
+        [[ $stderr == *"nothing was sent: the circuit breaker is open"* ]]
+    done
+}
+
 @test "throttled responses of a batch are retried, and open no breaker" {
     # Two of the three requests for each URL are throttled; a breaker that counted them would open.
     local script='' urls=() i
