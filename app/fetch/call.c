@@ -315,6 +315,15 @@ void fetch_call_resume_upload(struct fetch_call *call)
 
 /* ---- end of the call ---- */
 
+/* The call was cancelled while it waited: the result is that of its last attempt. */
+static void job_record_outage(struct fetch_call *call)
+{
+    const struct bide_curl_attempt *last = attempt_record(call, call->job->attempts);
+    call->job->in_outage = true;
+    call->job->verdict.reason = BIDE_REASON_WAITS_SPENT;
+    call->job->code = call->job->attempts == 0 ? BIDE_CURL_NOT_SENT : last ? last->code : CURLE_OK;
+}
+
 /* A failure whose body was cut here still counts as a response. */
 static void job_record_end(struct fetch_call *call, const struct bide_multi_end *end)
 {
@@ -326,6 +335,8 @@ static void job_record_end(struct fetch_call *call, const struct bide_multi_end 
     job->time_ns = call->result.total_ns;
     job->resumed = call->result.resumed;
     memcpy(job->key, call->result.key, sizeof job->key);
+    if (call->in_outage && job->verdict.reason == BIDE_REASON_CANCELLED)
+        job_record_outage(call);
     bool has_response = job->status >= 400 && job->code != CURLE_WRITE_ERROR;
     snprintf(job->error_text, sizeof job->error_text, "%s", has_response ? "" : code_text(call, job->code));
 }
@@ -432,7 +443,7 @@ bool fetch_call_start(struct fetch_call *call, const struct fetch_call_params *p
                                  .result = &call->result,
                                  .done = on_done,
                                  .context = call};
-    if (bide_multi_start(params->multi, &job, NULL, NULL) != BIDE_OK)
+    if (bide_multi_start(params->multi, &job, &call->running, NULL) != BIDE_OK)
         return call_fail_start(call, CURLE_FAILED_INIT);
     return true;
 }

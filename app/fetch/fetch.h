@@ -99,6 +99,7 @@ struct fetch_job {
     bool spool_failed; /* it was that of a temporary file */
     bool resumed;
     bool cancelled;
+    bool in_outage; /* ended because the server was down: outage.h */
     char key[BIDE_KEY_TEXT_SIZE];
     char error_text[CURL_ERROR_SIZE]; /* libcurl's description of a failure without a response */
     int exit_status;

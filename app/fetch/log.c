@@ -110,19 +110,21 @@ static void text_write_error(const struct fetch_log *log, const struct fetch_job
                 job->output_path ? job->output_path : "to standard output", strerror(job->error));
 }
 
+static const char outage_text[] = "no request to this server succeeded for as long as waits may take (waits_max)";
+
 static void text_failure(const struct fetch_log *log, const struct fetch_job *job)
 {
     char result[RESULT_SIZE];
     fprintf(log->out, "bide: %s: ", job->display_url);
+    const char *reason = job->in_outage ? outage_text : bide_reason_text(job->verdict.reason);
     if (job->attempts == 0 || job->verdict.reason == BIDE_REASON_KEY_REQUIRED) {
         fprintf(log->out, "nothing was sent: %s\n",
-                job->verdict.reason == BIDE_REASON_CANCELLED ? job->error_text : bide_reason_text(job->verdict.reason));
+                job->verdict.reason == BIDE_REASON_CANCELLED ? job->error_text : reason);
         return;
     }
     if (job->attempts > 1)
         fprintf(log->out, "gave up after %u attempts: ", job->attempts);
-    fprintf(log->out, "%s: %s\n", result_text(result, job->status, job->error_text),
-            bide_reason_text(job->verdict.reason));
+    fprintf(log->out, "%s: %s\n", result_text(result, job->status, job->error_text), reason);
 }
 
 static void text_end(const struct fetch_log *log, const struct fetch_job *job)

@@ -478,6 +478,23 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     done
 }
 
+@test "a batch gives up a server that stays down, and fetches the URLs of others" {
+    serve '/bad 503
+           /good 200 body="x"'
+    local urls=() i
+    for ((i = 0; i < 40; i++)); do
+        urls+=("$U/bad")
+    done
+    local before=$SECONDS
+    apart fetch --set waits_max=1s "${urls[@]}" "http://localhost:${U##*:}/good"
+    [ "$status" -eq 22 ]
+    [ "$output" = x ]
+    [ $((SECONDS - before)) -lt 20 ]
+    [[ $stderr == *"$U/bad: nothing was sent: no request to this server succeeded for as long as waits may take"* ]]
+    # The first failures are of URLs that gave up, with the status of their last response.
+    [[ $stderr == *"$U/bad: gave up after "*" attempts: 503: "* ]]
+}
+
 @test "throttled responses of a batch are retried, and open no breaker" {
     # Two of the three requests for each URL are throttled; a breaker that counted them would open.
     local script='' urls=() i
