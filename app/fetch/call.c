@@ -33,6 +33,7 @@ static bool code_has_details(const struct fetch_call *call, CURLcode code)
     switch ((int)code) {
     case CURLE_RECV_ERROR:
     case CURLE_COULDNT_CONNECT: return strstr(call->error, "CONNECT") != NULL;
+    case CURLE_UNSUPPORTED_PROTOCOL: /* a response that is not HTTP */
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_SSL_CERTPROBLEM:
@@ -265,12 +266,23 @@ static size_t body_drop(struct fetch_call *call, size_t length)
     return call->body_cut ? 0 : length;
 }
 
+/* The first bytes decide, as with curl: text has no NUL. */
+static bool response_is_refused(struct fetch_call *call, const char *at, size_t length)
+{
+    struct fetch_job *job = call->job;
+    if (call->request->guards_terminal && !job->output_path && job->bytes == 0)
+        job->is_binary = memchr(at, '\0', length) != NULL;
+    return job->is_binary;
+}
+
 static size_t on_body(char *at, size_t size, size_t count, void *context)
 {
     struct fetch_call *call = context;
     size_t length = size * count;
     if (call->gave_up && !call->request->fail_with_body)
         return body_drop(call, length);
+    if (response_is_refused(call, at, length))
+        return 0;
     if (!head_write(call) || !fetch_output_write(&call->output, at, length))
         return 0;
     call->job->bytes += length;

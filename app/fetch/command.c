@@ -238,8 +238,9 @@ static const char *read_redirects(void *redirects, const char *value)
 {
     static const struct cli_option limited = {.kind = CLI_COUNT, .size = sizeof(long), .max = 1000};
     if (strcmp(value, "-1") != 0)
-        return cli_option_assign(&limited, redirects, value) == NULL ? NULL
-                                                                     : "a number from 0 to 1000, or -1 for no limit";
+        return cli_option_assign(&limited, redirects, value) == NULL
+                   ? NULL
+                   : "a number from 0 to 1000, or -1 for as many as bide follows (63)";
     *(long *)redirects = -1;
     return NULL;
 }
@@ -352,8 +353,8 @@ static const struct cli_option request_options[] = {
      .value = "FIELD",
      .help = "header field 'Name: value', or @FILE with one field per line; may be repeated",
      .read = read_header,
-     .details = "Not sent after a redirect to another scheme, host or port, except Accept and, with the body, "
-                "Content-Type, Content-Encoding and Content-Language."},
+     .details = "Not sent after a redirect to another scheme, host or port, except Accept, User-Agent and, with the "
+                "body, Content-Type, Content-Encoding and Content-Language."},
     {.name = "user",
      .letter = 'u',
      .value = "USER[:PASSWORD]",
@@ -397,8 +398,9 @@ static const struct cli_option request_options[] = {
      CLI_AT(struct settings, request.location)},
     {.name = "max-redirs",
      .value = "N",
-     .help = "maximum number of redirects; default 50, -1: no limit",
+     .help = "maximum number of redirects; default 50",
      .read = read_redirects,
+     .details = "An attempt makes at most 64 requests: more than 63 redirects are never followed, and -1 means 63.",
      CLI_AT(struct settings, request.redirects)},
     {.name = "user-agent",
      .letter = 'A',
@@ -531,6 +533,7 @@ static const struct cli_option output_options[] = {
      .read = read_output,
      .completion = CLI_COMPLETE_FILE,
      .details =
+         "A binary response is written to a terminal only with `-o -`. "
          "The response is written to FILE.bide-XXXXXX, which is renamed when it is complete; until then, and "
          "after a failure, an existing FILE stays unchanged. `-` is standard output. A device or FIFO is written "
          "directly."},
@@ -907,6 +910,15 @@ static const char *data_apply(struct settings *s)
     return NULL;
 }
 
+/* A binary response may change the settings of a terminal: -o - asks for that. */
+static bool terminal_is_guarded(const struct settings *s)
+{
+    for (size_t i = 0; i < s->outputs.count; i++)
+        if (strcmp(s->output[i], "-") == 0)
+            return false;
+    return isatty(STDOUT_FILENO);
+}
+
 static bool user_ask_password(struct settings *s)
 {
     char *password, *whole = NULL;
@@ -968,6 +980,7 @@ static bool batch_prepare(struct settings *s, char **operands)
         return cli_fail(&cli_fetch,
                         "-u: must be USER:PASSWORD or @FILE (there is no terminal to ask for the password)"),
                false;
+    s->request.guards_terminal = terminal_is_guarded(s);
     bool one_shot = fetch_upload_is_one_shot(&s->request);
     s->request.stall_ns = s->stall_ns > 0 ? s->stall_ns : one_shot ? BIDE_NEVER : BIDE_CURL_STALL_NS;
     return true;

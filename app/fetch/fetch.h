@@ -50,9 +50,10 @@ struct fetch_request {
     bool compressed;
     bool netrc;
     bool fail_with_body;
-    bool create_dirs; /* create missing directories of output files */
-    bool unbuffered;  /* -N: hold nothing back from standard output */
-    int64_t stall_ns; /* an attempt without progress for this long fails; BIDE_NEVER: no limit */
+    bool guards_terminal; /* standard output is a terminal: write no binary response to it */
+    bool create_dirs;     /* create missing directories of output files */
+    bool unbuffered;      /* -N: hold nothing back from standard output */
+    int64_t stall_ns;     /* an attempt without progress for this long fails; BIDE_NEVER: no limit */
 
     const struct bide_policy *policy; /* already validated */
     const struct bide_target_config *gates;
@@ -99,6 +100,7 @@ struct fetch_job {
     bool spool_failed; /* it was that of a temporary file */
     bool resumed;
     bool cancelled;
+    bool is_binary; /* not written, because standard output is a terminal */
     bool in_outage; /* ended because the server was down: outage.h */
     char key[BIDE_KEY_TEXT_SIZE];
     char error_text[CURL_ERROR_SIZE]; /* libcurl's description of a failure without a response */

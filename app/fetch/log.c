@@ -127,11 +127,16 @@ static void text_failure(const struct fetch_log *log, const struct fetch_job *jo
     fprintf(log->out, "%s: %s\n", result_text(result, job->status, job->error_text), reason);
 }
 
+static const char binary_text[] = "the response is binary and standard output is a terminal";
+
 static void text_end(const struct fetch_log *log, const struct fetch_job *job)
 {
     if (job->cancelled)
         return;
-    if (job->error != 0)
+    if (job->is_binary)
+        fprintf(log->out, "bide: %s: %s; -o FILE writes it to a file, -o - to the terminal\n", job->display_url,
+                binary_text);
+    else if (job->error != 0)
         text_write_error(log, job);
     else if (job->verdict.action == BIDE_ACTION_DONE)
         text_success(log, job);
@@ -206,7 +211,9 @@ static struct cli_event json_end_event(const struct fetch_log *log, const struct
     event.elapsed_ns = job->time_ns;
     event.signal = job->cancelled ? (int)fetch_signal : 0;
     event.transfer = &parts->transfer;
-    if (job->error != 0)
+    if (job->is_binary)
+        event.text = binary_text;
+    else if (job->error != 0)
         event.text = strerror(job->error);
     else if (job->exit_status != 0)
         event.text = result_text(parts->text, job->status, job->error_text);

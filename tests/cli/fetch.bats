@@ -1056,6 +1056,66 @@ prompts() { [ "$(grep -o Password: typescript | wc -l)" -ge "$1" ]; }
     [ "${#stderr_lines[@]}" -eq 1 ]
 }
 
+@test "a binary response is written to a terminal only with -o -" {
+    cat > binary.py << 'END'
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = b'text only\n' if self.path == '/text' else b'PNG\0DATA'
+        self.send_response(200)
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *arguments):
+        pass
+server = http.server.HTTPServer(('127.0.0.1', 0), Handler)
+print('port', server.server_port, flush=True)
+server.serve_forever()
+END
+    python3 binary.py > binary.out 3>&- &
+    CHILDREN+=("$!")
+    eventually grep -q port binary.out
+    local B
+    B=http://127.0.0.1:$(sed 's/port //' binary.out)
+    run script -qec "bide-fetch $B/x; echo status=\$?" /dev/null
+    [[ $output == *"the response is binary and standard output is a terminal; -o FILE writes it to a file, -o - "* ]]
+    [[ $output == *status=23* && $output != *DATA* ]]
+    run script -qec "bide-fetch --json $B/x $B/text; echo status=\$?" /dev/null
+    [[ $output == *'"text":"the response is binary and standard output is a terminal"'* ]]
+    [[ $output == *"text only"* && $output == *status=23* && $output != *DATA* ]]
+    run script -qec "bide-fetch -o - $B/x; echo status=\$?" /dev/null
+    [[ $output == *DATA* && $output == *status=0* ]]
+    bide-fetch "$B/x" > got
+    [ "$(wc -c < got)" -eq 8 ]
+}
+
+@test "a server that does not answer in HTTP is named as such" {
+    cat > smtp.py << 'END'
+import socket
+server = socket.create_server(('127.0.0.1', 0))
+print('port', server.getsockname()[1], flush=True)
+while True:
+    connection, _ = server.accept()
+    connection.sendall(b'220 mail.example ESMTP\r\n')
+    connection.recv(4096)
+    connection.close()
+END
+    python3 smtp.py > smtp.out 3>&- &
+    CHILDREN+=("$!")
+    eventually grep -q port smtp.out
+    apart fetch "http://127.0.0.1:$(sed 's/port //' smtp.out)/"
+    [ "$status" -eq 1 ]
+    [[ $stderr == *": Received HTTP/0.9 when not allowed: permanent: a retry would not help" ]]
+}
+
+@test "--max-redirs -1 follows as many redirects as an attempt can" {
+    serve '/loop 302 location=/loop'
+    run -47 fetch -L --max-redirs -1 "$U/loop"
+    run -47 fetch -L --max-redirs 1000 "$U/loop"
+    chaos_stop
+    [ "$(seen /loop)" -eq 128 ]
+}
+
 @test "a progress bar is shown only on a terminal" {
     serve '/x 200 bytes=100000 drip=5000/20ms'
     TERM=xterm run -0 timeout 60 script -qec "bide-fetch -o got $U/x" /dev/null
