@@ -633,6 +633,9 @@ static const struct cli_section sections[] = {
          "URLs, each has 10 attempts, the budget gains a retry per second, and those that the circuit breaker or the "
          "budget refuses wait for it (when_refused). A deadline applies to "
          "each URL.\n\n"
+         "Against a server that stays down, a list of URLs of any length takes about 2 minutes, and the time of its "
+         "last attempts: when requests to it have failed for waits_max, the URLs that wait give up, and when that "
+         "happened to --parallel + 4 URLs, the rest is given up at once. `--set waits_max=10s` shortens it.\n\n"
          "A GET, HEAD, PUT or DELETE is repeated after a transient failure. A POST or PATCH that the server may have "
          "received is not, unless it has a key or --idempotent is given."},
     {.title = "Exit status",

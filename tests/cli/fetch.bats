@@ -851,7 +851,8 @@ without control bytes (field 3, X-Name)" ]
 
 @test "arguments with secrets are overwritten before anything is sent" {
     serve '/x delay=never'
-    bide-fetch -u user:SECRET -H "X: SECRET" -d SECRET --proxy "" --idempotency-key SECRET \
+    bide-fetch -u user:SECRET -H "X: SECRET" -d SECRET --proxy "" --idempotency-key SECRET -b "a=SECRET" -e SECRET \
+        --oauth2-bearer SECRET --data-urlencode "a=SECRET" \
         "http://u:SECRET@${U#http://}/x?key=SECRET" 3>&- &
     local pid=$!
     CHILDREN+=("$pid")
