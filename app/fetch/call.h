@@ -17,6 +17,8 @@ struct fetch_call {
     struct fetch_job *job;
     size_t index;
     CURL *easy;
+    struct bide_multi_call *running; /* valid until the call is over */
+    bool in_outage;                  /* set by batch.c before it cancels the call: the server is down */
     struct bide_curl_options options;
     struct bide_curl_result result;
     struct fetch_output output;

@@ -48,8 +48,10 @@ struct settings {
     size_t parallel;
     int64_t stall_ns; /* 0: not given */
     const char *retry_on;
+    const char *urls_file; /* the last of --urls, or NULL */
     bool quiet;
     bool summary;
+    bool globoff; /* not used */
     struct fetch_log log;
     struct progress_bar progress;
 };
@@ -62,6 +64,8 @@ static struct {
     struct curl_slist *resolve;
     char *user;
     char *proxy;
+    char *idempotency_key;
+    char *cookies;
 } inputs;
 
 static struct bide_target fleet_target; /* the target of a fleet that is not shared on this host */
@@ -73,6 +77,8 @@ static void inputs_free(void)
     curl_slist_free_all(inputs.resolve);
     fetch_secret_free(inputs.user);
     fetch_secret_free(inputs.proxy);
+    fetch_secret_free(inputs.idempotency_key);
+    fetch_secret_free(inputs.cookies);
     free(inputs.data.at);
 }
 
@@ -100,6 +106,18 @@ static const char *read_data(void *settings, const char *value)
     return fetch_data_add(&inputs.data, value);
 }
 
+static const char *read_data_raw(void *settings, const char *value)
+{
+    (void)settings;
+    return fetch_data_add_raw(&inputs.data, value);
+}
+
+static const char *read_data_urlencode(void *settings, const char *value)
+{
+    (void)settings;
+    return fetch_data_add_encoded(&inputs.data, value);
+}
+
 static const char *read_upload(void *settings, const char *value)
 {
     return fetch_upload_open(&((struct settings *)settings)->request.upload_fd, value);
@@ -109,6 +127,70 @@ static const char *read_header(void *settings, const char *value)
 {
     (void)settings;
     return fetch_header_add(&inputs.headers, value);
+}
+
+/* Adds a header field for an option of its own. The fields of -H, and so these, stay at the first origin. */
+static const char *header_add(const char *name, const char *value)
+{
+    char *field = NULL;
+    if (asprintf(&field, "%s: %s", name, value) < 0)
+        return "shorter (out of memory)";
+    const char *want = fetch_header_add(&inputs.headers, field);
+    free(field);
+    return want;
+}
+
+static const char *header_add_secret(const char *name, const char *value)
+{
+    char *secret = fetch_secret_take(value);
+    const char *want = secret ? header_add(name, secret) : "shorter (out of memory)";
+    fetch_secret_free(secret);
+    return want;
+}
+
+static const char *read_referer(void *settings, const char *value)
+{
+    (void)settings;
+    return header_add_secret("Referer", value);
+}
+
+static const char *read_bearer(void *settings, const char *value)
+{
+    (void)settings;
+    char *token = NULL, *secret = fetch_secret_take(value);
+    const char *want = secret && asprintf(&token, "Bearer %s", secret) >= 0 ? header_add("Authorization", token)
+                                                                            : "shorter (out of memory)";
+    fetch_secret_free(secret);
+    fetch_secret_free(token);
+    return want;
+}
+
+/* Several values become one field (RFC 6265 section 5.4); added after parsing. */
+static const char *read_cookie(void *settings, const char *value)
+{
+    (void)settings;
+    bool is_file = !strchr(value, '=');
+    char *joined = NULL, *cookie = fetch_secret_take(value);
+    bool ok = cookie && asprintf(&joined, "%s%s%s", inputs.cookies ? inputs.cookies : "", inputs.cookies ? "; " : "",
+                                 cookie) >= 0;
+    fetch_secret_free(cookie);
+    if (!ok)
+        return "shorter (out of memory)";
+    fetch_secret_free(inputs.cookies);
+    inputs.cookies = joined;
+    return is_file ? "NAME=VALUE; files of cookies are not read" : NULL;
+}
+
+/* As with curl, K, M and G are powers of 1024. */
+static const char *read_rate(void *rate, const char *value)
+{
+    static const char units[] = "KMG";
+    size_t digits = strspn(value, "0123456789");
+    const char *unit = value[digits] == '\0' ? NULL : strchr(units, value[digits] & ~0x20);
+    uint64_t number = digits > 0 && digits <= 9 ? strtoull(value, NULL, 10) : 0;
+    bool valid = number > 0 && (value[digits] == '\0' || (unit && value[digits + 1] == '\0'));
+    *(uint64_t *)rate = unit ? number << 10 * (unit - units + 1) : number;
+    return valid ? NULL : "bytes per second such as 50000, 200K or 10M";
 }
 
 static const char *read_user(void *settings, const char *value)
@@ -156,30 +238,57 @@ static const char *read_redirects(void *redirects, const char *value)
 {
     static const struct cli_option limited = {.kind = CLI_COUNT, .size = sizeof(long), .max = 1000};
     if (strcmp(value, "-1") != 0)
-        return cli_option_assign(&limited, redirects, value) == NULL ? NULL
-                                                                     : "a number from 0 to 1000, or -1 for no limit";
+        return cli_option_assign(&limited, redirects, value) == NULL
+                   ? NULL
+                   : "a number from 0 to 1000, or -1 for as many as bide follows (63)";
     *(long *)redirects = -1;
     return NULL;
 }
 
-static const char *urls_add(void *settings, char *url)
+/* A comment has a line of its own: "#" after a URL is a fragment, and a blank before it probably an intention. */
+static const char *urls_add_line(void *settings, char *line)
+{
+    static const char blanks[] = " \t";
+    (void)settings;
+    char *url = line + strspn(line, blanks);
+    size_t length = strcspn(url, blanks);
+    char *rest = url + length + strspn(url + length, blanks);
+    if (url[0] == '\0' || url[0] == '#')
+        return NULL;
+    if (rest[0] == '#')
+        return "a URL without a comment after it (a comment has a line of its own)";
+    if (rest[0] == '\0')
+        url[length] = '\0';
+    return fetch_plan_add(&inputs.plan, url);
+}
+
+/* The argument is overwritten first: the error text must not show a password. */
+static const char *read_url(void *settings, const char *value)
 {
     (void)settings;
-    return fetch_plan_add(&inputs.plan, url);
+    char *url = strdup(value);
+    fetch_url_mask((char *)(uintptr_t)value);
+    const char *want = url ? fetch_plan_add(&inputs.plan, url) : "shorter (out of memory)";
+    fetch_secret_free(url);
+    return want;
 }
 
 static const char *read_urls(void *settings, const char *value)
 {
-    return fetch_read_lines(value, urls_add, settings);
+    ((struct settings *)settings)->urls_file = value;
+    return fetch_read_lines(value, urls_add_line, settings);
 }
 
 /* Checked after parsing: the error text for a bad option value contains the value, and a key is nearly a secret. */
 static const char *read_idempotency_key(void *settings, const char *value)
 {
     struct settings *s = settings;
+    bool is_auto = strcmp(value, "auto") == 0;
+    fetch_secret_free(inputs.idempotency_key);
+    inputs.idempotency_key = is_auto ? NULL : fetch_secret_take(value);
     s->request.keyed = true;
-    s->request.idempotency_key = strcmp(value, "auto") == 0 ? NULL : value;
-    return NULL;
+    s->request.idempotency_key = inputs.idempotency_key;
+    return is_auto || inputs.idempotency_key ? NULL : "shorter (out of memory)";
 }
 
 static const struct conf_span http_statuses = {100, 599};
@@ -215,6 +324,16 @@ static const struct cli_option request_options[] = {
          "Content-Type. Several values are joined with &. The body is kept in memory, at most 256 MiB, so that it can "
          "be sent again."},
     {.name = "data-binary", .value = "TEXT", .help = "same as --data", .read = read_data, .may_be_empty = true},
+    {.name = "data-raw",
+     .value = "TEXT",
+     .help = "same as --data, but @ has no special meaning",
+     .read = read_data_raw,
+     .may_be_empty = true},
+    {.name = "data-urlencode",
+     .value = "TEXT",
+     .help = "same as --data, percent-encoded: CONTENT, =CONTENT, NAME=CONTENT, @FILE or NAME@FILE",
+     .read = read_data_urlencode,
+     .details = "NAME is sent unchanged."},
     {.name = "get",
      .letter = 'G',
      .help = "put the values of -d into the query of the URL",
@@ -234,8 +353,8 @@ static const struct cli_option request_options[] = {
      .value = "FIELD",
      .help = "header field 'Name: value', or @FILE with one field per line; may be repeated",
      .read = read_header,
-     .details = "Not sent after a redirect to another scheme, host or port, except Accept and, with the body, "
-                "Content-Type, Content-Encoding and Content-Language."},
+     .details = "Not sent after a redirect to another scheme, host or port, except Accept, User-Agent and, with the "
+                "body, Content-Type, Content-Encoding and Content-Language."},
     {.name = "user",
      .letter = 'u',
      .value = "USER[:PASSWORD]",
@@ -244,6 +363,18 @@ static const struct cli_option request_options[] = {
      .details =
          "Other users can see an argument until bide overwrites it, which is the first thing it does. A file, --netrc "
          "and the password prompt are not visible."},
+    {.name = "oauth2-bearer",
+     .value = "TOKEN",
+     .help = "send this token in Authorization: Bearer",
+     .read = read_bearer,
+     .details = "-H @FILE keeps a token out of the arguments."},
+    {.name = "cookie",
+     .letter = 'b',
+     .value = "NAME=VALUE",
+     .help = "send this cookie, or several separated by '; '; may be repeated",
+     .read = read_cookie,
+     .details = "Cookies that a server sets are not stored, and no file of cookies is read."},
+    {.name = "referer", .letter = 'e', .value = "URL", .help = "value of Referer", .read = read_referer},
     {.name = "netrc",
      .letter = 'n',
      .help = "read credentials from ~/.netrc",
@@ -267,8 +398,9 @@ static const struct cli_option request_options[] = {
      CLI_AT(struct settings, request.location)},
     {.name = "max-redirs",
      .value = "N",
-     .help = "maximum number of redirects; default 50, -1: no limit",
+     .help = "maximum number of redirects; default 50",
      .read = read_redirects,
+     .details = "An attempt makes at most 64 requests: more than 63 redirects are never followed, and -1 means 63.",
      CLI_AT(struct settings, request.redirects)},
     {.name = "user-agent",
      .letter = 'A',
@@ -310,6 +442,30 @@ static const struct cli_option connection_options[] = {
      .help = "use this proxy; '' for none",
      .read = read_proxy,
      .may_be_empty = true},
+    {.name = "noproxy",
+     .value = "LIST",
+     .help = "use no proxy for these hosts, separated by commas; * for all",
+     .kind = CLI_STRING,
+     CLI_AT(struct settings, request.no_proxy),
+     .may_be_empty = true},
+    {.name = "ipv4",
+     .letter = '4',
+     .help = "use only IPv4 addresses of a host",
+     .kind = CLI_CONSTANT,
+     CLI_AT(struct settings, request.ip_version),
+     .min = CURL_IPRESOLVE_V4},
+    {.name = "ipv6",
+     .letter = '6',
+     .help = "use only IPv6 addresses of a host",
+     .kind = CLI_CONSTANT,
+     CLI_AT(struct settings, request.ip_version),
+     .min = CURL_IPRESOLVE_V6},
+    {.name = "limit-rate",
+     .value = "RATE",
+     .help = "maximum bytes per second of each URL: 50000, 200K, 10M",
+     .read = read_rate,
+     .details = "libcurl averages over some seconds: a short response may be faster.",
+     CLI_AT(struct settings, request.rate_limit)},
     {.name = "resolve",
      .value = "HOST:PORT:ADDRESS",
      .help = "use this address for a host, without a DNS lookup",
@@ -376,6 +532,7 @@ static const struct cli_option output_options[] = {
      .read = read_output,
      .completion = CLI_COMPLETE_FILE,
      .details =
+         "A binary response is written to a terminal only with `-o -`. "
          "The response is written to FILE.bide-XXXXXX, which is renamed when it is complete; until then, and "
          "after a failure, an existing FILE stays unchanged. `-` is standard output. A device or FIFO is written "
          "directly."},
@@ -390,6 +547,10 @@ static const struct cli_option output_options[] = {
      .kind = CLI_STRING,
      CLI_AT(struct settings, outputs.directory),
      .completion = CLI_COMPLETE_DIRECTORY},
+    {.name = "create-dirs",
+     .help = "create the directories of -o and --output-dir that do not exist",
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, request.create_dirs)},
     {.name = "include",
      .letter = 'i',
      .help = "write the header fields before the body",
@@ -413,11 +574,18 @@ static const struct cli_option output_options[] = {
      .details =
          "Without it a response is held back until it is complete or longer than 64 KiB, so that a short response "
          "that breaks off can be requested again."},
+    {.name = "url", .value = "URL", .help = "same as an argument URL", .read = read_url},
+    {.name = "globoff",
+     .letter = 'g',
+     .help = "no effect, for compatibility with curl: brackets in a URL are never special",
+     .kind = CLI_FLAG,
+     CLI_AT(struct settings, globoff)},
     {.name = "urls",
      .value = "FILE",
      .help = "read more URLs from this file, one per line; - is standard input",
      .read = read_urls,
-     .completion = CLI_COMPLETE_FILE},
+     .completion = CLI_COMPLETE_FILE,
+     .details = "Blanks around a URL, empty lines and lines that begin with # are ignored."},
     {.name = "parallel",
      .value = "N",
      .help = "maximum number of URLs at the same time; default 4",
@@ -473,6 +641,9 @@ static const struct cli_section sections[] = {
          "URLs, each has 10 attempts, the budget gains a retry per second, and those that the circuit breaker or the "
          "budget refuses wait for it (when_refused). A deadline applies to "
          "each URL.\n\n"
+         "Against a server that stays down, a list of URLs of any length takes about 2 minutes, and the time of its "
+         "last attempts: when requests to it have failed for waits_max, the URLs that wait give up, and when that "
+         "happened to --parallel + 4 URLs, the rest is given up at once. `--set waits_max=10s` shortens it.\n\n"
          "A GET, HEAD, PUT or DELETE is repeated after a transient failure. A POST or PATCH that the server may have "
          "received is not, unless it has a key or --idempotent is given."},
     {.title = "Exit status",
@@ -492,6 +663,99 @@ static const struct cli_section sections[] = {
              "  bide fetch -d @order.json -H 'Content-Type: application/json' \\\n"
              "      --idempotency-key auto https://api.example.net/v1/orders\n"
              "  bide fetch --urls list --output-dir mirror -O --parallel 8 --summary"},
+};
+
+/* ---- advice for options of curl ---- */
+
+#define ADVICE_MAX_TIME "use --attempt-timeout DURATION (each attempt, as curl) or --deadline DURATION (all attempts)"
+#define ADVICE_FORM     "multipart forms are not supported; -d @FILE sends a body, --data-urlencode the field of a form"
+#define ADVICE_JAR      "cookies are not stored; -b NAME=VALUE sends one, -i shows Set-Cookie"
+#define ADVICE_WRITE    "use --json (status, attempts, bytes and time of each URL) or --summary (a table)"
+#define ADVICE_DUMP     "use -i (header fields before the body) or -I (header fields only)"
+#define ADVICE_PARALLEL "use --parallel N: the maximum number of URLs at the same time; default 4"
+#define ADVICE_NAME     "use -O (name from the URL) or -o FILE; the name in Content-Disposition is not used"
+#define ADVICE_TIME     "the time of the remote file is not kept; -i shows Last-Modified"
+#define ADVICE_BAR      "leave it out: a terminal gets a progress bar"
+#define ADVICE_PROXY    "put the credentials into the URL of the proxy: -x http://USER:PASSWORD@HOST:PORT"
+#define ADVICE_OPTIONS  "options are read from no file; --urls FILE reads URLs, -H @FILE and -u @FILE secrets"
+#define ADVICE_STALL    "use --stall DURATION: an attempt fails if no byte is transferred for this long"
+#define ADVICE_HTTP_0   "use --http1.1"
+#define ADVICE_TLS      "not supported: the TLS library chooses the version"
+#define ADVICE_HTTP_3   "HTTP/3 is not supported; use --http2"
+#define ADVICE_TRUSTED  "not supported: credentials and header fields stay at the first origin"
+#define ADVICE_SINCE    "use -H 'If-Modified-Since: DATE'"
+#define ADVICE_TUNNEL   "not supported: https uses a tunnel, http does not"
+#define ADVICE_OTHER    "not supported: only http and https are"
+#define ADVICE_AUTH     "only Basic (-u) and Bearer (--oauth2-bearer) are supported"
+#define ADVICE_NEXT     "use a second bide fetch: all URLs share the options"
+#define ADVICE_ALL      "use --retry-on LIST for the statuses; failures without a response are retried anyway"
+#define ADVICE_REFUSED  "leave it out: a refused connection is retried"
+
+/* Letters with a value may have it attached (-m5). */
+static const struct cli_advice advice[] = {
+    {"-m", ADVICE_MAX_TIME},
+    {"--max-time", ADVICE_MAX_TIME},
+    {"--retry-all-errors", ADVICE_ALL},
+    {"--retry-connrefused", ADVICE_REFUSED},
+    {"-F", ADVICE_FORM},
+    {"--form", ADVICE_FORM},
+    {"--form-string", ADVICE_FORM},
+    {"-c", ADVICE_JAR},
+    {"--cookie-jar", ADVICE_JAR},
+    {"-j", ADVICE_JAR},
+    {"--junk-session-cookies", ADVICE_JAR},
+    {"-w", ADVICE_WRITE},
+    {"--write-out", ADVICE_WRITE},
+    {"-D", ADVICE_DUMP},
+    {"--dump-header", ADVICE_DUMP},
+    {"-Z", ADVICE_PARALLEL},
+    {"--parallel-max", ADVICE_PARALLEL},
+    {"--parallel-immediate", ADVICE_PARALLEL},
+    {"-J", ADVICE_NAME},
+    {"--remote-header-name", ADVICE_NAME},
+    {"--remote-name-all", "use -O: it applies to all URLs without an -o"},
+    {"-R", ADVICE_TIME},
+    {"--remote-time", ADVICE_TIME},
+    {"-#", ADVICE_BAR},
+    {"--progress-bar", ADVICE_BAR},
+    {"--no-progress-meter", "use -q: it prints no messages"},
+    {"-U", ADVICE_PROXY},
+    {"--proxy-user", ADVICE_PROXY},
+    {"-K", ADVICE_OPTIONS},
+    {"-V", "use --version"},
+    {"-M", "use --help"},
+    {"--manual", "use --help"},
+    {"-y", ADVICE_STALL},
+    {"-Y", ADVICE_STALL},
+    {"--speed-time", ADVICE_STALL},
+    {"--speed-limit", ADVICE_STALL},
+    {"-0", ADVICE_HTTP_0},
+    {"--http1.0", ADVICE_HTTP_0},
+    {"-1", ADVICE_TLS},
+    {"-2", ADVICE_TLS},
+    {"-3", ADVICE_TLS},
+    {"--tlsv1.2", ADVICE_TLS},
+    {"--tlsv1.3", ADVICE_TLS},
+    {"--http3", ADVICE_HTTP_3},
+    {"--http3-only", ADVICE_HTTP_3},
+    {"--location-trusted", ADVICE_TRUSTED},
+    {"-z", ADVICE_SINCE},
+    {"--time-cond", ADVICE_SINCE},
+    {"-p", ADVICE_TUNNEL},
+    {"--proxytunnel", ADVICE_TUNNEL},
+    {"-a", ADVICE_OTHER},
+    {"-B", ADVICE_OTHER},
+    {"-l", ADVICE_OTHER},
+    {"-P", ADVICE_OTHER},
+    {"-Q", ADVICE_OTHER},
+    {"-t", ADVICE_OTHER},
+    {"--digest", ADVICE_AUTH},
+    {"--ntlm", ADVICE_AUTH},
+    {"--negotiate", ADVICE_AUTH},
+    {"--anyauth", ADVICE_AUTH},
+    {"--basic", "leave it out: -u sends Basic"},
+    {"-:", ADVICE_NEXT},
+    {"--next", ADVICE_NEXT},
 };
 
 /* ---- progress and events ---- */
@@ -551,11 +815,18 @@ static void settings_init(void *settings)
     s->outputs.path = s->output;
 }
 
+/* Returns false if the user named a policy: by an option, by a variable, or by a section that applies. A section may
+ * have the name of the preset. */
+static bool has_default_policy(const struct settings *s)
+{
+    const char *named = getenv("BIDE_POLICY");
+    return s->policy.name == NULL && (named == NULL || named[0] == '\0') && s->resolved.file[0] == '\0';
+}
+
 /* The URLs of a batch can wait for each other's breaker, unless an option or a policy of the user decides. */
 static bool waits_for_gates_by_default(const struct settings *s)
 {
-    return inputs.plan.count > 1 && strcmp(s->resolved.name, bide_preset_label(BIDE_PRESET_TRANSFER)) == 0 &&
-           !cli_policy_sets(&s->policy, "when_refused");
+    return inputs.plan.count > 1 && has_default_policy(s) && !cli_policy_sets(&s->policy, "when_refused");
 }
 
 /* Several URLs share one budget and one breaker, and wait for them. With the attempts and the refill of a single call,
@@ -639,6 +910,8 @@ static const char *data_apply(struct settings *s)
         fetch_secret_free(job->url);
         job->url = url;
     }
+    if (inputs.cookies && header_add("Cookie", inputs.cookies) != NULL)
+        return "-b: must be NAME=VALUE without control bytes, at most 8184 bytes together";
     r->data = (struct bide_text){inputs.data.at, inputs.data.length};
     bool typed = inputs.data.at || fetch_has_header(inputs.headers, "Content-Type");
     if (!typed && fetch_header_add(&inputs.headers, (char[]){"Content-Type:"}) != NULL) /* an empty body has no type */
@@ -646,6 +919,15 @@ static const char *data_apply(struct settings *s)
     r->headers = inputs.headers;
     r->resolve = inputs.resolve;
     return NULL;
+}
+
+/* A binary response may change the settings of a terminal: -o - asks for that. */
+static bool terminal_is_guarded(const struct settings *s)
+{
+    for (size_t i = 0; i < s->outputs.count; i++)
+        if (strcmp(s->output[i], "-") == 0)
+            return false;
+    return isatty(STDOUT_FILENO);
 }
 
 static bool user_ask_password(struct settings *s)
@@ -683,6 +965,8 @@ static bool batch_prepare(struct settings *s, char **operands)
     const char *wrong = "", *want = urls_take(operands, &wrong);
     if (want)
         return cli_fail(&cli_fetch, "%s: must be %s", wrong, want), false;
+    if (inputs.plan.count == 0 && s->urls_file)
+        return cli_fail(&cli_fetch, "--urls %s: must have at least one URL", s->urls_file), false;
     if (inputs.plan.count == 0)
         return cli_fail(&cli_fetch, "missing URL, such as https://host/path"), false;
     if ((want = options_conflict(s)) != NULL)
@@ -707,6 +991,7 @@ static bool batch_prepare(struct settings *s, char **operands)
         return cli_fail(&cli_fetch,
                         "-u: must be USER:PASSWORD or @FILE (there is no terminal to ask for the password)"),
                false;
+    s->request.guards_terminal = terminal_is_guarded(s);
     bool one_shot = fetch_upload_is_one_shot(&s->request);
     s->request.stall_ns = s->stall_ns > 0 ? s->stall_ns : one_shot ? BIDE_NEVER : BIDE_CURL_STALL_NS;
     return true;
@@ -792,6 +1077,8 @@ const struct cli_command cli_fetch = {
         "standard output or the file. A final failure exits non-zero.",
     .groups = groups,
     .group_count = sizeof groups / sizeof *groups,
+    .advice = advice,
+    .advice_count = sizeof advice / sizeof *advice,
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
     .settings_size = sizeof(struct settings),

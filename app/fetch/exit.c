@@ -23,7 +23,7 @@ int fetch_exit_status(const struct fetch_job *job)
 {
     if (job->cancelled)
         return 128 + (int)fetch_signal;
-    if (job->error != 0)
+    if (job->error != 0 || job->is_binary)
         return CURLE_WRITE_ERROR;
     if (job->verdict.action == BIDE_ACTION_DONE)
         return 0;

@@ -40,6 +40,9 @@ struct fetch_request {
     const char *key;
     const char *range;
     const char *unix_socket;
+    const char *no_proxy;
+    long ip_version;     /* CURL_IPRESOLVE_WHATEVER: both */
+    uint64_t rate_limit; /* bytes per second, in each direction; 0: none */
     long http_version;
     long redirects; /* -1: unlimited; only followed with `location` */
     bool location;
@@ -47,8 +50,10 @@ struct fetch_request {
     bool compressed;
     bool netrc;
     bool fail_with_body;
-    bool unbuffered;  /* -N: hold nothing back from standard output */
-    int64_t stall_ns; /* an attempt without progress for this long fails; BIDE_NEVER: no limit */
+    bool guards_terminal; /* standard output is a terminal: write no binary response to it */
+    bool create_dirs;     /* create missing directories of output files */
+    bool unbuffered;      /* -N: hold nothing back from standard output */
+    int64_t stall_ns;     /* an attempt without progress for this long fails; BIDE_NEVER: no limit */
 
     const struct bide_policy *policy; /* already validated */
     const struct bide_target_config *gates;
@@ -95,6 +100,8 @@ struct fetch_job {
     bool spool_failed; /* it was that of a temporary file */
     bool resumed;
     bool cancelled;
+    bool is_binary; /* not written, because standard output is a terminal */
+    bool in_outage; /* ended because the server was down: outage.h */
     char key[BIDE_KEY_TEXT_SIZE];
     char error_text[CURL_ERROR_SIZE]; /* libcurl's description of a failure without a response */
     int exit_status;

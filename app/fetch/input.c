@@ -73,6 +73,8 @@ const char *fetch_upload_open(int *fd, const char *name)
     return NULL;
 }
 
+static const char byte_order_mark[] = "\xef\xbb\xbf"; /* of UTF-8: some editors begin a file with it */
+
 /* Adds the line number to the description of a valid value. */
 static const char *line_error(size_t number, const char *want)
 {
@@ -99,8 +101,9 @@ const char *fetch_read_lines(const char *name, const char *(*line)(void *context
             want = "at most 8190 bytes without NUL";
         while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
             text[--length] = '\0';
-        if (!want && length > 0 && text[0] != '#')
-            want = line(context, text);
+        char *begin = text + (number == 1 && strncmp(text, byte_order_mark, 3) == 0 ? 3 : 0);
+        if (!want && begin[0] != '\0' && begin[0] != '#')
+            want = line(context, begin);
     }
     if (want && number > 1)
         want = line_error(number - 1, want);
@@ -147,12 +150,53 @@ static const char *data_append_file(struct fetch_bytes *data, const char *name)
     return want;
 }
 
+static const char *data_append_encoded(struct fetch_bytes *data, const char *at, size_t length)
+{
+    char *encoded = length > 0 ? curl_easy_escape(NULL, at, (int)length) : NULL;
+    const char *want = length == 0 || (encoded && data_append(data, encoded, strlen(encoded))) ? NULL : no_memory;
+    if (encoded)
+        explicit_bzero(encoded, strlen(encoded));
+    curl_free(encoded);
+    return want;
+}
+
+static const char *data_append_encoded_file(struct fetch_bytes *data, const char *name)
+{
+    struct fetch_bytes content = {0};
+    const char *want = data_append_file(&content, name);
+    if (!want)
+        want = data_append_encoded(data, content.at, content.length);
+    free(content.at);
+    return want;
+}
+
+const char *fetch_data_add_encoded(struct fetch_bytes *data, const char *value)
+{
+    size_t name = strcspn(value, "=@");
+    bool has_separator = value[name] != '\0', has_name = has_separator && name > 0;
+    if (!data_append(data, "&", data->at ? 1 : 0) || !data_append(data, value, has_name ? name : 0) ||
+        !data_append(data, "=", has_name ? 1 : 0))
+        return no_memory;
+    const char *content = has_separator ? value + name + 1 : value;
+    if (value[name] == '@')
+        return data_append_encoded_file(data, content);
+    char *text = fetch_secret_take(content);
+    const char *want = text ? data_append_encoded(data, text, strlen(text)) : no_memory;
+    fetch_secret_free(text);
+    return want;
+}
+
 const char *fetch_data_add(struct fetch_bytes *data, const char *value)
+{
+    if (value[0] != '@')
+        return fetch_data_add_raw(data, value);
+    return data_append(data, "&", data->at ? 1 : 0) ? data_append_file(data, value + 1) : no_memory;
+}
+
+const char *fetch_data_add_raw(struct fetch_bytes *data, const char *value)
 {
     if (!data_append(data, "&", data->at ? 1 : 0))
         return no_memory;
-    if (value[0] == '@')
-        return data_append_file(data, value + 1);
     char *text = fetch_secret_take(value);
     const char *want = text && data_append(data, text, strlen(text)) ? NULL : no_memory;
     fetch_secret_free(text);
@@ -161,30 +205,55 @@ const char *fetch_data_add(struct fetch_bytes *data, const char *value)
 
 /* ---- header fields ---- */
 
-/* Returns the description of a valid field. It names the wrong one by its position, and by its name if a blank or "="
- * follows: a word without either may be a secret. */
-static const char *header_want(const struct curl_slist *list, const char *field, size_t name)
+#define HEADER_NAME_MAX   64u   /* a longer name is not shown */
+#define HEADER_LENGTH_MAX 8192u /* limit of libbide-curl */
+
+static const char token[] = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/* Returns the description of a valid field. It names the wrong one by its position, and by its name if a colon or
+ * semicolon follows: a word without them may be a secret. */
+static const char *header_want(const struct curl_slist *list, const char *field, const char *rule)
 {
-    static char text[192];
+    static char text[256];
     unsigned number = 1;
+    size_t name = strspn(field, token);
     for (; list; list = list->next)
         number++;
-    bool named = name > 0 && name <= 64 && (field[name] == ' ' || field[name] == '=');
-    snprintf(text, sizeof text, "a header field 'Name: value', or @FILE with one field per line (field %u%s%.*s)",
-             number, named ? ", " : "", named ? (int)name : 0, field);
+    bool named = name > 0 && name <= HEADER_NAME_MAX && (field[name] == ':' || field[name] == ';');
+    snprintf(text, sizeof text, "a header field 'Name: value'%s (field %u%s%.*s)", rule, number, named ? ", " : "",
+             named ? (int)name : 0, field);
     return text;
 }
 
-/* As curl: "Name: value"; "Name;" for an empty value; "Name:" removes a field that libcurl would add. */
+/* Returns true if the field has a byte that would end it, or that servers reject: all control bytes but the tab. */
+static bool header_has_control(const char *field)
+{
+    for (; *field != '\0'; field++)
+        if (((unsigned char)*field < ' ' && *field != '\t') || *field == 0x7f)
+            return true;
+    return false;
+}
+
+/* Returns what is missing, NULL if the field is valid. As curl: "Name: value"; "Name;" for an empty value; "Name:"
+ * removes a field that libcurl would add. */
+static const char *header_broken_rule(const char *field)
+{
+    size_t name = strspn(field, token);
+    if (strpbrk(field, "\r\n"))
+        return " without line breaks";
+    if (header_has_control(field))
+        return " without control bytes";
+    if (name == 0 || !(field[name] == ':' || (field[name] == ';' && field[name + 1] == '\0')))
+        return ", or @FILE with one field per line";
+    return strlen(field) > HEADER_LENGTH_MAX ? " of at most 8192 bytes" : NULL;
+}
+
 static const char *header_add_field(void *context, char *field)
 {
-    static const char token[] = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     struct curl_slist **list = context;
-    size_t name = strspn(field, token);
-    if (name == 0 || !(field[name] == ':' || (field[name] == ';' && field[name + 1] == '\0')))
-        return header_want(*list, field, name);
-    if (strpbrk(field, "\r\n"))
-        return "a header field without line breaks";
+    const char *rule = header_broken_rule(field);
+    if (rule)
+        return header_want(*list, field, rule);
     struct curl_slist *grown = curl_slist_append(*list, field);
     if (!grown)
         return no_memory;

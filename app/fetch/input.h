@@ -22,6 +22,12 @@ struct fetch_bytes {
 /* Appends to the request body, unchanged; several values are joined with "&". */
 const char *fetch_data_add(struct fetch_bytes *data, const char *value);
 
+/* The same without "@NAME". */
+const char *fetch_data_add_raw(struct fetch_bytes *data, const char *value);
+
+/* As curl's --data-urlencode: "CONTENT", "=CONTENT", "NAME=CONTENT", "@FILE" or "NAME@FILE"; the content is encoded. */
+const char *fetch_data_add_encoded(struct fetch_bytes *data, const char *value);
+
 /* "Name: value", or a file with one field per line. */
 const char *fetch_header_add(struct curl_slist **list, const char *value);
 bool fetch_has_header(const struct curl_slist *list, const char *name);
@@ -29,7 +35,8 @@ bool fetch_has_header(const struct curl_slist *list, const char *name);
 /* "user:password" or "user", or a file with that in its first line. Free *user with fetch_secret_free. */
 const char *fetch_user_read(char **user, const char *value);
 
-/* Calls `line` for each line of a file that is not empty and does not start with #. */
+/* Calls `line` for each line of a file that is not empty and does not start with #. A byte order mark before the
+ * first line is skipped. */
 const char *fetch_read_lines(const char *name, const char *(*line)(void *context, char *text), void *context);
 
 /* Checks that a file is readable without opening it: the writer of a FIFO would notice. */

@@ -162,6 +162,8 @@ static void text_write_error(const struct fetch_log *log, const struct fetch_job
                 job->output_path ? job->output_path : "to standard output", strerror(job->error));
 }
 
+static const char outage_text[] = "the server stayed down for waits_max";
+
 /* Removes ": HOST" at the end of libcurl's text if the URL, which the line begins with, has that host. */
 static void result_drop_host(char result[RESULT_SIZE], const struct fetch_job *job)
 {
@@ -185,7 +187,7 @@ static void text_failure_shorten(struct text_line *line)
 static void text_failure(const struct fetch_log *log, const struct fetch_job *job)
 {
     struct text_line line = {.job = job};
-    const char *why = bide_reason_text(job->verdict.reason);
+    const char *why = job->in_outage ? outage_text : bide_reason_text(job->verdict.reason);
     if (job->attempts == 0 || job->verdict.reason == BIDE_REASON_KEY_REQUIRED) {
         line_append(line.head, "nothing was sent: ");
         snprintf(line.result, sizeof line.result, "%s",
@@ -202,11 +204,16 @@ static void text_failure(const struct fetch_log *log, const struct fetch_job *jo
     line_put(log, &line);
 }
 
+static const char binary_text[] = "the response is binary and standard output is a terminal";
+
 static void text_end(const struct fetch_log *log, const struct fetch_job *job)
 {
     if (job->cancelled)
         return;
-    if (job->error != 0)
+    if (job->is_binary)
+        fprintf(log->out, "bide: %s: %s; -o FILE writes it to a file, -o - to the terminal\n", job->display_url,
+                binary_text);
+    else if (job->error != 0)
         text_write_error(log, job);
     else if (job->verdict.action == BIDE_ACTION_DONE)
         text_success(log, job);
@@ -281,7 +288,9 @@ static struct cli_event json_end_event(const struct fetch_log *log, const struct
     event.elapsed_ns = job->time_ns;
     event.signal = job->cancelled ? (int)fetch_signal : 0;
     event.transfer = &parts->transfer;
-    if (job->error != 0)
+    if (job->is_binary)
+        event.text = binary_text;
+    else if (job->error != 0)
         event.text = strerror(job->error);
     else if (job->exit_status != 0)
         event.text = result_text(parts->text, job->status, job->error_text);

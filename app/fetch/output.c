@@ -5,9 +5,13 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define COPY_BYTES 65536u
+#define COPY_BYTES     65536u
+#define DIRECTORY_MODE 0750 /* as curl */
 
 static bool output_fail(struct fetch_output *output)
 {
@@ -51,6 +55,19 @@ bool fetch_output_copy_spool(struct fetch_output *output)
             break;
     }
     return output->error == 0 && n == 0;
+}
+
+int fetch_output_create_directories(const char *path)
+{
+    char *copy = strdup(path);
+    int error = copy ? 0 : ENOMEM;
+    for (char *slash = copy; copy && error == 0 && (slash = strchr(slash + 1, '/')) != NULL; *slash = '/') {
+        *slash = '\0';
+        if (mkdir(copy, DIRECTORY_MODE) != 0 && errno != EEXIST)
+            error = errno;
+    }
+    free(copy);
+    return error;
 }
 
 bool fetch_output_open(struct fetch_output *output, const char *path, bool is_next)

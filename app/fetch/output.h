@@ -32,6 +32,9 @@ struct fetch_output {
  * `error`. The output must be closed in either case. */
 bool fetch_output_open(struct fetch_output *output, const char *path, bool is_next);
 
+/* Creates the directories of the path that do not exist. Returns 0 or errno. */
+int fetch_output_create_directories(const char *path);
+
 bool fetch_output_can_rewind(const struct fetch_output *output);
 
 /* Return false after setting `error`, or with error 0 if a signal interrupted the write. */

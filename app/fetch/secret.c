@@ -17,13 +17,17 @@
 #include <unistd.h>
 
 #define INPUT_MAX 1024u
+#define SHOWN_MAX 3u /* asterisks, for a secret of any length */
 
 char *fetch_secret_take(const char *argument)
 {
     char *copy = strdup(argument);
     char *original = (char *)(uintptr_t)argument; /* argv may be modified by the program */
-    if (copy)
-        memset(original, '*', strlen(original));
+    size_t length = strlen(original), shown = length < SHOWN_MAX ? length : SHOWN_MAX;
+    if (copy) {
+        memset(original, '*', shown);
+        explicit_bzero(original + shown, length - shown);
+    }
     return copy;
 }
 

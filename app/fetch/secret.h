@@ -2,7 +2,7 @@
 #ifndef FETCH_SECRET_H
 #define FETCH_SECRET_H
 
-/* Returns a copy of the argument and overwrites the original with asterisks, which `ps` then shows. NULL: out of
+/* Returns a copy of the argument and overwrites the original with three asterisks, which `ps` then shows. NULL: out of
  * memory. */
 char *fetch_secret_take(const char *argument);
 

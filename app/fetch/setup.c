@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BUFFER_BYTES 131072L
+#define BUFFER_BYTES     131072L
+#define BUFFER_BYTES_MIN 1024L /* libcurl's */
 
 /* ---- method and body ---- */
 
@@ -118,6 +119,7 @@ static void easy_set_credentials(struct setter *s, const struct fetch_request *r
     easy_set_text(s, CURLOPT_USERPWD, r->user);
     easy_set_long(s, CURLOPT_NETRC, r->netrc ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED);
     easy_set_text(s, CURLOPT_PROXY, r->proxy);
+    easy_set_text(s, CURLOPT_NOPROXY, r->no_proxy);
     easy_set_text(s, CURLOPT_CAINFO, r->ca_file);
     easy_set_text(s, CURLOPT_SSLCERT, r->cert);
     easy_set_text(s, CURLOPT_SSLKEY, r->key);
@@ -125,6 +127,19 @@ static void easy_set_credentials(struct setter *s, const struct fetch_request *r
         easy_set_long(s, CURLOPT_SSL_VERIFYPEER, 0);
         easy_set_long(s, CURLOPT_SSL_VERIFYHOST, 0);
     }
+}
+
+/* A buffer that takes longer than a second to fill would look like a stall. */
+static void easy_set_rate(struct setter *s, uint64_t rate)
+{
+    if (rate == 0)
+        return;
+    if (rate < (uint64_t)BUFFER_BYTES)
+        easy_set_long(s, CURLOPT_BUFFERSIZE, rate > BUFFER_BYTES_MIN ? (long)rate : BUFFER_BYTES_MIN);
+    if (s->code == CURLE_OK)
+        s->code = curl_easy_setopt(s->easy, CURLOPT_MAX_RECV_SPEED_LARGE, (curl_off_t)rate);
+    if (s->code == CURLE_OK)
+        s->code = curl_easy_setopt(s->easy, CURLOPT_MAX_SEND_SPEED_LARGE, (curl_off_t)rate);
 }
 
 CURL *fetch_easy_new(const struct fetch_request *r, const char *url, CURLcode *code)
@@ -138,6 +153,8 @@ CURL *fetch_easy_new(const struct fetch_request *r, const char *url, CURLcode *c
     easy_set_long(&s, CURLOPT_NOSIGNAL, 1);
     easy_set_long(&s, CURLOPT_TCP_KEEPALIVE, 1);
     easy_set_long(&s, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
+    easy_set_rate(&s, r->rate_limit);
+    easy_set_long(&s, CURLOPT_IPRESOLVE, r->ip_version);
     easy_set_protocols(&s, r);
     easy_set_method(&s, r);
     easy_set_credentials(&s, r);

@@ -121,10 +121,10 @@ enum bide_curl_inject {
 
 /* A redirect (followed by libcurl, if the handle allows it) to another scheme, host or port. */
 enum bide_curl_redirect {
-    BIDE_CURL_REDIRECT_STRIP = 0, /* is followed without `headers` and without the fields that bide injects; only Accept
-                                   * of `headers` is sent and, with the body, its Content-Type, Content-Encoding and
-                                   * Content-Language. A list that is set on the handle itself is unknown to bide, and
-                                   * libcurl sends it along */
+    BIDE_CURL_REDIRECT_STRIP = 0, /* is followed without `headers` and without the fields that bide injects; only
+                                   * Accept and User-Agent of `headers` are sent and, with the body, its Content-Type,
+                                   * Content-Encoding and Content-Language. A list that is set on the handle itself is
+                                   * unknown to bide, and libcurl sends it along */
     BIDE_CURL_REDIRECT_REFUSE,    /* is not followed: permanent */
 };
 

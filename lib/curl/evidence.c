@@ -240,6 +240,16 @@ static bool peer_speaks_no_tls(const struct http_attempt *attempt, CURLcode code
     return false;
 }
 
+/* Returns true if libcurl cannot use the proxy's URL: its syntax, or its scheme. The code is that of a proxy whose name
+ * was not resolved, or that did not accept the connection: only the text differs. */
+static bool proxy_is_unsupported(const struct http_attempt *attempt, CURLcode code)
+{
+    static const char text[] = "Unsupported proxy";
+    const char *error = attempt->call->options->error_buffer;
+    return (code == CURLE_COULDNT_RESOLVE_PROXY || code == CURLE_COULDNT_CONNECT) && error && !attempt->is_copy &&
+           strncmp(error, text, sizeof text - 1) == 0;
+}
+
 /* libcurl limits a header line to 100 KB, and up to 8.x reports a longer one as CURLE_OUT_OF_MEMORY. If there is memory
  * for such a line now, it was the limit. */
 static bool head_exceeds_libcurl_limit(const struct http_attempt *attempt, CURLcode code)
@@ -336,7 +346,8 @@ struct bide_outcome http_outcome_from_failure(struct http_attempt *attempt, CURL
         outcome.flags = stop_outcomes[attempt->state.stop].flags;
     }
     outcome.evidence = failure_decide_evidence(attempt, http_curl_rule((int)code, rules));
-    if (peer_speaks_no_tls(attempt, code) && !http_curl_rule((int)code, rules))
+    bool is_permanent = peer_speaks_no_tls(attempt, code) || proxy_is_unsupported(attempt, code);
+    if (is_permanent && !http_curl_rule((int)code, rules))
         outcome.kind = BIDE_KIND_PERMANENT;
     outcome_apply_connect_status(attempt, &outcome);
     outcome_apply_os_error(attempt, code, &outcome);

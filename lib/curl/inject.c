@@ -6,7 +6,8 @@
  * When libcurl follows a redirect it sends the header list to the new location, wherever that is (it withholds only
  * Authorization and Cookie). An idempotency key, or a token in a custom field, is meant for a single origin. So when a
  * leg leads to another scheme, host or port, that leg and all later legs of the attempt get another list: only the
- * caller's Accept, and while the request still has its body the fields that describe the body. Without these libcurl
+ * caller's Accept and User-Agent (which identifies a program, not a user), and while the request still has its body the
+ * fields that describe the body. Without these libcurl
  * would declare a JSON body as application/x-www-form-urlencoded. */
 #include "attempt.h"
 #include "origin.h"
@@ -238,8 +239,8 @@ static bool line_has_name(const char *line, const char *name)
 /* Returns true if the field tells another origin nothing but the form of the request: no credentials, no identity. */
 static bool line_may_leave_origin(const char *line, bool has_body)
 {
-    static const char *const names[] = {"Accept", "Content-Type", "Content-Encoding", "Content-Language"};
-    size_t count = has_body ? sizeof names / sizeof *names : 1;
+    static const char *const names[] = {"Accept", "User-Agent", "Content-Type", "Content-Encoding", "Content-Language"};
+    size_t count = has_body ? sizeof names / sizeof *names : 2;
     for (size_t i = 0; i < count; i++)
         if (line_has_name(line, names[i]))
             return true;

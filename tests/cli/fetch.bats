@@ -472,6 +472,36 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [[ $stderr == *"nothing was sent: the circuit breaker is open"* ]]
 }
 
+@test "a section that is called transfer is a policy of the user" {
+    local breaker="--parallel 1 --set breaker.kind=consecutive --set breaker.consecutive=1 --set breaker.open=1h"
+    breaker+=" --set breaker.open_max=1h --attempts 1"
+    printf '[transfer]\nextends = transfer\n' > bide.conf
+    local by
+    for by in "--config bide.conf --policy transfer" "--config bide.conf --target transfer" "--preset transfer"; do
+        # shellcheck disable=SC2086
+        apart fetch $by $breaker http://127.0.0.1:1/ http://127.0.0.1:1/
+        echo "$by: $stderr"
+        [[ $stderr == *"nothing was sent: the circuit breaker is open"* ]]
+    done
+}
+
+@test "a batch gives up a server that stays down, and fetches the URLs of others" {
+    serve '/bad 503
+           /good 200 body="x"'
+    local urls=() i
+    for ((i = 0; i < 40; i++)); do
+        urls+=("$U/bad")
+    done
+    local before=$SECONDS
+    apart fetch --set waits_max=1s "${urls[@]}" "http://localhost:${U##*:}/good"
+    [ "$status" -eq 22 ]
+    [ "$output" = x ]
+    [ $((SECONDS - before)) -lt 20 ]
+    [[ $stderr == *"$U/bad: nothing was sent: no request to this server succeeded for as long as waits may take"* ]]
+    # The first failures are of URLs that gave up, with the status of their last response.
+    [[ $stderr == *"$U/bad: gave up after "*" attempts: 503: "* ]]
+}
+
 @test "throttled responses of a batch are retried, and open no breaker" {
     # Two of the three requests for each URL are throttled; a breaker that counted them would open.
     local script='' urls=() i
@@ -501,7 +531,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     printf '%s\n' "$U" nonsense > list
     apart fetch --urls list
     [ "$status" -eq 125 ]
-    [[ $stderr == *"--urls list: must be valid in every line: line 2 must be a URL such as https://host/path" ]]
+    [[ $stderr == *"--urls list: must be valid in every line: line 2 must be a URL with its scheme, such as http://nonsense/ "* ]]
     printf 'A: b\nX: a\0b\n' > fields
     apart fetch -H @fields "$U"
     [ "$status" -eq 125 ]
@@ -510,7 +540,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$status" -eq 125 ]
     run -125 bash -c "echo x | timeout 60 bide fetch -T - -H 'X: $(printf '%09000d' 0)' $U"
     apart fetch "example.net/path"
-    [[ $stderr == *"must be a URL such as https://host/path" ]]
+    [[ $stderr == *"example.net/path: must be a URL with its scheme, such as http://example.net/path (curl guesses"* ]]
     apart fetch -H $'X: a\r\nY: b' "$U"
     [ "$status" -eq 125 ]
     chaos_stop
@@ -523,7 +553,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$stderr" = "bide fetch: -r abc: must be bytes such as 0-499, 500- or -500" ]
     apart fetch -x foo://u:secret@h http://127.0.0.1:9/
     [ "$status" -eq 125 ]
-    [[ $stderr == "bide fetch: -x **"*": must be a URL of a proxy: "* ]]
+    [[ $stderr == "bide fetch: -x ***: must be host:port or the URL of a proxy "* ]]
     [[ $stderr != *secret* ]]
     apart fetch --target $'a\nb' http://127.0.0.1:9/
     [ "$status" -eq 125 ]
@@ -534,6 +564,135 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$stderr" = "bide fetch: -T .: must be a readable file (Is a directory)" ]
     apart fetch -o a -o b http://127.0.0.1:9/
     [ "$stderr" = "bide fetch: -o b: there are more -o than URLs" ]
+}
+
+# Every letter of curl is an option here, or is answered.
+@test "options of curl exist, or the error names what to use" {
+    local letter option word
+    for letter in {a..z} {A..V} X Y Z {0..4} 6 '#' :; do
+        [ "$letter" != C ] || continue
+        apart fetch "-$letter"
+        echo "-$letter: $status: $stderr"
+        [[ $status -eq 0 || $stderr == *"-$letter: no such option: "* || $stderr == *"-$letter: needs a value: "* ||
+            $stderr == *"missing URL"* ]]
+    done
+    while IFS='|' read -r option word; do
+        apart fetch $option
+        echo "$option: $status: $stderr"
+        [ "$status" -eq 125 ]
+        [[ $stderr == "bide fetch: ${option%%[ 0-9]*}"*": no such option: "*"$word"* ]]
+    done << 'END'
+-m5|--attempt-timeout
+-m 5|--attempt-timeout
+--max-time 5|--deadline
+--retry 3|--attempts N+1
+--retry-all-errors|--retry-on
+--retry-connrefused|leave it out
+-F a=b|-d @FILE
+--form a=b|--data-urlencode
+-c jar|-b NAME=VALUE
+-w %{http_code}|--json
+--write-out x|--summary
+-D heads|-i
+--dump-header heads|-I
+-Z|--parallel N
+--parallel-max 3|--parallel N
+-J|-O
+-R|Last-Modified
+-#|progress bar
+-U u:p|-x http://USER:PASSWORD@HOST:PORT
+-K file|--urls FILE
+-V|--version
+--http3|--http2
+--speed-time 3|--stall DURATION
+-Y 3|--stall DURATION
+--location-trusted|first origin
+--remote-name-all|-O
+END
+    apart fetch -sm5 http://127.0.0.1:1/
+    [[ $stderr == "bide fetch: -m: no such option: use --attempt-timeout"* ]]
+    apart fetch --connect-timeout 2 http://127.0.0.1:1/
+    [[ $stderr == *"2s"* ]]
+    apart fetch --json '{"a":1}' http://127.0.0.1:1/
+    [[ $stderr == *"JSON is sent with -d and -H 'Content-Type: application/json'"* ]]
+    apart fetch -b cookies.txt http://127.0.0.1:1/
+    [ "$stderr" = "bide fetch: -b ***: must be NAME=VALUE; files of cookies are not read" ]
+    apart fetch --limit-rate 1x http://127.0.0.1:1/
+    [ "$stderr" = "bide fetch: --limit-rate 1x: must be bytes per second such as 50000, 200K or 10M" ]
+    apart fetch --url "u:SECRET@h/x" http://127.0.0.1:1/
+    [[ $stderr == "bide fetch: --url ***@h/x: must be a URL with its scheme, such as http://h/x "* ]]
+}
+
+# echo_start: starts a server that answers each request with its head and body. Sets E.
+echo_start() {
+    cat > echo.py << 'END'
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get('Content-Length') or 0))
+        answer = (self.requestline + '\n' + str(self.headers)).replace('\r', '').encode() + body
+        self.send_response(200)
+        self.send_header('Content-Length', str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+    do_GET = do_POST
+    def log_message(self, *arguments):
+        pass
+server = http.server.HTTPServer(('127.0.0.1', 0), Handler)
+print('port', server.server_port, flush=True)
+server.serve_forever()
+END
+    python3 echo.py > echo.out 3>&- &
+    CHILDREN+=("$!")
+    eventually grep -q port echo.out
+    E=http://127.0.0.1:$(sed 's/port //' echo.out)
+}
+
+@test "cookies, Referer and a bearer token are sent as header fields" {
+    echo_start
+    apart fetch -b a=1 -b 'b=2; c=3' -e http://from/ --oauth2-bearer TOKEN --url "$E/one" -g
+    [ "$status" -eq 0 ]
+    [[ $output == *"Cookie: a=1; b=2; c=3"* ]]
+    [[ $output == *"Referer: http://from/"* ]]
+    [[ $output == *"Authorization: Bearer TOKEN"* ]]
+}
+
+@test "--data-urlencode and --data-raw add encoded and literal parts" {
+    echo_start
+    printf 'x&y' > part
+    apart fetch --data-urlencode 'a=b c' --data-urlencode '=d/e' --data-urlencode 'f&' --data-urlencode @part \
+        --data-urlencode n@part --data-raw @raw "$E/"
+    [ "$status" -eq 0 ]
+    [[ $output == *"a=b%20c&d%2Fe&f%26&x%26y&n=x%26y&@raw" ]]
+    apart fetch -G --data-urlencode 'a=b c&d' "$E/q"
+    [[ $output == *"GET /q?a=b%20c%26d HTTP/1.1"* ]]
+}
+
+@test "-4 and -6 select the address, --noproxy overrides a proxy" {
+    serve '/x 200 body="x"'
+    apart fetch -4 "$U/x"
+    [ "$output" = x ]
+    run -7 fetch -6 --attempts 1 "$U/x"
+    apart fetch -x http://127.0.0.1:1 --noproxy '*' "$U/x"
+    [ "$output" = x ]
+}
+
+@test "--create-dirs creates the directories of a file" {
+    serve '/x 200 body="x"'
+    fetch --create-dirs -o one/two/file "$U/x"
+    [ "$(cat one/two/file)" = x ]
+    fetch --create-dirs -O --output-dir three/four "$U/x"
+    [ "$(cat three/four/x)" = x ]
+    run -23 fetch --create-dirs -o one/two/file/five "$U/x"
+    [[ $output == *"cannot write one/two/file/five: Not a directory"* ]]
+    run -23 fetch -o six/file "$U/x"
+}
+
+@test "--limit-rate limits a download" {
+    serve '/x 200 bytes=10000000'
+    run -124 fetch --limit-rate 100K --deadline 1s -o got "$U/x"
+    fetch --limit-rate 1G -o got "$U/x"
+    [ "$(wc -c < got)" -eq 10000000 ]
 }
 
 @test "an unreadable certificate or key is an invalid option" {
@@ -595,6 +754,25 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     run -22 fetch --parallel 12 --attempts 1 --urls - < list
 }
 
+@test "a list of URLs may have blanks, comments and a byte order mark" {
+    serve '* 200 body="x"'
+    printf '\xef\xbb\xbf%s\r\n\t %s \t\n \t\n\n# one\n  # two\n%s' "$U/1" "$U/2" "$U/3" > list
+    fetch --urls list > got
+    [ "$(cat got)" = xxx ]
+    printf '%s\n%s # note\n' "$U/1" "$U/2" > list
+    apart fetch --urls list
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"--urls list: "*"line 2 must be a URL without a comment after it (a comment has a line of its own)" ]]
+    printf '\n # nothing\n' > list
+    apart fetch --urls list
+    [ "$status" -eq 125 ]
+    [ "$stderr" = "bide fetch: --urls list: must have at least one URL" ]
+    apart fetch --urls list "$U/4"
+    [ "$output" = x ]
+    chaos_stop
+    [ "$(seen '/[1-3]')" -eq 3 ]
+}
+
 @test "the first failure in the given order decides the status, and the other URLs are fetched" {
     serve '/gone 404
            /ok 200 body="ok"'
@@ -633,9 +811,56 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [[ $output != *SECRET* ]]
 }
 
+@test "the URL of a proxy that cannot be parsed is an error without its value" {
+    local proxy name said
+    for proxy in http://u:SECRET@127.0.0.1:99999 'http://u:SEC RET@h:1' http://u:SEC/RET@h:1 'http://u:SEC#RET@h:1' \
+        http://u:12/SECRET@h:1 http://u:SECRET@ socks5://u:SECRET@h:x foo://u:SECRET@h; do
+        apart fetch -x "$proxy" http://127.0.0.1:1/x
+        echo "$proxy: $status: $stderr"
+        [ "$status" -eq 125 ]
+        [[ $stderr == "bide fetch: -x ***: must be host:port or the URL of a proxy "* ]]
+        [[ $stderr != *SEC* && $stderr != *RET* ]]
+    done
+    # libcurl reads the variables: a single attempt, and none of its text.
+    for proxy in http://u:SECRET@127.0.0.1:99999 'http://u:SEC RET@h:1' http://u:SEC/RET@h:1 http://u:SECRET@ \
+        socks5://u:SECRET@h:x foo://u:SECRET@h foo://u:SECRETCONNECT@h; do
+        for name in http_proxy all_proxy; do
+            for said in -v --json; do
+                apart env "$name=$proxy" timeout 60 bide fetch "$said" http://127.0.0.1:1/x
+                echo "$name=$proxy: $status: $stderr"
+                [ "$status" -ne 0 ]
+                [[ $stderr == *"Unsupported URL of the proxy (-x, http_proxy, https_proxy or all_proxy)"* ]]
+                [[ $stderr != *SEC* && $stderr != *RET* && $stderr != *"next in"* && $stderr != *'"wait"'* ]]
+            done
+        done
+    done
+    apart env "https_proxy=http://u:SECRET@127.0.0.1:99999" timeout 60 bide fetch https://127.0.0.1:1/x
+    [[ $stderr == *"Unsupported URL of the proxy"* && $stderr != *SECRET* ]]
+}
+
+@test "a wrong header field is named by its number, and by its name if it has one" {
+    local long
+    long=$(printf '%09000d' 0)
+    apart fetch -H 'A: b' -H 'ghp_SECRET==' http://127.0.0.1:1/
+    [ "$stderr" = "bide fetch: -H ***: must be a header field 'Name: value', or @FILE with one field per line (field 2)" ]
+    apart fetch -H 'A: b' -H $'X-Name: a\r\nSECRET: b' http://127.0.0.1:1/
+    [ "$stderr" = "bide fetch: -H ***: must be a header field 'Name: value' without line breaks (field 2, X-Name)" ]
+    apart fetch -H $'X-Name: \001SECRET' http://127.0.0.1:1/
+    [ "$stderr" = "bide fetch: -H ***: must be a header field 'Name: value' without control bytes (field 1, X-Name)" ]
+    apart fetch -H "X-Name: $long" http://127.0.0.1:1/
+    [ "$stderr" = "bide fetch: -H ***: must be a header field 'Name: value' of at most 8192 bytes (field 1, X-Name)" ]
+    [ "$status" -eq 125 ]
+    printf 'A: b\nX-Name: \001SECRET\n' > fields
+    apart fetch -H 'A: b' -H @fields http://127.0.0.1:1/
+    [ "$stderr" = "bide fetch: -H @fields: must be valid in every line: line 2 must be a header field 'Name: value' \
+without control bytes (field 3, X-Name)" ]
+}
+
 @test "arguments with secrets are overwritten before anything is sent" {
     serve '/x delay=never'
-    bide-fetch -u user:SECRET -H "X: SECRET" -d SECRET --proxy "" "http://u:SECRET@${U#http://}/x?key=SECRET" 3>&- &
+    bide-fetch -u user:SECRET -H "X: SECRET" -d SECRET --proxy "" --idempotency-key SECRET -b "a=SECRET" -e SECRET \
+        --oauth2-bearer SECRET --data-urlencode "a=SECRET" \
+        "http://u:SECRET@${U#http://}/x?key=SECRET" 3>&- &
     local pid=$!
     CHILDREN+=("$pid")
     arrived() { [ "$(ss -Htn state established "dport = ${U##*:}" | wc -l)" -gt 0 ]; }
@@ -837,6 +1062,66 @@ prompts() { [ "$(grep -o Password: typescript | wc -l)" -ge "$1" ]; }
     [ -z "$output" ]
     [[ $stderr == "bide: $U/gone: 404: "* ]]
     [ "${#stderr_lines[@]}" -eq 1 ]
+}
+
+@test "a binary response is written to a terminal only with -o -" {
+    cat > binary.py << 'END'
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = b'text only\n' if self.path == '/text' else b'PNG\0DATA'
+        self.send_response(200)
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *arguments):
+        pass
+server = http.server.HTTPServer(('127.0.0.1', 0), Handler)
+print('port', server.server_port, flush=True)
+server.serve_forever()
+END
+    python3 binary.py > binary.out 3>&- &
+    CHILDREN+=("$!")
+    eventually grep -q port binary.out
+    local B
+    B=http://127.0.0.1:$(sed 's/port //' binary.out)
+    run script -qec "bide-fetch $B/x; echo status=\$?" /dev/null
+    [[ $output == *"the response is binary and standard output is a terminal; -o FILE writes it to a file, -o - "* ]]
+    [[ $output == *status=23* && $output != *DATA* ]]
+    run script -qec "bide-fetch --json $B/x $B/text; echo status=\$?" /dev/null
+    [[ $output == *'"text":"the response is binary and standard output is a terminal"'* ]]
+    [[ $output == *"text only"* && $output == *status=23* && $output != *DATA* ]]
+    run script -qec "bide-fetch -o - $B/x; echo status=\$?" /dev/null
+    [[ $output == *DATA* && $output == *status=0* ]]
+    bide-fetch "$B/x" > got
+    [ "$(wc -c < got)" -eq 8 ]
+}
+
+@test "a server that does not answer in HTTP is named as such" {
+    cat > smtp.py << 'END'
+import socket
+server = socket.create_server(('127.0.0.1', 0))
+print('port', server.getsockname()[1], flush=True)
+while True:
+    connection, _ = server.accept()
+    connection.sendall(b'220 mail.example ESMTP\r\n')
+    connection.recv(4096)
+    connection.close()
+END
+    python3 smtp.py > smtp.out 3>&- &
+    CHILDREN+=("$!")
+    eventually grep -q port smtp.out
+    apart fetch "http://127.0.0.1:$(sed 's/port //' smtp.out)/"
+    [ "$status" -eq 1 ]
+    [[ $stderr == *": Received HTTP/0.9 when not allowed: permanent: a retry would not help" ]]
+}
+
+@test "--max-redirs -1 follows as many redirects as an attempt can" {
+    serve '/loop 302 location=/loop'
+    run -47 fetch -L --max-redirs -1 "$U/loop"
+    run -47 fetch -L --max-redirs 1000 "$U/loop"
+    chaos_stop
+    [ "$(seen /loop)" -eq 128 ]
 }
 
 @test "a progress bar is shown only on a terminal" {

@@ -477,6 +477,7 @@ static void fields_that_describe_the_body_follow_it_to_another_origin(void **sta
         redirect_open(&r, other[i]);
         r.c.options.headers = curl_slist_append(r.c.options.headers, "content-type: application/json");
         r.c.options.headers = curl_slist_append(r.c.options.headers, "Accept: application/json");
+        r.c.options.headers = curl_slist_append(r.c.options.headers, "User-Agent: me");
         r.c.options.headers = curl_slist_append(r.c.options.headers, "Content-Type-Secret: secret");
         live_call_perform(&r.c, "/a");
         expect_done(&r.c, 1);
@@ -488,6 +489,7 @@ static void fields_that_describe_the_body_follow_it_to_another_origin(void **sta
             expect_no_headers(seen);
             assert_false(request_has(seen, "Content-Type-Secret"));
             assert_string_equal(request_field(seen, "Accept"), "application/json");
+            assert_string_equal(request_field(seen, "User-Agent"), "me");
             assert_int_equal(request_has(seen, "Content-Type"), has_body);
             if (has_body)
                 assert_string_equal(request_field(seen, "Content-Type"), "application/json");

@@ -39,8 +39,13 @@ static void only_http_and_https_urls_are_accepted(void **state)
     assert_null(fetch_url_check("http://host"));
     assert_null(fetch_url_check("https://user:pass@host:8443/path?query#fragment"));
     assert_null(fetch_url_check("http://[::1]:80/"));
-    assert_string_equal(fetch_url_check("host/path"), "a URL such as https://host/path");
-    assert_string_equal(fetch_url_check("localhost:80"), "a URL such as https://host/path");
+#define GUESS " (curl guesses http, bide does not)"
+    assert_string_equal(fetch_url_check("localhost:80/x"),
+                        "a URL with its scheme, such as http://localhost:80/x" GUESS);
+    assert_string_equal(fetch_url_check("//h/x"), "a URL with its scheme, such as http://h/x" GUESS);
+    assert_string_equal(fetch_url_check("u:sekret@h/x?token=sekret"),
+                        "a URL with its scheme, such as http://h/x?token=***" GUESS);
+    assert_string_equal(fetch_url_check("a b"), "a URL with its scheme, such as https://host/path" GUESS);
     assert_string_equal(fetch_url_check("file:///etc/passwd"), "an http:// or https:// URL");
     assert_string_equal(fetch_url_check("gopher://host/"), "an http:// or https:// URL");
     assert_non_null(fetch_url_check("http://"));
@@ -57,6 +62,23 @@ static void display_url_has_no_user_fragment_or_values_of_the_query(void **state
     assert_display("http://h/n.txt?20", "http://h/n.txt?20");
     assert_display("http://h/x?page=2&17&&secret&123456789&key=a=b", "http://h/x?page=***&17&&***&***&key=***");
     assert_display("http://h/x?", "http://h/x");
+}
+
+static void display_url_hides_tokens_that_look_like_names(void **state)
+{
+    (void)state;
+    assert_display("http://h/x?c2VrcmV0dG9rZW4==&a=b", "http://h/x?***&a=***");
+    assert_display("http://h/x?c2VrcmV0dG9rZW4=", "http://h/x?***");
+    assert_display("http://h/x?c2Vr/cmV0=1&1a=b&_a=b", "http://h/x?***&***&***");
+    assert_display("http://h/x?a23456789012345678901234567890=1", "http://h/x?a23456789012345678901234567890=***");
+    assert_display("http://h/x?a23456789012345678901234567890abc=1", "http://h/x?***");
+}
+
+static void display_url_hides_parameters_of_path(void **state)
+{
+    (void)state;
+    assert_display("http://h/x;jsessionid=sekret/y;sekret;v=2?a=b", "http://h/x;jsessionid=***/y;***;v=***?a=***");
+    assert_display("http://h/x;jsessionid=sekret", "http://h/x;jsessionid=***");
 }
 
 static void display_url_escapes_terminal_controls(void **state)
@@ -82,6 +104,7 @@ static void mask_hides_user_password_and_query(void **state)
     assert_masked("http://u:p@host/path?a=b", "http://***@host/path?***");
     assert_masked("http://a@b@host/", "http://***@host/");
     assert_masked("http://host/@path?q", "http://host/@path?*");
+    assert_masked("http://h/a;jsessionid=sekret/b;v=2?query", "http://h/a;***/b;***?***");
     assert_masked("http:///u@host/", "http:///*@host/");
     assert_masked("u:p@host", "***@host");
     assert_masked("http://host/path", "http://host/path");
@@ -90,10 +113,10 @@ static void mask_hides_user_password_and_query(void **state)
 
 static void mask_hides_password_with_slash_in_invalid_url(void **state)
 {
-    assert_masked("http://u:p/w@host/path", "http://*****@host/path");
-    assert_masked("http://u:p#w@host/", "http://*****@host/");
-    assert_masked("http://u:p?w@host/@x", "http://***********@x");
-    assert_masked("u:p/w@host", "*****@host");
+    assert_masked("http://u:p/w@host/path", "http://***@host/path");
+    assert_masked("http://u:p#w@host/", "http://***@host/");
+    assert_masked("http://u:p?w@host/@x", "http://***@x");
+    assert_masked("u:p/w@host", "***@host");
 }
 
 static void query_that_makes_url_invalid_is_rejected(void **state)
@@ -115,7 +138,18 @@ static void proxy_has_a_scheme_that_libcurl_knows(void **state)
 {
     (void)state;
     static const char *const valid[] = {"", "host", "host:3128", "http://host", "HTTPS://u:p@h:1", "socks5h://[::1]:9"};
-    static const char *const invalid[] = {"foo://", "foo://host", "http://", "ftp://host", "a b"};
+    static const char *const invalid[] = {"foo://",
+                                          "foo://host",
+                                          "http://",
+                                          "ftp://host",
+                                          "a b",
+                                          "http://u:sekret@127.0.0.1:99999",
+                                          "http://u:sekret@",
+                                          "socks5://u:sekret@h:x",
+                                          "http://u:12/34@host",
+                                          "http://u:12#34@host",
+                                          "http://u:1 2@host",
+                                          "http://u:12?34@host"};
     for (size_t i = 0; i < sizeof valid / sizeof *valid; i++)
         assert_null(fetch_proxy_check(valid[i]));
     for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++)
@@ -138,6 +172,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_http_and_https_urls_are_accepted),
         cmocka_unit_test(display_url_has_no_user_fragment_or_values_of_the_query),
+        cmocka_unit_test(display_url_hides_tokens_that_look_like_names),
+        cmocka_unit_test(display_url_hides_parameters_of_path),
         cmocka_unit_test(display_url_escapes_terminal_controls),
         cmocka_unit_test(file_name_is_last_path_segment_and_stays_in_directory),
         cmocka_unit_test(mask_hides_user_password_and_query),
