@@ -9,6 +9,7 @@
 #include "common/shared.h"
 #include "common/term.h"
 
+#include "command_advice.h"
 #include "input.h"
 #include "log.h"
 #include "plan.h"
@@ -624,15 +625,6 @@ static const struct cli_group groups[] = {
     {CLI_GROUP("Connection", connection_options)},
 };
 
-/* Options of curl, and its meaning of them. */
-static const struct cli_advice advice[] = {
-    {"-m", "use --attempt-timeout DURATION, such as 60s"},
-    {"--max-time", "use --attempt-timeout DURATION, such as 60s"},
-    {"-n N", "it is --netrc; use --attempts N"},
-    {"--retry-connrefused", "a refused connection is retried by default"},
-    {"--retry-all-errors", "this is the default; --retry-on changes it"},
-};
-
 static const struct cli_section sections[] = {
     {.title = "Repeated requests and time limits",
      .text =
@@ -663,99 +655,6 @@ static const struct cli_section sections[] = {
              "  bide fetch -d @order.json -H 'Content-Type: application/json' \\\n"
              "      --idempotency-key auto https://api.example.net/v1/orders\n"
              "  bide fetch --urls list --output-dir mirror -O --parallel 8 --summary"},
-};
-
-/* ---- advice for options of curl ---- */
-
-#define ADVICE_MAX_TIME "use --attempt-timeout DURATION (each attempt, as curl) or --deadline DURATION (all attempts)"
-#define ADVICE_FORM     "multipart forms are not supported; -d @FILE sends a body, --data-urlencode the field of a form"
-#define ADVICE_JAR      "cookies are not stored; -b NAME=VALUE sends one, -i shows Set-Cookie"
-#define ADVICE_WRITE    "use --json (status, attempts, bytes and time of each URL) or --summary (a table)"
-#define ADVICE_DUMP     "use -i (header fields before the body) or -I (header fields only)"
-#define ADVICE_PARALLEL "use --parallel N: the maximum number of URLs at the same time; default 4"
-#define ADVICE_NAME     "use -O (name from the URL) or -o FILE; the name in Content-Disposition is not used"
-#define ADVICE_TIME     "the time of the remote file is not kept; -i shows Last-Modified"
-#define ADVICE_BAR      "leave it out: a terminal gets a progress bar"
-#define ADVICE_PROXY    "put the credentials into the URL of the proxy: -x http://USER:PASSWORD@HOST:PORT"
-#define ADVICE_OPTIONS  "options are read from no file; --urls FILE reads URLs, -H @FILE and -u @FILE secrets"
-#define ADVICE_STALL    "use --stall DURATION: an attempt fails if no byte is transferred for this long"
-#define ADVICE_HTTP_0   "use --http1.1"
-#define ADVICE_TLS      "not supported: the TLS library chooses the version"
-#define ADVICE_HTTP_3   "HTTP/3 is not supported; use --http2"
-#define ADVICE_TRUSTED  "not supported: credentials and header fields stay at the first origin"
-#define ADVICE_SINCE    "use -H 'If-Modified-Since: DATE'"
-#define ADVICE_TUNNEL   "not supported: https uses a tunnel, http does not"
-#define ADVICE_OTHER    "not supported: only http and https are"
-#define ADVICE_AUTH     "only Basic (-u) and Bearer (--oauth2-bearer) are supported"
-#define ADVICE_NEXT     "use a second bide fetch: all URLs share the options"
-#define ADVICE_ALL      "use --retry-on LIST for the statuses; failures without a response are retried anyway"
-#define ADVICE_REFUSED  "leave it out: a refused connection is retried"
-
-/* Letters with a value may have it attached (-m5). */
-static const struct cli_advice advice[] = {
-    {"-m", ADVICE_MAX_TIME},
-    {"--max-time", ADVICE_MAX_TIME},
-    {"--retry-all-errors", ADVICE_ALL},
-    {"--retry-connrefused", ADVICE_REFUSED},
-    {"-F", ADVICE_FORM},
-    {"--form", ADVICE_FORM},
-    {"--form-string", ADVICE_FORM},
-    {"-c", ADVICE_JAR},
-    {"--cookie-jar", ADVICE_JAR},
-    {"-j", ADVICE_JAR},
-    {"--junk-session-cookies", ADVICE_JAR},
-    {"-w", ADVICE_WRITE},
-    {"--write-out", ADVICE_WRITE},
-    {"-D", ADVICE_DUMP},
-    {"--dump-header", ADVICE_DUMP},
-    {"-Z", ADVICE_PARALLEL},
-    {"--parallel-max", ADVICE_PARALLEL},
-    {"--parallel-immediate", ADVICE_PARALLEL},
-    {"-J", ADVICE_NAME},
-    {"--remote-header-name", ADVICE_NAME},
-    {"--remote-name-all", "use -O: it applies to all URLs without an -o"},
-    {"-R", ADVICE_TIME},
-    {"--remote-time", ADVICE_TIME},
-    {"-#", ADVICE_BAR},
-    {"--progress-bar", ADVICE_BAR},
-    {"--no-progress-meter", "use -q: it prints no messages"},
-    {"-U", ADVICE_PROXY},
-    {"--proxy-user", ADVICE_PROXY},
-    {"-K", ADVICE_OPTIONS},
-    {"-V", "use --version"},
-    {"-M", "use --help"},
-    {"--manual", "use --help"},
-    {"-y", ADVICE_STALL},
-    {"-Y", ADVICE_STALL},
-    {"--speed-time", ADVICE_STALL},
-    {"--speed-limit", ADVICE_STALL},
-    {"-0", ADVICE_HTTP_0},
-    {"--http1.0", ADVICE_HTTP_0},
-    {"-1", ADVICE_TLS},
-    {"-2", ADVICE_TLS},
-    {"-3", ADVICE_TLS},
-    {"--tlsv1.2", ADVICE_TLS},
-    {"--tlsv1.3", ADVICE_TLS},
-    {"--http3", ADVICE_HTTP_3},
-    {"--http3-only", ADVICE_HTTP_3},
-    {"--location-trusted", ADVICE_TRUSTED},
-    {"-z", ADVICE_SINCE},
-    {"--time-cond", ADVICE_SINCE},
-    {"-p", ADVICE_TUNNEL},
-    {"--proxytunnel", ADVICE_TUNNEL},
-    {"-a", ADVICE_OTHER},
-    {"-B", ADVICE_OTHER},
-    {"-l", ADVICE_OTHER},
-    {"-P", ADVICE_OTHER},
-    {"-Q", ADVICE_OTHER},
-    {"-t", ADVICE_OTHER},
-    {"--digest", ADVICE_AUTH},
-    {"--ntlm", ADVICE_AUTH},
-    {"--negotiate", ADVICE_AUTH},
-    {"--anyauth", ADVICE_AUTH},
-    {"--basic", "leave it out: -u sends Basic"},
-    {"-:", ADVICE_NEXT},
-    {"--next", ADVICE_NEXT},
 };
 
 /* ---- progress and events ---- */
@@ -1077,8 +976,8 @@ const struct cli_command cli_fetch = {
         "standard output or the file. A final failure exits non-zero.",
     .groups = groups,
     .group_count = sizeof groups / sizeof *groups,
-    .advice = advice,
-    .advice_count = sizeof advice / sizeof *advice,
+    .advice = fetch_advice,
+    .advice_count = FETCH_ADVICE_COUNT,
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
     .settings_size = sizeof(struct settings),

@@ -497,7 +497,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$status" -eq 22 ]
     [ "$output" = x ]
     [ $((SECONDS - before)) -lt 20 ]
-    [[ $stderr == *"$U/bad: nothing was sent: no request to this server succeeded for as long as waits may take"* ]]
+    [[ $stderr == *"$U/bad: nothing was sent: the server stayed down for waits_max"* ]]
     # The first failures are of URLs that gave up, with the status of their last response.
     [[ $stderr == *"$U/bad: gave up after "*" attempts: 503: "* ]]
 }
