@@ -981,7 +981,6 @@ const struct cli_command cli_fetch = {
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
     .settings_size = sizeof(struct settings),
-    CLI_ADVICE(advice),
     .init = settings_init,
     .run = fetch_main,
 };

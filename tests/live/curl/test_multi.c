@@ -154,24 +154,6 @@ static void a_transfer_without_a_byte_is_stalled_after_the_stall_timeout(void **
     fixture_end(&w);
 }
 
-/* A byte each 1.2 s: less than a byte per second, which libcurl calls too slow. */
-static void a_slow_stream_of_bytes_is_not_stalled(void **state)
-{
-    struct fixture w;
-    struct live_multi_call call;
-    fixture_begin(&w, "/slow 200 bytes=5 drip=1/1200ms", 3);
-    call_init(&w, &call, "/slow");
-    w.policy.attempt_timeout_ns = w.policy.call_timeout_ns = BIDE_NEVER;
-    call.options.stall_timeout_ns = 4 * BIDE_S;
-    call_start(&w, &call);
-    assert_true(live_multi_run(w.multi));
-    assert_int_equal(call.code, CURLE_OK);
-    assert_int_equal(call.result.attempts, 1);
-    assert_false(call.result.attempt[0].stalled);
-    live_multi_call_free(&call);
-    fixture_end(&w);
-}
-
 static size_t fail_write(char *at, size_t size, size_t count, void *context)
 {
     (void)at, (void)size, (void)count;
@@ -1166,7 +1148,6 @@ int main(void)
         cmocka_unit_test(the_result_describes_each_attempt),
         cmocka_unit_test(the_last_failure_reaches_the_sink_completely),
         cmocka_unit_test(a_transfer_without_a_byte_is_stalled_after_the_stall_timeout),
-        cmocka_unit_test(a_slow_stream_of_bytes_is_not_stalled),
         cmocka_unit_test(a_failing_sink_ends_the_call),
         cmocka_unit_test(event_gets_each_verdict_once),
         cmocka_unit_test(a_call_refused_by_the_breaker_is_done_before_start_returns),
