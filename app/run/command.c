@@ -63,8 +63,9 @@ static const char *const stdin_names[] = {"lend", "inherit", "replay", NULL};
 static const struct cli_option failure_options[] = {
     {.name = "like",
      .value = "PROGRAM",
-     .help = "retry the failures that are transient for this program: apt, docker, git, npm, pg_dump, rsync or ssh; the "
-             "command gets a pipe as stderr",
+     .help =
+         "retry the failures that are transient for this program: apt, docker, git, npm, pg_dump, rsync or ssh; the "
+         "command gets a pipe as stderr",
      .kind = CLI_WORD,
      CLI_AT(struct settings, like),
      .details =
@@ -781,9 +782,11 @@ static const struct cli_section sections[] = {
              "With `--until` also the status of the condition, with `--fallback` that of the fallback."},
     {.title = "Streams",
      .text =
-         "The command gets bide's own stdout and stderr: lines keep their order, and processes that the command leaves in "
+         "The command gets bide's own stdout and stderr: lines keep their order, and processes that the command leaves "
+         "in "
          "the background can write after bide has ended. Only for `--like`, `--retry-if-stderr`, `--hint stderr` or "
-         "`both`, and `--cron` bide reads stderr, and for `--retry-if-stdout`, `--hold` and `--cron` stdout: the command "
+         "`both`, and `--cron` bide reads stderr, and for `--retry-if-stdout`, `--hold` and `--cron` stdout: the "
+         "command "
          "then gets a pipe. Of input from a pipe only what the command reads is removed (`--stdin`)."},
     {.title = "Environment",
      .text =
