@@ -47,6 +47,7 @@ struct fetch_request {
     bool compressed;
     bool netrc;
     bool fail_with_body;
+    bool continues;   /* -C -: a download continues what an earlier process left, and leaves a partial file itself */
     bool unbuffered;  /* -N: hold nothing back from standard output */
     int64_t stall_ns; /* an attempt without progress for this long fails; BIDE_NEVER: no limit */
 
@@ -93,6 +94,7 @@ struct fetch_job {
     int64_t time_ns;
     int error;         /* errno of a failed write; 0: none */
     bool spool_failed; /* it was that of a temporary file */
+    bool is_locked;    /* another process writes the partial file */
     bool resumed;
     bool cancelled;
     char key[BIDE_KEY_TEXT_SIZE];
@@ -119,6 +121,7 @@ struct fetch_event {
 
 struct fetch_listener {
     void (*on_event)(void *context, const struct fetch_event *event);
+    void (*on_note)(void *context, const struct fetch_job *job, const char *text); /* about a partial file; or NULL */
     void (*on_tick)(void *context); /* about every tick_ns, and after every event; may be NULL */
     int64_t tick_ns;
     void *context;

@@ -1,6 +1,7 @@
 /* log.c - text and JSON lines about events; see log.h. */
 #include "log.h"
 
+#include "common/atomic_file.h"
 #include "common/event.h"
 #include "common/spool.h"
 #include "common/term.h"
@@ -105,6 +106,9 @@ static void text_write_error(const struct fetch_log *log, const struct fetch_job
     if (job->spool_failed)
         fprintf(log->out, "bide: %s: cannot store the response in %s (%s): %s\n", job->display_url, directory.path,
                 directory.source, strerror(job->error));
+    else if (job->is_locked)
+        fprintf(log->out, "bide: %s: %s%s: another process is downloading to this file\n", job->display_url,
+                job->output_path, CLI_PARTIAL_SUFFIX);
     else if (job->error != EPIPE)
         fprintf(log->out, "bide: %s: cannot write %s: %s\n", job->display_url,
                 job->output_path ? job->output_path : "to standard output", strerror(job->error));
@@ -205,7 +209,7 @@ static struct cli_event json_end_event(const struct fetch_log *log, const struct
     event.signal = job->cancelled ? (int)fetch_signal : 0;
     event.transfer = &parts->transfer;
     if (job->error != 0)
-        event.text = strerror(job->error);
+        event.text = job->is_locked ? "another process is downloading to this file" : strerror(job->error);
     else if (job->exit_status != 0)
         event.text = result_text(parts->text, job->status, job->error_text);
     return event;
@@ -278,6 +282,22 @@ void fetch_log_fleet(struct fetch_log *log, const char *text)
         json_write(log, &(struct cli_event){.kind = CLI_EVENT_FLEET, .target = log->target, .text = text});
     else
         fprintf(log->out, "bide: %s\n", text);
+}
+
+void fetch_log_note(struct fetch_log *log, const struct fetch_job *job, const char *text)
+{
+    if (log->silent)
+        return;
+    if (!log->json) {
+        text_begin_line(log, job);
+        cli_print_sanitized(log->out, text);
+        fputc('\n', log->out);
+        return;
+    }
+    struct cli_event event = json_event(log, job, CLI_EVENT_ERROR);
+    event.attempt = job->attempt;
+    event.text = text;
+    json_write(log, &event);
 }
 
 void fetch_log_error(struct fetch_log *log, const char *text)
