@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,6 +115,63 @@ static bool temp_create(struct cli_atomic_file *file, const char *path, mode_t m
     return false;
 }
 
+/* ---- partial file ---- */
+
+/* Returns true if the temporary path is still that of the open file. */
+static bool path_names_file(const char *path, int fd)
+{
+    struct stat named, opened;
+    return lstat(path, &named) == 0 && fstat(fd, &opened) == 0 && named.st_dev == opened.st_dev &&
+           named.st_ino == opened.st_ino;
+}
+
+/* Another user could have prepared the content, in a directory that all may write to. */
+static bool partial_is_own(int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return false;
+    errno = S_ISREG(st.st_mode) ? EPERM : ENOTSUP;
+    return S_ISREG(st.st_mode) && st.st_uid == geteuid();
+}
+
+/* Opens and locks the file under its present name. Returns false and sets errno on failure. */
+static bool partial_open_once(struct cli_atomic_file *file, mode_t mode)
+{
+    file->fd = open(file->temp_path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode | 0600);
+    file->is_open = file->fd >= 0;
+    if (!file->is_open || !partial_is_own(file->fd))
+        return false;
+    if (flock(file->fd, LOCK_EX | LOCK_NB) == 0)
+        return !file->replaces || fchmod(file->fd, mode | 0600) == 0;
+    if (errno == EWOULDBLOCK)
+        errno = EBUSY;
+    return false;
+}
+
+/* Race: between open and flock the process that held the lock may rename the file to its final name, or delete it. Then
+ * the lock is on a file that must not be written any more: it counts only if the path still names the locked file. The
+ * path cannot change afterwards, because only the holder of the lock renames or deletes the file. */
+static bool partial_open(struct cli_atomic_file *file, const char *path, mode_t mode)
+{
+    if ((file->path = resolve_path(path)) == NULL)
+        return false;
+    const char *name = strrchr(file->path, '/') + 1;
+    errno = strlen(name) + CLI_PARTIAL_ROOM > NAME_MAX ? ENAMETOOLONG : ENOMEM;
+    if (errno == ENAMETOOLONG || asprintf(&file->temp_path, "%s" CLI_PARTIAL_SUFFIX, file->path) < 0)
+        return false;
+    for (int i = 0; i < NAMES_MAX; i++) {
+        if (!partial_open_once(file, mode))
+            return false;
+        if (path_names_file(file->temp_path, file->fd))
+            return true;
+        close(file->fd);
+        file->is_open = false;
+    }
+    errno = EBUSY;
+    return false;
+}
+
 /* ---- opening ---- */
 
 /* True for a descriptor opened by another program, such as /dev/stdout. It may refer to a regular file, which must not
@@ -127,33 +185,54 @@ static bool path_is_descriptor(const char *path)
     return false;
 }
 
+static bool file_create(struct cli_atomic_file *file, const char *path, mode_t mode)
+{
+    file->mode = mode;
+    return file->is_partial ? partial_open(file, path, mode) : temp_create(file, path, mode);
+}
+
 /* Returns false and sets errno on failure. */
 static bool file_open(struct cli_atomic_file *file, const char *path)
 {
     struct stat existing;
     file->replaces = stat(path, &existing) == 0;
     if (!file->replaces)
-        return errno == ENOENT && temp_create(file, path, 0666);
+        return errno == ENOENT && file_create(file, path, 0666);
     if (S_ISDIR(existing.st_mode)) {
         errno = EISDIR;
         return false;
     }
     if (S_ISREG(existing.st_mode) && !path_is_descriptor(path))
-        return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 && temp_create(file, path, existing.st_mode & 0777);
+        return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 && file_create(file, path, existing.st_mode & 0777);
+    if (file->is_partial) {
+        errno = ENOTSUP;
+        return false;
+    }
     file->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     file->is_open = file->fd >= 0;
     return file->is_open;
 }
 
-int cli_atomic_file_open_fd(struct cli_atomic_file *file, const char *path)
+/* Returns 0 or an errno. */
+static int file_open_as(struct cli_atomic_file *file, const char *path, bool is_partial)
 {
-    *file = (struct cli_atomic_file){0};
+    *file = (struct cli_atomic_file){.is_partial = is_partial};
     errno = 0;
     if (file_open(file, path))
         return 0;
     int error = errno;
     cli_atomic_file_discard(file);
     return error != 0 ? error : ENOMEM;
+}
+
+int cli_atomic_file_open_fd(struct cli_atomic_file *file, const char *path)
+{
+    return file_open_as(file, path, false);
+}
+
+int cli_atomic_file_open_partial(struct cli_atomic_file *file, const char *path)
+{
+    return file_open_as(file, path, true);
 }
 
 const char *cli_atomic_file_open(struct cli_atomic_file *file, const char *path)
@@ -181,11 +260,23 @@ static bool file_close(struct cli_atomic_file *file)
     return closed;
 }
 
+/* Gives a partial file the mode of the old file, which may deny its owner to write, and checks that another program has
+ * not replaced it. Returns false and sets errno on failure. */
+static bool partial_finish(const struct cli_atomic_file *file)
+{
+    if (file->replaces && fchmod(file->fd, file->mode) != 0)
+        return false;
+    errno = EBUSY;
+    return path_names_file(file->temp_path, file->fd);
+}
+
 int cli_atomic_file_commit_fd(struct cli_atomic_file *file)
 {
     errno = 0;
-    bool whole = file->temp_path == NULL || !file->replaces || fsync(file->fd) == 0;
-    whole = whole && file_close(file);
+    bool whole = !file->is_partial || partial_finish(file);
+    whole = whole && (file->temp_path == NULL || !(file->replaces || file->is_partial) || fsync(file->fd) == 0);
+    /* A partial file stays locked until it is renamed; fsync has reported what close would. */
+    whole = whole && (file->is_partial || file_close(file));
     if (whole && file->temp_path != NULL && (whole = rename(file->temp_path, file->path) == 0)) {
         slot_replace(file->temp_path, NULL);
         free(file->temp_path);
@@ -213,7 +304,7 @@ const char *cli_atomic_file_commit(struct cli_atomic_file *file)
 void cli_atomic_file_discard(struct cli_atomic_file *file)
 {
     file_close(file);
-    if (file->temp_path != NULL) {
+    if (file->temp_path != NULL && !file->is_partial) {
         unlink(file->temp_path);
         slot_replace(file->temp_path, NULL);
     }

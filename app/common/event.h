@@ -20,7 +20,7 @@ enum cli_event_kind {
     CLI_EVENT_GIVE_UP,  /* the call failed: likewise */
     CLI_EVENT_FALLBACK, /* the fallback ended: exit_status, elapsed_ns */
     CLI_EVENT_FLEET,    /* a message about the fleet: text */
-    CLI_EVENT_ERROR,    /* bide itself failed, or ignored a variable: text */
+    CLI_EVENT_ERROR,    /* bide itself failed, or ignored a variable or a partial file: text */
 };
 
 #define CLI_EVENT_NO_STATUS (-1) /* of `status`: no attempt ended, or no response was received */

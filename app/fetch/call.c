@@ -176,11 +176,26 @@ static struct bide_text easy_field(CURL *easy, const char *name)
     return text_from(field->value);
 }
 
+/* Describes the response whose body may be the next in a partial file. A 206 continues the one that is in it. */
+static void output_describe_next(struct fetch_output *output, const char *url,
+                                 const struct bide_curl_response *response)
+{
+    curl_off_t total = -1;
+    if (response->status == 206)
+        return;
+    curl_easy_getinfo(response->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &total);
+    output->next.url_hash = fetch_partial_hash_url(url);
+    output->next.total = total > 0 ? (uint64_t)total : 0;
+    bide_curl_validator(output->next.validator, sizeof output->next.validator, response->easy);
+}
+
 /* Records the status, and reads the fields that libbide-curl does not read without knowing their unit. */
 static void on_response(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome)
 {
     struct fetch_call *call = context;
     call->seen_status = response->status;
+    if (call->request->continues)
+        output_describe_next(&call->output, call->job->url, response);
     if ((response->status != 429 && response->status != 503) || outcome->hint.kind != BIDE_HINT_NONE)
         return;
     outcome->hint = fetch_reset_hint(&(struct fetch_reset){
@@ -297,9 +312,30 @@ static size_t on_body(char *at, size_t size, size_t count, void *context)
     return length;
 }
 
+static void call_note_restart(const struct fetch_call *call, const char *why)
+{
+    char *text = NULL;
+    if (call->listener->on_note &&
+        asprintf(&text, "%s" CLI_PARTIAL_SUFFIX ": %s; starting over", call->job->output_path, why) >= 0)
+        call->listener->on_note(call->listener->context, call->job, text);
+    free(text);
+}
+
+/* A 200 replaces the partial file without a failed attempt that would be reported. */
+static void call_note_replaced_partial(const struct fetch_call *call)
+{
+    const struct fetch_output *output = &call->output;
+    if (!output->recorded || call->seen_status != 200)
+        return;
+    bool same = strcmp(output->record.validator, output->next.validator) == 0;
+    call_note_restart(call, same ? "the server sent the whole file, as if it had no ranges"
+                                 : "the file has changed on the server");
+}
+
 static bool on_rewind(void *context)
 {
     struct fetch_call *call = context;
+    call_note_replaced_partial(call);
     call->job->bytes = 0;
     call->job->total = 0;
     call->head_written = false;
@@ -388,6 +424,7 @@ void fetch_call_finish(struct fetch_call *call)
     struct fetch_job *job = call->job;
     job->error = call->output.error;
     job->spool_failed = call->output.spool_failed;
+    job->is_locked = call->output.is_locked;
     if (job->verdict.action != BIDE_ACTION_DONE && job->error == 0 && fetch_signal != 0)
         job->cancelled = true;
     job->state = FETCH_JOB_ENDED;
@@ -417,6 +454,8 @@ static void call_fill_options(struct fetch_call *call, const struct fetch_call_p
     o->error_buffer = call->error;
     o->event = on_event;
     o->classify = on_response;
+    if (call->resume_from.delivered_bytes > 0)
+        o->resume_from = &call->resume_from;
     if (fetch_output_can_rewind(&call->output))
         o->rewind = on_rewind;
     else if (!call->request->unbuffered)
@@ -438,6 +477,23 @@ static bool call_fail_start(struct fetch_call *call, CURLcode code)
     return false;
 }
 
+/* Opens the output; a partial file determines where the response begins. */
+static bool call_open_output(struct fetch_call *call, bool is_next)
+{
+    struct fetch_output *output = &call->output;
+    struct fetch_job *job = call->job;
+    const char *why;
+    if (!call->request->continues)
+        return fetch_output_open(output, job->output_path, is_next);
+    if (!fetch_output_open_partial(output, job->output_path, job->url, &job->bytes, &why))
+        return false;
+    call->resume_from = (struct bide_curl_resume_from){
+        .delivered_bytes = job->bytes, .total = output->record.total, .validator = output->record.validator};
+    if (why)
+        call_note_restart(call, why);
+    return true;
+}
+
 bool fetch_call_start(struct fetch_call *call, const struct fetch_call_params *params)
 {
     CURLcode code;
@@ -450,7 +506,7 @@ bool fetch_call_start(struct fetch_call *call, const struct fetch_call_params *p
         call->output.error = error;
         return call_fail_start(call, CURLE_WRITE_ERROR);
     }
-    if (!fetch_output_open(&call->output, call->job->output_path, params->is_next))
+    if (!call_open_output(call, params->is_next))
         return call_fail_start(call, CURLE_WRITE_ERROR);
     call->easy = fetch_easy_new(call->request, call->job->url, &code);
     if (!call->easy)

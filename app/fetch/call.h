@@ -21,6 +21,7 @@ struct fetch_call {
     bool in_outage;                  /* set by batch.c before it cancels the call: the server is down */
     struct bide_curl_options options;
     struct bide_curl_result result;
+    struct bide_curl_resume_from resume_from; /* of a partial file */
     struct fetch_output output;
     void (*on_over)(void *owner, struct fetch_call *call);
     void *owner;

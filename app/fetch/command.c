@@ -216,6 +216,12 @@ static const char *read_range(void *settings, const char *value)
     return fetch_range_check(value);
 }
 
+static const char *read_continue_at(void *settings, const char *value)
+{
+    ((struct settings *)settings)->request.continues = true;
+    return strcmp(value, "-") == 0 ? NULL : "- (the length of FILE.part decides; -r FROM- requests a range)";
+}
+
 static const char *read_resolve(void *settings, const char *value)
 {
     (void)settings;
@@ -552,6 +558,14 @@ static const struct cli_option output_options[] = {
      .help = "create the directories of -o and --output-dir that do not exist",
      .kind = CLI_FLAG,
      CLI_AT(struct settings, request.create_dirs)},
+    {.name = "continue-at",
+     .letter = 'C',
+     .value = "-",
+     .help = "continue the file that an earlier invocation left incomplete, and leave it for a later one",
+     .read = read_continue_at,
+     .details = "The response is written to FILE.part, with a record of its URL and version in FILE.part.bide, instead "
+                "of FILE.bide-XXXXXX. Both survive a failure, a signal and kill -9. The next invocation appends only a "
+                "response that provably continues FILE.part, and otherwise starts over. The value is always `-`."},
     {.name = "include",
      .letter = 'i',
      .help = "write the header fields before the body",
@@ -694,6 +708,13 @@ static void progress_on_tick(void *context)
     p->shown = true;
 }
 
+static void log_on_note(void *context, const struct fetch_job *job, const char *text)
+{
+    struct settings *s = context;
+    progress_clear(&s->progress);
+    fetch_log_note(&s->log, job, text);
+}
+
 static void log_on_event(void *context, const struct fetch_event *event)
 {
     struct settings *s = context;
@@ -754,7 +775,7 @@ static bool policy_resolve(struct settings *s)
     }
     if (waits_for_gates_by_default(s))
         batch_adapt(s, policy);
-    if (s->request.include)
+    if (s->request.include || s->request.continues)
         policy->pair.policy.hedges_max = 0; /* the header fields of two responses could not be told apart */
     s->request.policy = &policy->pair.policy;
     s->request.gates = &policy->pair.target;
@@ -772,6 +793,22 @@ static void outer_bide_apply(struct settings *s)
     for (size_t i = 0; i < CLI_OUTER_COUNT; i++)
         if (outer.ignored[i][0] != '\0')
             fetch_log_error(&s->log, outer.ignored[i]);
+}
+
+/* A download can be continued if it is the whole response to a GET, in a file. */
+static const char *continue_conflict(const struct fetch_request *r)
+{
+    if (r->upload_fd >= 0 || (inputs.data.at && !r->data_in_query) || (r->method && strcmp(r->method, "GET") != 0))
+        return "-C: must be used with a GET (not with -T, -d or another -X)";
+    if (r->range)
+        return "-C and -r cannot be combined (-C determines the range)";
+    if (r->include) /* also -I */
+        return "-C cannot be combined with -i or -I (the file would begin with header fields)";
+    if (r->fail_with_body)
+        return "-C and --fail-with-body cannot be combined (an error page would replace the incomplete file)";
+    if (fetch_has_header(inputs.headers, "Range") || fetch_has_header(inputs.headers, "If-Range"))
+        return "-C and -H 'Range: ...' cannot be combined (-C determines the range)";
+    return NULL;
 }
 
 static const char *options_conflict(const struct settings *s)
@@ -794,7 +831,7 @@ static const char *options_conflict(const struct settings *s)
         return "--idempotency-key and -H '" BIDE_KEY_HEADER ": ...' cannot be combined";
     if (r->data_in_query && strlen(inputs.data.at) != inputs.data.length)
         return "-d: must be text without NUL, to be put into the query (-G)";
-    return NULL;
+    return r->continues ? continue_conflict(r) : NULL;
 }
 
 /* Puts the values of -d into the body, or into the query of every URL. Returns NULL, or an error text. */
@@ -871,6 +908,7 @@ static bool batch_prepare(struct settings *s, char **operands)
     if ((want = options_conflict(s)) != NULL)
         return cli_fail(&cli_fetch, "%s", want), false;
     struct fetch_plan_problem problem;
+    s->outputs.continues = s->request.continues;
     if (!fetch_plan_assign_outputs(&inputs.plan, &s->outputs, &problem)) {
         bool has_value = problem.option != NULL;
         cli_fail(&cli_fetch, "%s%s%s%s%s", has_value ? problem.option : "", has_value ? " " : "",
@@ -913,7 +951,7 @@ static bool fleet_open(struct settings *s)
 
 static struct fetch_listener listener_make(struct settings *s)
 {
-    struct fetch_listener l = {.on_event = log_on_event, .tick_ns = TICK_NS, .context = s};
+    struct fetch_listener l = {.on_event = log_on_event, .on_note = log_on_note, .tick_ns = TICK_NS, .context = s};
     bool body_on_terminal = isatty(STDOUT_FILENO) && fetch_plan_uses_stdout(&inputs.plan);
     s->log.out = stderr;
     s->log.attempts_max = s->resolved.pair.policy.attempts_max;

@@ -54,6 +54,7 @@ struct fetch_request {
     bool create_dirs;     /* create missing directories of output files */
     bool unbuffered;      /* -N: hold nothing back from standard output */
     int64_t stall_ns;     /* an attempt without progress for this long fails; BIDE_NEVER: no limit */
+    bool continues; /* -C -: a download continues what an earlier process left, and leaves a partial file itself */
 
     const struct bide_policy *policy; /* already validated */
     const struct bide_target_config *gates;
@@ -98,6 +99,7 @@ struct fetch_job {
     int64_t time_ns;
     int error;         /* errno of a failed write; 0: none */
     bool spool_failed; /* it was that of a temporary file */
+    bool is_locked;    /* another process writes the partial file */
     bool resumed;
     bool cancelled;
     bool is_binary; /* not written, because standard output is a terminal */
@@ -126,6 +128,7 @@ struct fetch_event {
 
 struct fetch_listener {
     void (*on_event)(void *context, const struct fetch_event *event);
+    void (*on_note)(void *context, const struct fetch_job *job, const char *text); /* about a partial file; or NULL */
     void (*on_tick)(void *context); /* about every tick_ns, and after every event; may be NULL */
     int64_t tick_ns;
     void *context;

@@ -1,6 +1,7 @@
 /* log.c - text and JSON lines about events; see log.h. */
 #include "log.h"
 
+#include "common/atomic_file.h"
 #include "common/event.h"
 #include "common/spool.h"
 #include "common/term.h"
@@ -150,6 +151,8 @@ static void text_success(const struct fetch_log *log, const struct fetch_job *jo
     line_put(log, &line);
 }
 
+static const char locked_text[] = "another process is downloading to this file";
+
 /* A closed pipe (EPIPE) needs no message. */
 static void text_write_error(const struct fetch_log *log, const struct fetch_job *job)
 {
@@ -157,6 +160,8 @@ static void text_write_error(const struct fetch_log *log, const struct fetch_job
     if (job->spool_failed)
         fprintf(log->out, "bide: %s: cannot store the response in %s (%s): %s\n", job->display_url, directory.path,
                 directory.source, strerror(job->error));
+    else if (job->is_locked)
+        fprintf(log->out, "bide: %s: %s%s: %s\n", job->display_url, job->output_path, CLI_PARTIAL_SUFFIX, locked_text);
     else if (job->error != EPIPE)
         fprintf(log->out, "bide: %s: cannot write %s: %s\n", job->display_url,
                 job->output_path ? job->output_path : "to standard output", strerror(job->error));
@@ -291,7 +296,7 @@ static struct cli_event json_end_event(const struct fetch_log *log, const struct
     if (job->is_binary)
         event.text = binary_text;
     else if (job->error != 0)
-        event.text = strerror(job->error);
+        event.text = job->is_locked ? locked_text : strerror(job->error);
     else if (job->exit_status != 0)
         event.text = result_text(parts->text, job->status, job->error_text);
     return event;
@@ -364,6 +369,22 @@ void fetch_log_fleet(struct fetch_log *log, const char *text)
         json_write(log, &(struct cli_event){.kind = CLI_EVENT_FLEET, .target = log->target, .text = text});
     else
         fprintf(log->out, "bide: %s\n", text);
+}
+
+void fetch_log_note(struct fetch_log *log, const struct fetch_job *job, const char *text)
+{
+    if (log->silent)
+        return;
+    if (!log->json) {
+        struct text_line line = {.job = log->several_urls ? job : NULL};
+        line_append(line.head, "%s", text);
+        line_put(log, &line);
+        return;
+    }
+    struct cli_event event = json_event(log, job, CLI_EVENT_ERROR);
+    event.attempt = job->attempt;
+    event.text = text;
+    json_write(log, &event);
 }
 
 void fetch_log_error(struct fetch_log *log, const char *text)

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -83,9 +84,57 @@ bool fetch_output_open(struct fetch_output *output, const char *path, bool is_ne
     return true;
 }
 
+static bool output_is_partial(const struct fetch_output *output)
+{
+    return output->record_path != NULL;
+}
+
+/* Returns why the bytes in the partial file cannot be continued, or NULL after setting output->record. */
+static const char *partial_examine(struct fetch_output *output, const char *url, uint64_t length)
+{
+    const char *why = fetch_partial_read(output->record_path, &output->record);
+    return why ? why : fetch_partial_check(&output->record, fetch_partial_hash_url(url), length);
+}
+
+bool fetch_output_open_partial(struct fetch_output *output, const char *path, const char *url, uint64_t *held,
+                               const char **why)
+{
+    struct stat st;
+    *output = (struct fetch_output){.kind = FETCH_OUTPUT_FILE};
+    *held = 0;
+    *why = NULL;
+    output->error = cli_atomic_file_open_partial(&output->file, path);
+    output->is_locked = output->error == EBUSY;
+    if (output->error != 0)
+        return false;
+    if (asprintf(&output->record_path, "%s" FETCH_RECORD_SUFFIX, output->file.temp_path) < 0)
+        output->record_path = NULL;
+    if (!output->record_path || fstat(output->file.fd, &st) != 0)
+        return output_fail(output);
+    if (st.st_size > 0)
+        *why = partial_examine(output, url, (uint64_t)st.st_size);
+    if (st.st_size > 0 && !*why)
+        *held = fetch_partial_start(&output->record, (uint64_t)st.st_size);
+    output->recorded = *held > 0;
+    return ftruncate(output->file.fd, (off_t)*held) == 0 || output_fail(output);
+}
+
 bool fetch_output_can_rewind(const struct fetch_output *output)
 {
     return output->kind == FETCH_OUTPUT_FILE || output->kind == FETCH_OUTPUT_SPOOL;
+}
+
+/* The record precedes the first byte of its response: see partial.h. */
+static bool output_write_file(struct fetch_output *output, const char *at, size_t length)
+{
+    if (output_is_partial(output) && !output->recorded && length > 0) {
+        errno = fetch_partial_write(output->record_path, &output->next);
+        if (errno != 0)
+            return output_fail(output);
+        output->record = output->next;
+        output->recorded = true;
+    }
+    return output_write_all(output, output->file.fd, at, length);
 }
 
 bool fetch_output_write(struct fetch_output *output, const void *at, size_t length)
@@ -96,7 +145,7 @@ bool fetch_output_write(struct fetch_output *output, const void *at, size_t leng
     case FETCH_OUTPUT_FILE:
     case FETCH_OUTPUT_DEVICE: break;
     }
-    return output_write_all(output, output->file.fd, at, length);
+    return output_write_file(output, at, length);
 }
 
 bool fetch_output_rewind(struct fetch_output *output)
@@ -107,6 +156,7 @@ bool fetch_output_rewind(struct fetch_output *output)
     if (output->kind == FETCH_OUTPUT_SPOOL)
         return true;
     int fd = output->file.fd;
+    output->recorded = false;
     return (ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0) || output_fail(output);
 }
 
@@ -114,11 +164,27 @@ bool fetch_output_commit(struct fetch_output *output)
 {
     if (output->error == 0 && output->file.is_open)
         output->error = cli_atomic_file_commit_fd(&output->file);
+    if (output->error == 0 && output_is_partial(output))
+        unlink(output->record_path);
     return output->error == 0;
+}
+
+/* An empty partial file serves no later process. It is deleted while it is locked. */
+static void output_drop_empty_partial(struct fetch_output *output)
+{
+    struct stat st;
+    if (!output->file.is_open || fstat(output->file.fd, &st) != 0 || st.st_size > 0)
+        return;
+    unlink(output->record_path);
+    unlink(output->file.temp_path);
 }
 
 void fetch_output_close(struct fetch_output *output)
 {
+    if (output_is_partial(output))
+        output_drop_empty_partial(output);
+    free(output->record_path);
+    output->record_path = NULL;
     cli_atomic_file_discard(&output->file);
     cli_spool_clear(&output->spool);
 }

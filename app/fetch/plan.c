@@ -2,8 +2,11 @@
  * file name, a directory as output. */
 #include "plan.h"
 
+#include "partial.h"
 #include "secret.h"
 #include "url.h"
+
+#include "common/atomic_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,12 +83,17 @@ static bool plan_fail(struct fetch_plan_problem *problem, struct fetch_plan_prob
     return false;
 }
 
+#define NEEDS_FILE "each URL needs a regular file: -o FILE or -O (standard output and devices cannot be continued)"
+
 static bool plan_assign_output(struct fetch_job *job, const struct fetch_output_options *o, size_t index,
                                struct fetch_plan_problem *problem)
 {
     const char *given = index < o->count ? o->path[index] : NULL;
     char *name = NULL;
-    if (given ? strcmp(given, "-") == 0 : !o->remote_name)
+    bool to_stdout = given ? strcmp(given, "-") == 0 : !o->remote_name;
+    if (to_stdout && o->continues)
+        return plan_fail(problem, (struct fetch_plan_problem){"-C", "-", NEEDS_FILE});
+    if (to_stdout)
         return true;
     if (!given && !(name = fetch_url_file_name(job->url)))
         return plan_fail(problem, out_of_memory);
@@ -101,6 +109,8 @@ static bool plan_assign_output(struct fetch_job *job, const struct fetch_output_
         return plan_fail(problem,
                          (struct fetch_plan_problem){given ? "-o" : "-O", job->output_path,
                                                      "is a directory; use a file name, or --output-dir with -O"});
+    if (o->continues && path_is_device(job->output_path))
+        return plan_fail(problem, (struct fetch_plan_problem){"-C", "-", NEEDS_FILE});
     return true;
 }
 
@@ -131,28 +141,43 @@ static int compare_files(const void *one, const void *other)
     return strcmp(((const struct planned_file *)one)->path, ((const struct planned_file *)other)->path);
 }
 
-/* Appends the canonical path of each regular file that a job will write. Returns false if out of memory. */
-static bool files_collect(const struct fetch_plan *plan, struct planned_file *files, size_t *count)
+#define FILES_PER_JOB 3 /* FILE; with -C - also FILE.part and FILE.part.bide */
+
+/* Appends a path with a suffix. Returns false if out of memory. */
+static bool files_add(struct planned_file *files, size_t *count, size_t job, const char *path, const char *suffix)
 {
-    for (size_t i = 0; i < plan->count; i++) {
+    char *file = NULL;
+    if (!path || asprintf(&file, "%s%s", path, suffix) < 0)
+        return false;
+    files[(*count)++] = (struct planned_file){file, job};
+    return true;
+}
+
+/* Appends the canonical path of each regular file that a job will write. Returns false if out of memory. */
+static bool files_collect(const struct fetch_plan *plan, bool continues, struct planned_file *files, size_t *count)
+{
+    bool added = true;
+    for (size_t i = 0; i < plan->count && added; i++) {
         const char *path = plan->jobs[i].output_path;
         if (!path || path_is_device(path))
             continue;
-        files[*count] = (struct planned_file){path_canonical(path), i};
-        if (!files[*count].path)
-            return false;
-        ++*count;
+        char *canonical = path_canonical(path);
+        added = files_add(files, count, i, canonical, "");
+        if (continues)
+            added = added && files_add(files, count, i, canonical, CLI_PARTIAL_SUFFIX) &&
+                    files_add(files, count, i, canonical, CLI_PARTIAL_SUFFIX FETCH_RECORD_SUFFIX);
+        free(canonical);
     }
-    return true;
+    return added;
 }
 
 /* Two responses for the same file: the last would win. Returns false after setting *problem. */
 static bool plan_check_duplicates(const struct fetch_plan *plan, const struct fetch_output_options *o,
                                   struct fetch_plan_problem *problem)
 {
-    struct planned_file *files = calloc(plan->count + 1, sizeof *files);
+    struct planned_file *files = calloc(FILES_PER_JOB * plan->count + 1, sizeof *files);
     size_t count = 0;
-    bool ok = (files && files_collect(plan, files, &count)) || plan_fail(problem, out_of_memory);
+    bool ok = (files && files_collect(plan, o->continues, files, &count)) || plan_fail(problem, out_of_memory);
     if (ok)
         qsort(files, count, sizeof *files, compare_files);
     for (size_t i = 1; i < count && ok; i++)

@@ -20,6 +20,7 @@ struct fetch_output_options {
     size_t count;
     bool remote_name;
     const char *directory; /* for relative paths; NULL: the current directory */
+    bool continues;        /* -C -: each response needs a regular file, and uses FILE.part as well */
 };
 
 /* Adds a job. Returns NULL, or a description of a valid URL. */

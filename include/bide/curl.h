@@ -128,6 +128,14 @@ enum bide_curl_redirect {
     BIDE_CURL_REDIRECT_REFUSE,    /* is not followed: permanent */
 };
 
+/* The part of a body that the sink holds already, from an earlier call and perhaps of another process. Final: its size
+ * will not change. */
+struct bide_curl_resume_from {
+    uint64_t delivered_bytes; /* in the sink, which appends to them; 1 or more */
+    uint64_t total;           /* length of the whole body; 0: unknown */
+    const char *validator;    /* of the response that they are from: see bide_curl_validator */
+};
+
 /* A response, for the classify hook. Other fields can be read with curl_easy_header. */
 struct bide_curl_response {
     CURL *easy;
@@ -161,9 +169,11 @@ struct bide_curl_options {
     /* The sink of the response. write NULL and write_data not: a FILE *, as with libcurl. Both NULL: no sink. */
     curl_write_callback write;
     void *write_data;
-    bool (*rewind)(void *write_data); /* discards all that was written, so that a broken body can be tried again */
-    bool resume;                      /* a broken body may be resumed by Range and If-Range (needs a sink) */
-    size_t hold_max;                  /* bytes of a success to hold back for the classify hook; 0: none */
+    /* Discards all that was written, so that a broken body can be tried again. Also called at the end of a call that
+     * has failed, if the server no longer has the body that the sink holds a part of. */
+    bool (*rewind)(void *write_data);
+    bool resume;     /* a broken body may be resumed by Range and If-Range (needs a sink) */
+    size_t hold_max; /* bytes of a success to hold back for the classify hook; 0: none */
 
     /* The owner's values of the options that bide owns. */
     curl_write_callback header;
@@ -212,7 +222,11 @@ struct bide_curl_options {
     bool (*refresh)(void *context, CURL *easy);
     void (*event)(void *context, const struct bide_event *event);
 
-    uint64_t reserved_[8]; /* zero: room to grow */
+    /* The call begins by resuming this part (needs `resume`; for a GET). NULL: the sink is empty. A response that does
+     * not continue it replaces it, with `rewind`; without `rewind` the call gives up. */
+    const struct bide_curl_resume_from *resume_from;
+
+    uint64_t reserved_[7]; /* zero: room to grow */
 };
 
 /* The end of an attempt. Final: its size will not change. */
@@ -278,6 +292,12 @@ BIDE_API struct bide_outcome bide_classify_curl(CURLcode code, const struct bide
 /* Writes the origin of a URL, "https://example.net:443": lower case, with its port, without user, path and query; and a
  * NUL. Returns false and writes "" for a URL that bide does not understand. */
 BIDE_API bool bide_curl_origin(char *text, size_t size, const char *url);
+
+/* Writes the validator with which a later call can resume the body of the handle's last response (resume_from), and a
+ * NUL: a strong entity tag, or a Last-Modified a minute or more before Date. Returns false and writes "" if that body
+ * cannot be resumed: not a 200, no such validator, a Content-Encoding, "Accept-Ranges: none", or too long. To be called
+ * in the classify hook, or after the call. */
+BIDE_API bool bide_curl_validator(char *text, size_t size, CURL *easy);
 
 BIDE_END_DECLS
 #endif

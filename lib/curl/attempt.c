@@ -482,6 +482,7 @@ static bool call_rewind_sink(struct http_call *call)
     if (!call->options->rewind || !call->options->rewind(call->options->write_data))
         return false;
     call->delivered_bytes = 0;
+    call->sink_refuted = false;
     return true;
 }
 

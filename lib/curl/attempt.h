@@ -238,6 +238,11 @@ int64_t http_connection_queue_ns(CURL *easy);
 
 /* ---- resume.c ---- */
 
+/* At the beginning of the call: takes over the part in the sink (resume_from), if any. Returns false if out of
+ * memory. */
+bool http_resume_begin(struct http_call *call);
+/* Returns true for an entity tag that is not weak, or a date. */
+bool http_resume_validator_is_strong(const char *validator);
 /* After a body broke off: stores how to request the rest. Returns false if it cannot be resumed. */
 bool http_resume_prepare(struct http_attempt *attempt);
 /* The head of a response to a resumed request. Returns true if its body continues the bytes in the sink. */

@@ -159,6 +159,8 @@ static enum bide_err call_begin(struct http_call *call, CURL *easy, struct bide_
     call->has_sink = o->write || o->write_data;
     call->safety_given = o->safety != BIDE_CURL_BY_METHOD || o->inject & BIDE_CURL_INJECT_KEY;
     call->safety_known = call->safety_given;
+    if (!http_resume_begin(call))
+        return http_problem_set_text(problem, BIDE_ERR_NOMEM, "out of memory");
     struct bide_request request = options_request(o, now_ns);
     struct bide_target *used_target = target ? target : http_target_for_url(o->targets, easy, call->record, now_ns);
     call_set_verdict_unless_cancelled(
@@ -417,6 +419,8 @@ CURLcode http_call_finish(struct http_call *call)
         r->resumed = call->resumed;
         memcpy(r->key, call->key, sizeof r->key);
     }
+    if (call->sink_refuted) /* no attempt followed: a later call must not resume these bytes again */
+        (void)call->options->rewind(call->options->write_data);
     free(call->resume);
     call->resume = NULL;
     return code;

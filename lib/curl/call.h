@@ -19,12 +19,14 @@
  *     call.c      all fields that are not named below; counts delivered_bytes; sets wants_fresh_connection by the
  *                 outcome, code at the end of an attempt, body_dropped at the end of the call; clears winner,
  *                 kept_attempt and connect_status when an attempt starts; frees resume at the end of the call
- *     response.c  winner, kept_attempt, resumed, resume_refuted, sink_gets_heads; body_dropped when a final body cannot
- *                 follow part of another; resets delivered_bytes when a changed body starts over; frees resume when
- *                 the body starts over
- *     attempt.c   clears winner before a leg, delivered_bytes and wants_fresh_connection before an attempt; sets
- *                 safety_known when the method is seen, code when an attempt cannot be made, body_dropped after a 401
- *     resume.c    resume               body.c   file_stamp          evidence.c  connect_status
+ *     response.c  winner, kept_attempt, resumed, resume_refuted, sink_refuted, sink_gets_heads; body_dropped when a
+ *                 final body cannot follow part of another; resets delivered_bytes when a changed body starts over;
+ *                 frees resume when the body starts over
+ *     attempt.c   clears winner before a leg; delivered_bytes, sink_refuted and wants_fresh_connection before an
+ *                 attempt; sets safety_known when the method is seen, code when an attempt cannot be made,
+ *                 body_dropped after a 401
+ *     resume.c    resume; delivered_bytes when the call begins with a part of the body
+ *     body.c      file_stamp           evidence.c  connect_status
  *     easy.c      credentials_refreshed
  *     multi.c     sockets, on_change, driver_ends_late, credentials_refreshed; code when libcurl rejects the handle or
  *                 the call is cancelled late; clears winner when the call is cancelled; sets verdict.wake_ns to
@@ -123,6 +125,7 @@ struct http_call {
     bool credentials_refreshed;  /* the refresh hook was called: once per call */
     bool resumed;                /* the body in the sink was continued by a 206 */
     bool resume_refuted;         /* a response to a range did not fit: no more ranges */
+    bool sink_refuted;           /* ... and the sink still holds the bytes that it did not continue */
     bool body_dropped;           /* the final response's body did not reach the sink */
     bool is_over;                /* DONE or GIVE_UP was received */
 };

@@ -75,15 +75,15 @@ static const char *line_field(size_t line)
     return line < sizeof fields / sizeof *fields ? fields[line] : "headers[10 or later]";
 }
 
-static enum bide_err line_check(const char *text, size_t line, struct bide_problem *problem)
+static enum bide_err line_check(const char *text, const char *field, struct bide_problem *problem)
 {
     size_t length = strlen(text);
     if (length > HEADER_LINE_MAX)
-        return http_problem_set(problem, line_field(line), (int64_t)length, "a header line of up to 8192 bytes");
+        return http_problem_set(problem, field, (int64_t)length, "a header line of up to 8192 bytes");
     size_t place = line_find_control(text, length);
     if (place == length)
         return BIDE_OK;
-    return http_problem_set(problem, line_field(line), (unsigned char)text[place],
+    return http_problem_set(problem, field, (unsigned char)text[place],
                             memchr(text, ':', place)
                                 ? "a header line without this byte in its value (of control bytes, HTAB is valid)"
                                 : "a header line without this byte in its name (of control bytes, HTAB is valid)");
@@ -93,7 +93,7 @@ enum bide_err http_headers_check(const struct curl_slist *list, struct bide_prob
 {
     enum bide_err err = BIDE_OK;
     for (size_t line = 0; list && err == BIDE_OK; list = list->next, line++)
-        err = line_check(list->data, line, problem);
+        err = line_check(list->data, line_field(line), problem);
     return err;
 }
 
@@ -160,6 +160,24 @@ static enum bide_err options_check_body(const struct bide_curl_body *b, struct b
                               : BIDE_OK;
     }
     return http_problem_set(problem, "body.kind", b->kind, "a value of enum bide_curl_body_kind");
+}
+
+static enum bide_err options_check_resume_from(const struct bide_curl_options *o, struct bide_problem *problem)
+{
+    const struct bide_curl_resume_from *from = o->resume_from;
+    if (!from)
+        return BIDE_OK;
+    if (!o->resume)
+        return http_problem_set(problem, "resume_from", 1, "NULL unless resume is set");
+    if (from->delivered_bytes == 0)
+        return http_problem_set(problem, "resume_from.delivered_bytes", 0, "1 or more (an empty sink has no part)");
+    if (from->total != 0 && from->total <= from->delivered_bytes)
+        return http_problem_set(problem, "resume_from.total", (int64_t)from->total,
+                                "0 (unknown), or more than resume_from.delivered_bytes");
+    if (!from->validator || !http_resume_validator_is_strong(from->validator))
+        return http_problem_set(problem, "resume_from.validator", 0,
+                                "a strong entity tag with its quotes, or a date (see bide_curl_validator)");
+    return line_check(from->validator, "resume_from.validator", problem);
 }
 
 /* Options that concern the response body need a sink. */
@@ -236,6 +254,8 @@ enum bide_err http_options_check(const struct bide_curl_options *o, struct bide_
         err = options_check_sink(o, problem);
     if (err == BIDE_OK)
         err = options_check_headers(o, problem);
+    if (err == BIDE_OK)
+        err = options_check_resume_from(o, problem);
     return err == BIDE_OK ? options_check_rules(o, problem) : err;
 }
 

@@ -6,9 +6,9 @@
  * When libcurl follows a redirect it sends the header list to the new location, wherever that is (it withholds only
  * Authorization and Cookie). An idempotency key, or a token in a custom field, is meant for a single origin. So when a
  * leg leads to another scheme, host or port, that leg and all later legs of the attempt get another list: only the
- * caller's Accept and User-Agent (which identifies a program, not a user), and while the request still has its body the
- * fields that describe the body. Without these libcurl
- * would declare a JSON body as application/x-www-form-urlencoded. */
+ * caller's Accept and User-Agent (which identifies a program, not a user), Range and If-Range of a resumed download,
+ * and while the request still has its body the fields that describe the body. Without these libcurl would declare a
+ * JSON body as application/x-www-form-urlencoded. */
 #include "attempt.h"
 #include "origin.h"
 #include "record.h"
@@ -247,20 +247,24 @@ static bool line_may_leave_origin(const char *line, bool has_body)
     return false;
 }
 
-/* Replaces the list of an earlier leg by copies of the fields that may leave the origin. False: out of memory. */
-static bool inject_copy_abroad(struct http_inject *in, bool has_body)
+static bool inject_append_abroad(struct http_inject *in, const char *line)
 {
+    struct curl_slist *longer = curl_slist_append(in->abroad, line);
+    if (longer)
+        in->abroad = longer;
+    return longer != NULL;
+}
+
+/* Replaces the list of an earlier leg by copies of the fields that may leave the origin. A resumed download goes on
+ * where the redirect leads, which is where its body came from. False: out of memory. */
+static bool inject_copy_abroad(struct http_inject *in, bool has_body, bool resumes)
+{
+    bool copied = true;
     curl_slist_free_all(in->abroad);
     in->abroad = NULL;
-    for (const struct curl_slist *line = in->headers; line; line = line->next) {
-        if (!line_may_leave_origin(line->data, has_body))
-            continue;
-        struct curl_slist *longer = curl_slist_append(in->abroad, line->data);
-        if (!longer)
-            return false;
-        in->abroad = longer;
-    }
-    return true;
+    for (const struct curl_slist *line = in->headers; line && copied; line = line->next)
+        copied = !line_may_leave_origin(line->data, has_body) || inject_append_abroad(in, line->data);
+    return copied && (!resumes || (inject_append_abroad(in, in->range) && inject_append_abroad(in, in->if_range)));
 }
 
 /* libcurl drops the body after 303, and that of a POST, which becomes a GET, after 301 and 302. */
@@ -275,7 +279,7 @@ static bool leg_has_body(CURL *easy, int redirect)
 static bool inject_set_list_abroad(struct http_attempt *attempt, int redirect)
 {
     return curl_easy_setopt(attempt->easy, CURLOPT_HTTPHEADER, NULL) == CURLE_OK &&
-           inject_copy_abroad(attempt->inject, leg_has_body(attempt->easy, redirect)) &&
+           inject_copy_abroad(attempt->inject, leg_has_body(attempt->easy, redirect), attempt->call->resume != NULL) &&
            curl_easy_setopt(attempt->easy, CURLOPT_HTTPHEADER, attempt->inject->abroad) == CURLE_OK;
 }
 

@@ -169,7 +169,7 @@ static bool response_reject_part(struct http_attempt *attempt)
     if (call->options->rewind) {
         outcome.evidence = BIDE_EVIDENCE_ANSWERED;
         call_forget_resume(call);
-        call->resume_refuted = true;
+        call->resume_refuted = call->sink_refuted = true;
     }
     return response_report_and_route(attempt, &outcome);
 }

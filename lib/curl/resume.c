@@ -1,4 +1,4 @@
-/* resume.c - continues a response body that broke off.
+/* resume.c - continues a response body that broke off, in this call or in an earlier one (resume_from).
  *
  * The rest is appended only if it provably continues the bytes that the sink holds:
  *
@@ -46,17 +46,55 @@ static bool response_allows_ranges(CURL *easy)
     return !(ranges.at && ranges.length == 4 && strncmp(ranges.at, "none", 4) == 0);
 }
 
-static struct http_resume *resume_create(CURL *easy, struct bide_text validator)
+/* Returns the validator of a response whose body can be resumed; at is NULL if it cannot. */
+static struct bide_text response_resumable_by(CURL *easy)
+{
+    if (http_header_field(easy, "Content-Encoding").at || !response_allows_ranges(easy))
+        return (struct bide_text){NULL, 0};
+    return response_validator(easy);
+}
+
+bool bide_curl_validator(char *text, size_t size, CURL *easy)
+{
+    long status = 0;
+    struct bide_text validator = {NULL, 0};
+    if (size > 0)
+        text[0] = '\0';
+    if (easy && curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK && status == 200)
+        validator = response_resumable_by(easy);
+    if (!validator.at || validator.length >= size)
+        return false;
+    memcpy(text, validator.at, validator.length);
+    text[validator.length] = '\0';
+    return true;
+}
+
+static struct http_resume *resume_create(struct bide_text validator, uint64_t total)
 {
     struct http_resume *r = malloc(sizeof *r + validator.length + 1);
-    curl_off_t total = -1;
     if (!r)
         return NULL;
-    curl_easy_getinfo(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &total);
-    r->total = total > 0 ? (uint64_t)total : 0;
+    r->total = total;
     memcpy(r->validator, validator.at, validator.length);
     r->validator[validator.length] = '\0';
     return r;
+}
+
+bool http_resume_validator_is_strong(const char *validator)
+{
+    int64_t seconds;
+    struct bide_text text = {validator, strlen(validator)};
+    return is_strong_tag(text) || bide_http_date(text, bide_wall_s(), &seconds);
+}
+
+bool http_resume_begin(struct http_call *call)
+{
+    const struct bide_curl_resume_from *from = call->options->resume_from;
+    if (!from)
+        return true;
+    call->resume = resume_create((struct bide_text){from->validator, strlen(from->validator)}, from->total);
+    call->delivered_bytes = from->delivered_bytes;
+    return call->resume != NULL;
 }
 
 bool http_resume_prepare(struct http_attempt *attempt)
@@ -64,12 +102,13 @@ bool http_resume_prepare(struct http_attempt *attempt)
     struct http_call *call = attempt->call;
     if (call->resume || !call->options->resume || !call->has_sink || call->sink_gets_heads || call->resume_refuted)
         return call->resume != NULL;
-    if (!attempt->state.is_get || attempt->response.status != 200 ||
-        http_header_field(attempt->easy, "Content-Encoding").at || !response_allows_ranges(attempt->easy))
+    if (!attempt->state.is_get || attempt->response.status != 200)
         return false;
-    struct bide_text validator = response_validator(attempt->easy);
+    struct bide_text validator = response_resumable_by(attempt->easy);
+    curl_off_t total = -1;
+    curl_easy_getinfo(attempt->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &total);
     if (validator.at)
-        call->resume = resume_create(attempt->easy, validator);
+        call->resume = resume_create(validator, total > 0 ? (uint64_t)total : 0);
     return call->resume != NULL;
 }
 
@@ -112,8 +151,8 @@ bool http_resume_accept_part(struct http_attempt *attempt)
     struct bide_text range = http_header_field(attempt->easy, "Content-Range");
     uint64_t total;
     assert(r && attempt->call->delivered_bytes > 0);
-    if (attempt->response.status != 206 || !range.at || http_header_field(attempt->easy, "Content-Encoding").at ||
-        !response_has_validator(attempt->easy, r->validator))
+    if (attempt->response.status != 206 || attempt->call->sink_gets_heads || !range.at ||
+        http_header_field(attempt->easy, "Content-Encoding").at || !response_has_validator(attempt->easy, r->validator))
         return false;
     if (!http_content_range_continues(range.at, attempt->call->delivered_bytes, &total) ||
         (r->total != 0 && r->total != total))

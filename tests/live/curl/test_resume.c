@@ -315,6 +315,7 @@ static void a_part_that_never_fits_is_given_up_with_the_number_of_attempts(void 
     assert_int_not_equal(live_call_perform(&c, "/a"), CURLE_OK);
     live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 2);
     assert_true(c.result.body_dropped);
+    assert_int_equal(c.sink.length, 0); /* no later call can resume it, either */
     live_call_close(&c);
 }
 
@@ -341,6 +342,130 @@ static void a_post_is_not_resumed(void **state)
     live_call_close(&c);
 }
 
+/* ---- a part from an earlier call ---- */
+
+/* The first call breaks off, the second resumes what it left in the sink. `rewind`: both can empty the sink. */
+struct two_calls {
+    struct live_call c;
+    struct bide_curl_resume_from from;
+    char validator[64];
+};
+
+static void note_validator(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome)
+{
+    struct two_calls *two = context;
+    bide_curl_validator(two->validator, sizeof two->validator, response->easy);
+}
+
+static void two_calls_begin(struct two_calls *two, const char *script)
+{
+    open_resumable(&two->c, script);
+    two->c.options.classify = note_validator;
+    two->c.options.context = two;
+    two->c.policy.attempts_max = 1;
+    live_call_perform(&two->c, "/a");
+    assert_int_not_equal(two->c.code, CURLE_OK);
+    two->from = (struct bide_curl_resume_from){two->c.sink.length, 1000, two->validator};
+    two->c.policy.attempts_max = 3;
+    two->c.options.resume_from = &two->from;
+    two->c.options.classify = NULL;
+}
+
+static CURLcode two_calls_resume(struct two_calls *two)
+{
+    struct live_call *c = &two->c;
+    c->code = bide_curl_perform(c->easy, &c->target, &c->options, &c->result);
+    return c->code;
+}
+
+static void a_later_call_resumes_the_part_in_the_sink(void **state)
+{
+    struct two_calls two;
+    two_calls_begin(&two, "/a 200 " WHOLE " close=half | 503 | 200 ranges " WHOLE);
+    assert_string_equal(two.validator, "\"v1\"");
+    two_calls_resume(&two);
+    live_expect_done(&two.c, 2);
+    assert_true(two.c.result.resumed);
+    live_expect_pattern(&two.c.sink, 1000);
+    live_server_stop(&two.c.server);
+    expect_range(&two.c.server.seen[1], "bytes=500-", "\"v1\"");
+    expect_range(&two.c.server.seen[2], "bytes=500-", "\"v1\"");
+    live_call_close(&two.c);
+}
+
+static void a_later_call_replaces_a_part_that_is_not_continued(void **state)
+{
+    static const char *const second[] = {
+        "200 bytes=700 etag=v2", "416 | 200 bytes=700", RANGE("bytes 500-999/*") " | 200 bytes=700",
+        RANGE("bytes 500-999/1000") " header=\"Content-Encoding: br\" | 200 bytes=700"};
+    for (size_t i = 0; i < sizeof second / sizeof *second; i++) {
+        struct two_calls two;
+        char script[512];
+        snprintf(script, sizeof script, "/a 200 " WHOLE " close=half | %s", second[i]);
+        two_calls_begin(&two, script);
+        two.c.options.rewind = live_sink_rewind;
+        two_calls_resume(&two);
+        live_expect_done(&two.c, i == 0 ? 1 : 2);
+        assert_false(two.c.result.resumed);
+        live_expect_pattern(&two.c.sink, 700);
+        live_call_close(&two.c);
+    }
+}
+
+static void a_later_call_that_cannot_rewind_gives_up_on_a_changed_body(void **state)
+{
+    struct two_calls two;
+    two_calls_begin(&two, "/a 200 " WHOLE " close=half | 200 bytes=700 etag=v2");
+    assert_int_equal(two_calls_resume(&two), CURLE_PARTIAL_FILE);
+    live_expect(&two.c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BODY_DELIVERED, 1);
+    live_expect_pattern(&two.c.sink, 500);
+    live_call_close(&two.c);
+}
+
+/* Downloads often begin with a redirect to another host, which has the body and so knows its validator. */
+static void a_body_is_resumed_after_a_redirect_to_another_origin(void **state)
+{
+    struct live_server other;
+    struct two_calls two;
+    char script[128];
+    live_server_start(&other, "/b 200 " WHOLE " close=half | 200 ranges " WHOLE);
+    snprintf(script, sizeof script, "/a 302 location=http://127.0.0.1:%u/b", chaos_port(other.chaos));
+    open_resumable(&two.c, script);
+    curl_easy_setopt(two.c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+    live_call_perform(&two.c, "/a");
+    live_expect_done(&two.c, 2);
+    live_expect_pattern(&two.c.sink, 1000);
+    live_server_stop(&other);
+    expect_range(&other.seen[1], "bytes=500-", "\"v1\"");
+    live_server_free(&other);
+    live_call_close(&two.c);
+}
+
+static void only_a_response_that_can_be_resumed_has_a_validator(void **state)
+{
+    static const struct {
+        const char *script, *validator;
+    } row[] = {
+        {"/a 200 " WHOLE, "\"v1\""},
+        {"/a 200 bytes=9 header=\"Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\"", "Thu, 01 Jan 2026 00:00:00 GMT"},
+        {"/a 200 bytes=9 etag=W/v1", ""},
+        {"/a 200 bytes=9", ""},
+        {"/a 206 " WHOLE, ""},
+        {"/a 200 " WHOLE " header=\"Accept-Ranges: none\"", ""},
+        {"/a 200 " WHOLE " header=\"Content-Encoding: gzip\"", ""}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct live_call c;
+        char text[64] = "x", small[4] = "x";
+        live_call_open(&c, row[i].script, 1);
+        live_call_perform(&c, "/a");
+        assert_int_equal(bide_curl_validator(text, sizeof text, c.easy), row[i].validator[0] != '\0');
+        assert_string_equal(text, row[i].validator);
+        assert_false(bide_curl_validator(small, sizeof small, c.easy)); /* too long */
+        assert_string_equal(small, "");
+        live_call_close(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,6 +488,11 @@ int main(void)
         cmocka_unit_test(a_part_that_never_fits_is_given_up_with_the_number_of_attempts),
         cmocka_unit_test(a_changed_body_that_breaks_off_again_is_not_mixed),
         cmocka_unit_test(a_post_is_not_resumed),
+        cmocka_unit_test(a_later_call_resumes_the_part_in_the_sink),
+        cmocka_unit_test(a_later_call_replaces_a_part_that_is_not_continued),
+        cmocka_unit_test(a_later_call_that_cannot_rewind_gives_up_on_a_changed_body),
+        cmocka_unit_test(a_body_is_resumed_after_a_redirect_to_another_origin),
+        cmocka_unit_test(only_a_response_that_can_be_resumed_has_a_validator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -311,6 +311,33 @@ static void options_that_need_a_sink_are_rejected_without_one(void **state)
     expect_valid(&o);
 }
 
+static void a_part_to_be_resumed_needs_a_strong_validator_and_a_length(void **state)
+{
+    struct bide_curl_resume_from from = {500, 1000, "\"v1\""};
+    struct bide_curl_options o = initialized_options();
+    o.write = write_nothing;
+    o.no_headers = true;
+    o.resume_from = &from;
+    expect_invalid(&o, "resume_from", 1);
+    o.resume = true;
+    expect_valid(&o);
+    from.delivered_bytes = 0;
+    expect_invalid(&o, "resume_from.delivered_bytes", 0);
+    from.delivered_bytes = 1000;
+    expect_invalid(&o, "resume_from.total", 1000);
+    from.total = 0;
+    expect_valid(&o);
+    static const char *const bad[] = {NULL, "", "v1", "\"", "W/\"v1\"", "yesterday"};
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        from.validator = bad[i];
+        expect_invalid(&o, "resume_from.validator", 0);
+    }
+    from.validator = "\"v\r\nX: 1\"";
+    expect_invalid(&o, "resume_from.validator", '\r');
+    from.validator = "Thu, 01 Jan 2026 00:00:00 GMT";
+    expect_valid(&o);
+}
+
 static void hold_max_without_classify_is_rejected(void **state)
 {
     struct bide_curl_options o = initialized_options();
@@ -449,6 +476,7 @@ int main(void)
         cmocka_unit_test(a_key_without_inject_is_rejected),
         cmocka_unit_test(a_traceparent_without_inject_is_rejected),
         cmocka_unit_test(options_that_need_a_sink_are_rejected_without_one),
+        cmocka_unit_test(a_part_to_be_resumed_needs_a_strong_validator_and_a_length),
         cmocka_unit_test(hold_max_without_classify_is_rejected),
         cmocka_unit_test(a_reset_header_needs_its_unit),
         cmocka_unit_test(a_rule_count_without_rules_is_rejected),

@@ -51,7 +51,7 @@ static void output_options_belong_to_urls_in_order(void **state)
 {
     (void)state;
     const char *paths[] = {"first"};
-    assert_true(assign("http://h/a", "http://h/b", (struct fetch_output_options){paths, 1, true, "dir"}));
+    assert_true(assign("http://h/a", "http://h/b", (struct fetch_output_options){paths, 1, true, "dir", false}));
     assert_string_equal(plan.jobs[0].output_path, "dir/first");
     assert_string_equal(plan.jobs[1].output_path, "dir/b");
     assert_true(assign("http://h/a", "http://h/b", (struct fetch_output_options){0}));
@@ -62,16 +62,16 @@ static void problem_names_the_option_and_its_value(void **state)
 {
     (void)state;
     const char *paths[] = {"a", "./a", "b"}, *directory[] = {"/"};
-    assert_false(assign("http://h/a", "http://h/b", (struct fetch_output_options){paths, 3, false, NULL}));
+    assert_false(assign("http://h/a", "http://h/b", (struct fetch_output_options){paths, 3, false, NULL, false}));
     assert_problem("-o", "b", "more -o than URLs");
-    assert_false(assign("http://h/a", "http://h/b", (struct fetch_output_options){paths, 2, false, NULL}));
+    assert_false(assign("http://h/a", "http://h/b", (struct fetch_output_options){paths, 2, false, NULL, false}));
     assert_string_equal(problem.option, "-o");
     assert_non_null(strstr(problem.text, "two URLs"));
-    assert_false(assign("http://h/a", "http://h/b", (struct fetch_output_options){directory, 1, false, NULL}));
+    assert_false(assign("http://h/a", "http://h/b", (struct fetch_output_options){directory, 1, false, NULL, false}));
     assert_problem("-o", "/", "is a directory");
-    assert_false(assign("http://h/a", "http://h/", (struct fetch_output_options){NULL, 0, true, NULL}));
+    assert_false(assign("http://h/a", "http://h/", (struct fetch_output_options){NULL, 0, true, NULL, false}));
     assert_problem("-O", "http://h/", "no file name");
-    assert_false(assign("http://h/x", "http://g/x", (struct fetch_output_options){NULL, 0, true, NULL}));
+    assert_false(assign("http://h/x", "http://g/x", (struct fetch_output_options){NULL, 0, true, NULL, false}));
     assert_problem("-O", "x", "two URLs");
 }
 
@@ -79,14 +79,30 @@ static void device_may_get_several_responses(void **state)
 {
     (void)state;
     const char *paths[] = {"/dev/null", "/dev/null"};
-    assert_true(assign("http://h/a", "http://h/b", (struct fetch_output_options){paths, 2, false, NULL}));
+    assert_true(assign("http://h/a", "http://h/b", (struct fetch_output_options){paths, 2, false, NULL, false}));
+}
+
+static void continued_download_needs_a_regular_file_and_its_partial_file(void **state)
+{
+    (void)state;
+    const char *device[] = {"/dev/null"}, *partial[] = {"x.part", "x"}, *record[] = {"x", "./x.part.bide"};
+    assert_true(assign("http://h/a", "http://h/b", (struct fetch_output_options){NULL, 0, true, NULL, true}));
+    assert_false(assign("http://h/a", "http://h/b", (struct fetch_output_options){.continues = true}));
+    assert_problem("-C", "-", "a regular file");
+    assert_false(assign("http://h/a", "http://h/b", (struct fetch_output_options){device, 1, true, NULL, true}));
+    assert_problem("-C", "-", "a regular file");
+    assert_false(assign("http://h/a", "http://h/b", (struct fetch_output_options){partial, 2, false, NULL, true}));
+    assert_non_null(strstr(problem.text, "two URLs"));
+    assert_false(assign("http://h/a", "http://h/b", (struct fetch_output_options){record, 2, false, NULL, true}));
+    assert_non_null(strstr(problem.text, "two URLs"));
+    assert_true(assign("http://h/a", "http://h/b", (struct fetch_output_options){partial, 2, false, NULL, false}));
 }
 
 static void lack_of_memory_is_a_problem_without_a_value(void **state)
 {
     (void)state;
     const char *paths[] = {"new-a", "new-b"};
-    struct fetch_output_options outputs = {paths, 2, false, NULL};
+    struct fetch_output_options outputs = {paths, 2, false, NULL, false};
     fetch_plan_free(&plan);
     assert_null(fetch_plan_add(&plan, "http://h/a"));
     assert_null(fetch_plan_add(&plan, "http://h/b"));
@@ -111,6 +127,7 @@ int main(void)
         cmocka_unit_test(output_options_belong_to_urls_in_order),
         cmocka_unit_test(problem_names_the_option_and_its_value),
         cmocka_unit_test(device_may_get_several_responses),
+        cmocka_unit_test(continued_download_needs_a_regular_file_and_its_partial_file),
         cmocka_unit_test(lack_of_memory_is_a_problem_without_a_value),
     };
     return cmocka_run_group_tests(tests, NULL, free_plan);
