@@ -2,7 +2,7 @@
  * none. */
 #include "command_advice.h"
 
-#define ADVICE_MAX_TIME "use --attempt-timeout DURATION (each attempt, as curl) or --deadline DURATION (all attempts)"
+#define ADVICE_MAX_TIME "use --attempt-timeout DURATION, such as 60s"
 #define ADVICE_FORM     "multipart forms are not supported; -d @FILE sends a body, --data-urlencode the field of a form"
 #define ADVICE_JAR      "cookies are not stored; -b NAME=VALUE sends one, -i shows Set-Cookie"
 #define ADVICE_WRITE    "use --json (status, attempts, bytes and time of each URL) or --summary (a table)"
@@ -23,8 +23,8 @@
 #define ADVICE_OTHER    "not supported: only http and https are"
 #define ADVICE_AUTH     "only Basic (-u) and Bearer (--oauth2-bearer) are supported"
 #define ADVICE_NEXT     "use a second bide fetch: all URLs share the options"
-#define ADVICE_ALL      "use --retry-on LIST for the statuses; failures without a response are retried anyway"
-#define ADVICE_REFUSED  "leave it out: a refused connection is retried"
+#define ADVICE_ALL      "--retry-on LIST adds statuses to the retried"
+#define ADVICE_REFUSED  "a refused connection is retried by default"
 
 /* Letters with a value may have it attached (-m5). */
 const struct cli_advice fetch_advice[] = {

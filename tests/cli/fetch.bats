@@ -515,10 +515,11 @@ PY
     done
     local before=$SECONDS
     apart fetch --set waits_max=1s "${urls[@]}" "http://localhost:${U##*:}/good"
+    echo "$stderr"
     [ "$status" -eq 22 ]
     [ "$output" = x ]
     [ $((SECONDS - before)) -lt 20 ]
-    [[ $stderr == *"$U/bad: nothing was sent: the server stayed down for waits_max"* ]]
+    [[ $stderr == *"$U/bad: "*": the server stayed down for waits_max"* ]]
     # The first failures are of URLs that gave up, with the status of their last response.
     [[ $stderr == *"$U/bad: gave up after "*" attempts: 503: "* ]]
 }
@@ -591,7 +592,6 @@ PY
 @test "options of curl exist, or the error names what to use" {
     local letter option word
     for letter in {a..z} {A..V} X Y Z {0..4} 6 '#' :; do
-        [ "$letter" != C ] || continue
         apart fetch "-$letter"
         echo "-$letter: $status: $stderr"
         [[ $status -eq 0 || $stderr == *"-$letter: no such option: "* || $stderr == *"-$letter: needs a value: "* ||
@@ -605,10 +605,10 @@ PY
     done << 'END'
 -m5|--attempt-timeout
 -m 5|--attempt-timeout
---max-time 5|--deadline
+--max-time 5|--attempt-timeout
 --retry 3|--attempts N+1
 --retry-all-errors|--retry-on
---retry-connrefused|leave it out
+--retry-connrefused|by default
 -F a=b|-d @FILE
 --form a=b|--data-urlencode
 -c jar|-b NAME=VALUE
@@ -850,7 +850,7 @@ END
                 apart env "$name=$proxy" timeout 60 bide fetch "$said" http://127.0.0.1:1/x
                 echo "$name=$proxy: $status: $stderr"
                 [ "$status" -ne 0 ]
-                [[ $stderr == *"Unsupported URL of the proxy (-x, http_proxy, https_proxy or all_proxy)"* ]]
+                [[ $stderr == *"Unsupported URL of the proxy"* ]]
                 [[ $stderr != *SEC* && $stderr != *RET* && $stderr != *"next in"* && $stderr != *'"wait"'* ]]
             done
         done
@@ -1134,7 +1134,7 @@ END
     eventually grep -q port smtp.out
     apart fetch "http://127.0.0.1:$(sed 's/port //' smtp.out)/"
     [ "$status" -eq 1 ]
-    [[ $stderr == *": Received HTTP/0.9 when not allowed: permanent: a retry would not help" ]]
+    [[ $stderr == *": Received HTTP/0.9 when not allowed: permanent"* ]]
 }
 
 @test "--max-redirs -1 follows as many redirects as an attempt can" {
