@@ -88,7 +88,8 @@ void fetch_call_report(struct fetch_call *call)
     if (!call->has_event)
         return;
     call->has_event = false;
-    struct fetch_event event = {.job = call->job, .index = call->index, .verdict = call->held_verdict, .text = ""};
+    struct fetch_event event = {
+        .job = call->job, .index = call->index, .verdict = call->held_verdict, .text = "", .mismatch = ""};
     if (call->held_verdict.action != BIDE_ACTION_START) {
         event.ended = call->held_ended;
         event.attempt = event_attempt(call);
@@ -96,7 +97,8 @@ void fetch_call_report(struct fetch_call *call)
         event.kind = call->held_outcome.kind;
         event.status = record ? record->status : call->seen_status;
         event.code = record && record->status < 400 ? record->code : CURLE_OK;
-        event.text = code_text(call, event.code);
+        event.mismatch = bide_curl_mismatch_text(record ? record->mismatch : BIDE_CURL_MISMATCH_NONE);
+        event.text = event.mismatch[0] != '\0' ? "" : code_text(call, event.code);
         event.hint = call->held_outcome.hint;
         event.wait_ns = call->held_verdict.wake_ns - call->held_ns;
         event.time_ns = record ? record->time_ns : 0;
@@ -355,7 +357,9 @@ static void job_record_end(struct fetch_call *call, const struct bide_multi_end 
     job->time_ns = call->result.total_ns;
     job->resumed = call->result.resumed;
     memcpy(job->key, call->result.key, sizeof job->key);
-    bool has_response = job->status >= 400 && job->code != CURLE_WRITE_ERROR;
+    const struct bide_curl_attempt *last = attempt_record(call, job->attempts);
+    job->mismatch = bide_curl_mismatch_text(last ? last->mismatch : BIDE_CURL_MISMATCH_NONE);
+    bool has_response = (job->status >= 400 && job->code != CURLE_WRITE_ERROR) || job->mismatch[0] != '\0';
     snprintf(job->error_text, sizeof job->error_text, "%s", has_response ? "" : code_text(call, job->code));
 }
 
@@ -397,6 +401,7 @@ void fetch_call_finish(struct fetch_call *call)
                                                 .status = job->status,
                                                 .code = job->code,
                                                 .text = job->error_text,
+                                                .mismatch = job->mismatch,
                                                 .time_ns = job->time_ns});
     fetch_output_close(&call->output);
 }

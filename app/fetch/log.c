@@ -30,10 +30,18 @@ const char *fetch_bytes_text(char text[FETCH_BYTES_SIZE], uint64_t bytes)
 
 /* ---- text for people ---- */
 
-/* "503", "Couldn't connect to server", or, for an interrupted body, "200, then ...". Returns the buffer. */
-static const char *result_text(char buffer[RESULT_SIZE], long status, const char *text)
+static bool is_given(const char *text)
 {
-    if (status > 0)
+    return text && text[0] != '\0';
+}
+
+/* "503", "Couldn't connect to server", for an interrupted body "200, then ...", for a body that could not be resumed
+ * "206 with an unknown length". Returns the buffer. */
+static const char *result_text(char buffer[RESULT_SIZE], long status, const char *text, const char *mismatch)
+{
+    if (status > 0 && is_given(mismatch))
+        snprintf(buffer, RESULT_SIZE, "%ld %s", status, mismatch);
+    else if (status > 0)
         snprintf(buffer, RESULT_SIZE, "%ld%s%s", status, text[0] != '\0' ? ", then " : "", text);
     else
         snprintf(buffer, RESULT_SIZE, "%s", text[0] != '\0' ? text : "no response");
@@ -71,12 +79,12 @@ static void text_wait(const struct fetch_log *log, const struct fetch_event *e)
     text_begin_line(log, e->job);
     if (e->ended) {
         fprintf(log->out, "attempt %s failed: %s", cli_attempt_text(number, e->verdict.attempt, log->attempts_max),
-                result_text(result, e->status, e->text));
+                result_text(result, e->status, e->text, e->mismatch));
         if (log->verbose)
             fprintf(log->out, " after %s", text_duration_format_short(text, e->time_ns));
         if (log->verbose && e->hint.kind == BIDE_HINT_WAIT)
             fprintf(log->out, ", server asked for %s", text_duration_format_short(text, e->hint.wait_ns));
-        fputs("; ", log->out);
+        fputs(is_given(e->mismatch) ? "; starting over; " : "; ", log->out);
     }
     fprintf(log->out, "next in %s", text_duration_format_short(text, e->wait_ns));
     text_put_reason(log->out, e->verdict.reason);
@@ -125,7 +133,7 @@ static void text_failure(const struct fetch_log *log, const struct fetch_job *jo
     }
     if (job->attempts > 1)
         fprintf(log->out, "gave up after %u attempts: ", job->attempts);
-    fprintf(log->out, "%s: %s\n", result_text(result, job->status, job->error_text),
+    fprintf(log->out, "%s: %s\n", result_text(result, job->status, job->error_text, job->mismatch),
             bide_reason_text(job->verdict.reason));
 }
 
@@ -169,7 +177,7 @@ static void json_put_outcome(struct fetch_log *log, const struct fetch_event *e)
     event.attempt = e->attempt;
     event.status = status_or_none(e->status);
     event.outcome = e->kind;
-    event.text = result_text(text, e->status, e->text);
+    event.text = result_text(text, e->status, e->text, e->mismatch);
     event.took_ns = e->time_ns;
     event.timed_out = e->code == CURLE_OPERATION_TIMEDOUT;
     event.hint = e->hint;
@@ -211,7 +219,7 @@ static struct cli_event json_end_event(const struct fetch_log *log, const struct
     if (job->error != 0)
         event.text = job->is_locked ? "another process is downloading to this file" : strerror(job->error);
     else if (job->exit_status != 0)
-        event.text = result_text(parts->text, job->status, job->error_text);
+        event.text = result_text(parts->text, job->status, job->error_text, job->mismatch);
     return event;
 }
 
