@@ -104,7 +104,8 @@ void fetch_call_report(struct fetch_call *call)
     if (!call->has_event)
         return;
     call->has_event = false;
-    struct fetch_event event = {.job = call->job, .index = call->index, .verdict = call->held_verdict, .text = ""};
+    struct fetch_event event = {
+        .job = call->job, .index = call->index, .verdict = call->held_verdict, .text = "", .mismatch = ""};
     if (call->held_verdict.action != BIDE_ACTION_START) {
         event.ended = call->held_ended;
         event.attempt = event_attempt(call);
@@ -112,7 +113,8 @@ void fetch_call_report(struct fetch_call *call)
         event.kind = call->held_outcome.kind;
         event.status = record ? record->status : call->seen_status;
         event.code = record && record->status < 400 ? record->code : CURLE_OK;
-        event.text = code_text(call, event.code);
+        event.mismatch = bide_curl_mismatch_text(record ? record->mismatch : BIDE_CURL_MISMATCH_NONE);
+        event.text = event.mismatch[0] != '\0' ? "" : code_text(call, event.code);
         event.hint = call->held_outcome.hint;
         event.wait_ns = call->held_verdict.wake_ns - call->held_ns;
         event.time_ns = record ? record->time_ns : 0;
@@ -189,6 +191,15 @@ static void output_describe_next(struct fetch_output *output, const char *url,
     bide_curl_validator(output->next.validator, sizeof output->next.validator, response->easy);
 }
 
+/* Returns true if Retry-After is 0 or cannot be read. libbide-curl has then substituted a wait, which a field that can be
+ * read replaces. */
+static bool retry_after_is_unreadable(CURL *easy)
+{
+    struct bide_text value = easy_field(easy, "Retry-After");
+    struct bide_hint hint = bide_hint_retry_after(value, easy_field(easy, "Date"), bide_wall_s());
+    return value.at != NULL && (hint.kind != BIDE_HINT_WAIT || hint.wait_ns == 0);
+}
+
 /* Records the status, and reads the fields that libbide-curl does not read without knowing their unit. */
 static void on_response(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome)
 {
@@ -196,9 +207,10 @@ static void on_response(void *context, const struct bide_curl_response *response
     call->seen_status = response->status;
     if (call->request->continues)
         output_describe_next(&call->output, call->job->url, response);
-    if ((response->status != 429 && response->status != 503) || outcome->hint.kind != BIDE_HINT_NONE)
+    if ((response->status != 429 && response->status != 503) ||
+        (outcome->hint.kind != BIDE_HINT_NONE && !retry_after_is_unreadable(response->easy)))
         return;
-    outcome->hint = fetch_reset_hint(&(struct fetch_reset){
+    struct bide_hint hint = fetch_reset_hint(&(struct fetch_reset){
         .x_remaining = easy_field(response->easy, "X-RateLimit-Remaining"),
         .x_reset = easy_field(response->easy, "X-RateLimit-Reset"),
         .remaining = easy_field(response->easy, "RateLimit-Remaining"),
@@ -206,6 +218,8 @@ static void on_response(void *context, const struct bide_curl_response *response
         .date = easy_field(response->easy, "Date"),
         .wall_s = bide_wall_s(),
     });
+    if (hint.kind != BIDE_HINT_NONE)
+        outcome->hint = hint;
 }
 
 /* ---- response head ---- */
@@ -393,7 +407,9 @@ static void job_record_end(struct fetch_call *call, const struct bide_multi_end 
     memcpy(job->key, call->result.key, sizeof job->key);
     if (call->in_outage && job->verdict.reason == BIDE_REASON_CANCELLED)
         job_record_outage(call);
-    bool has_response = job->status >= 400 && job->code != CURLE_WRITE_ERROR;
+    const struct bide_curl_attempt *last = attempt_record(call, job->attempts);
+    job->mismatch = bide_curl_mismatch_text(last ? last->mismatch : BIDE_CURL_MISMATCH_NONE);
+    bool has_response = (job->status >= 400 && job->code != CURLE_WRITE_ERROR) || job->mismatch[0] != '\0';
     snprintf(job->error_text, sizeof job->error_text, "%s", has_response ? "" : code_text(call, job->code));
 }
 
@@ -435,6 +451,7 @@ void fetch_call_finish(struct fetch_call *call)
                                                 .status = job->status,
                                                 .code = job->code,
                                                 .text = job->error_text,
+                                                .mismatch = job->mismatch,
                                                 .time_ns = job->time_ns});
     fetch_output_close(&call->output);
 }

@@ -105,6 +105,7 @@ struct fetch_job {
     bool is_binary; /* not written, because standard output is a terminal */
     bool in_outage; /* ended because the server was down: outage.h */
     char key[BIDE_KEY_TEXT_SIZE];
+    const char *mismatch; /* why the last response did not continue the body; NULL or "": it did, or was not to */
     char error_text[CURL_ERROR_SIZE]; /* libcurl's description of a failure without a response */
     int exit_status;
 };
@@ -118,9 +119,10 @@ struct fetch_event {
     bool ended;       /* an attempt ended: the fields below describe it */
     uint32_t attempt; /* its number */
     enum bide_kind kind;
-    long status;      /* of that attempt; 0: no response */
-    CURLcode code;    /* CURLE_OK: there was a response, or the code is no longer known */
-    const char *text; /* description of `code`; "" for CURLE_OK */
+    long status;          /* of that attempt; 0: no response */
+    CURLcode code;        /* CURLE_OK: there was a response, or the code is no longer known */
+    const char *text;     /* description of `code`; "" for CURLE_OK */
+    const char *mismatch; /* as in the job */
     struct bide_hint hint;
     int64_t wait_ns; /* from the instant of the verdict */
     int64_t time_ns; /* duration of the attempt */

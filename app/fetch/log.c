@@ -31,10 +31,18 @@ const char *fetch_bytes_text(char text[FETCH_BYTES_SIZE], uint64_t bytes)
 
 /* ---- text for people ---- */
 
-/* "503", "Couldn't connect to server", or, for an interrupted body, "200, then ...". Returns the buffer. */
-static const char *result_text(char buffer[RESULT_SIZE], long status, const char *text)
+static bool is_given(const char *text)
 {
-    if (status > 0)
+    return text && text[0] != '\0';
+}
+
+/* "503", "Couldn't connect to server", for an interrupted body "200, then ...", for a body that could not be resumed
+ * "206 with an unknown length". Returns the buffer. */
+static const char *result_text(char buffer[RESULT_SIZE], long status, const char *text, const char *mismatch)
+{
+    if (status > 0 && is_given(mismatch))
+        snprintf(buffer, RESULT_SIZE, "%ld %s", status, mismatch);
+    else if (status > 0)
         snprintf(buffer, RESULT_SIZE, "%ld%s%s", status, text[0] != '\0' ? ", then " : "", text);
     else
         snprintf(buffer, RESULT_SIZE, "%s", text[0] != '\0' ? text : "no response");
@@ -122,12 +130,12 @@ static void text_wait(const struct fetch_log *log, const struct fetch_event *e)
     char text[TEXT_VALUE_SIZE], number[CLI_ATTEMPT_SIZE];
     if (e->ended) {
         line_append(line.head, "attempt %s failed: ", cli_attempt_text(number, e->verdict.attempt, log->attempts_max));
-        result_text(line.result, e->status, e->text);
+        result_text(line.result, e->status, e->text, e->mismatch);
         if (log->verbose)
             line_append(line.tail, " after %s", text_duration_format_short(text, e->time_ns));
         if (log->verbose && e->hint.kind == BIDE_HINT_WAIT)
             line_append(line.tail, ", server asked for %s", text_duration_format_short(text, e->hint.wait_ns));
-        line_append(line.tail, "; ");
+        line_append(line.tail, is_given(e->mismatch) ? "; starting over; " : "; ");
     }
     line_append(line.tail, "next in %s", text_duration_format_short(text, e->wait_ns));
     if (e->verdict.reason != BIDE_REASON_BACKOFF)
@@ -200,7 +208,7 @@ static void text_failure(const struct fetch_log *log, const struct fetch_job *jo
         line_put(log, &line);
         return;
     }
-    result_text(line.result, job->status, job->error_text);
+    result_text(line.result, job->status, job->error_text, job->mismatch);
     result_drop_host(line.result, job);
     line_append(line.tail, ": %s", why);
     if (job->attempts > 1)
@@ -254,7 +262,7 @@ static void json_put_outcome(struct fetch_log *log, const struct fetch_event *e)
     event.attempt = e->attempt;
     event.status = status_or_none(e->status);
     event.outcome = e->kind;
-    event.text = result_text(text, e->status, e->text);
+    event.text = result_text(text, e->status, e->text, e->mismatch);
     event.took_ns = e->time_ns;
     event.timed_out = e->code == CURLE_OPERATION_TIMEDOUT;
     event.hint = e->hint;
@@ -298,7 +306,7 @@ static struct cli_event json_end_event(const struct fetch_log *log, const struct
     else if (job->error != 0)
         event.text = job->is_locked ? locked_text : strerror(job->error);
     else if (job->exit_status != 0)
-        event.text = result_text(parts->text, job->status, job->error_text);
+        event.text = result_text(parts->text, job->status, job->error_text, job->mismatch);
     return event;
 }
 

@@ -16,20 +16,31 @@ static bool has_remaining(struct bide_text value)
     return seconds_hint(value).wait_ns > 0;
 }
 
-static struct bide_hint x_reset_hint(const struct fetch_reset *fields)
+/* Returns the wait until an instant, from the server's own time; 0 if it has passed. */
+static struct bide_hint instant_hint(int64_t instant_ms, int64_t now_s)
 {
-    struct bide_hint wait = seconds_hint(fields->x_reset);
+    int64_t left_ms = instant_ms - now_s * 1000;
+    return (struct bide_hint){BIDE_HINT_WAIT, left_ms > 0 ? left_ms * BIDE_MS : 0};
+}
+
+static struct bide_hint reset_hint(const struct fetch_reset *fields, struct bide_text value)
+{
+    struct bide_hint wait = seconds_hint(value);
     int64_t number = wait.wait_ns / BIDE_S, now_s;
     if (!bide_http_date(fields->date, fields->wall_s, &now_s))
         now_s = fields->wall_s;
+    if (wait.kind != BIDE_HINT_WAIT || number < YEAR_S)
+        return wait;
     if (number >= now_s - YEAR_S && number <= now_s + YEAR_S)
-        return bide_hint_reset(fields->x_reset, BIDE_RESET_UNIX_SECONDS, fields->date, fields->wall_s);
-    return number < YEAR_S ? wait : none;
+        return instant_hint(number * 1000, now_s);
+    if (number / 1000 >= now_s - YEAR_S && number / 1000 <= now_s + YEAR_S)
+        return instant_hint(number, now_s);
+    return none;
 }
 
 struct bide_hint fetch_reset_hint(const struct fetch_reset *fields)
 {
-    struct bide_hint x_hint = has_remaining(fields->x_remaining) ? none : x_reset_hint(fields);
-    struct bide_hint hint = has_remaining(fields->remaining) ? none : seconds_hint(fields->reset);
+    struct bide_hint x_hint = has_remaining(fields->x_remaining) ? none : reset_hint(fields, fields->x_reset);
+    struct bide_hint hint = has_remaining(fields->remaining) ? none : reset_hint(fields, fields->reset);
     return bide_hint_merge(x_hint, hint);
 }

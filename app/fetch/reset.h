@@ -1,8 +1,9 @@
 /* reset.h - the fields of older rate limits: X-RateLimit-Reset and RateLimit-Reset.
  *
  * RateLimit-Reset (draft-ietf-httpapi-ratelimit-headers up to 07) is a number of seconds. X-RateLimit-Reset has no
- * specification: some servers send a number of seconds, others an instant in seconds since 1970. A number within a year
- * of the server's time is an instant, a number of less than a year a wait, any other number is ignored. */
+ * specification, and servers confuse the two: some send a number of seconds, others an instant in seconds or
+ * milliseconds since 1970. So for both fields a number of less than a year is a wait, a number within a year of the
+ * server's time, in either unit, an instant, and any other number is ignored. */
 #ifndef FETCH_RESET_H
 #define FETCH_RESET_H
 

@@ -229,6 +229,20 @@ struct bide_curl_options {
     uint64_t reserved_[7]; /* zero: room to grow */
 };
 
+/* Why a response did not continue the bytes in the sink. The body starts over then, or the call gives up if the sink
+ * cannot be rewound. */
+enum bide_curl_mismatch {
+    BIDE_CURL_MISMATCH_NONE = 0,
+    BIDE_CURL_MISMATCH_STATUS,   /* not 206; 416, for instance */
+    BIDE_CURL_MISMATCH_PARTS,    /* multipart/byteranges */
+    BIDE_CURL_MISMATCH_NO_RANGE, /* no Content-Range, or a malformed one */
+    BIDE_CURL_MISMATCH_ENCODED,  /* Content-Encoding */
+    BIDE_CURL_MISMATCH_CHANGED,  /* another validator */
+    BIDE_CURL_MISMATCH_UNKNOWN,  /* an unknown total length, which does not prove that the range is the rest */
+    BIDE_CURL_MISMATCH_LENGTH,   /* another total length */
+    BIDE_CURL_MISMATCH_RANGE,    /* another range, or not all of the rest */
+};
+
 /* The end of an attempt. Final: its size will not change. */
 struct bide_curl_attempt {
     long status;   /* 0: no response */
@@ -236,10 +250,11 @@ struct bide_curl_attempt {
     enum bide_kind kind;
     enum bide_evidence evidence;
     struct bide_hint hint;
-    int64_t delay_ns;    /* wait before the attempt */
-    int64_t time_ns;     /* from its start to its classification */
-    bool replay_stopped; /* libcurl was about to repeat it by itself */
-    bool stalled;        /* in a multi: no byte moved for the stall timeout */
+    int64_t delay_ns;                 /* wait before the attempt */
+    int64_t time_ns;                  /* from its start to its classification */
+    bool replay_stopped;              /* libcurl was about to repeat it by itself */
+    bool stalled;                     /* in a multi: no byte moved for the stall timeout */
+    enum bide_curl_mismatch mismatch; /* of a resumed body */
 };
 
 struct bide_curl_result {
@@ -284,6 +299,9 @@ BIDE_API CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, cons
 
 /* As curl_easy_strerror; knows the two codes above, too. */
 BIDE_API const char *bide_curl_strerror(CURLcode code);
+
+/* Describes a mismatch, to be read behind the status of the response: "206 with an unknown length". "" for NONE. */
+BIDE_API const char *bide_curl_mismatch_text(enum bide_curl_mismatch mismatch);
 
 /* Classifies a CURLcode: every code has a row. NULL rules: only the table. The evidence is that of a request whose
  * sending had begun; a caller with better evidence overwrites it. */

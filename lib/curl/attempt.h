@@ -14,7 +14,7 @@
  *     easy.c, multi.c  call, easy            inject.c  inject, state.left_origin
  *     body.c           uploaded_bytes, upload_complete, state.uploaded_chunks
  *     response.c       response; head and body while a response arrives; forbid_reuse_set for an early success;
- *                      state.outcome, state.from_response, state.drained_bytes
+ *                      state.outcome, state.from_response, state.drained_bytes, state.mismatch
  *     connection.c     state.socket_known, checked_socket before a transfer
  *     attempt.c        start, stale_port, checked_socket, fresh_connect_set, forbid_reuse_set, the rest of state;
  *                      empties head and body and zeroes response before a leg; clears response.paused; counts
@@ -63,6 +63,7 @@ struct http_attempt_state {
     uint32_t legs;        /* requests that libcurl was about to send; 0 proves that nothing was sent */
     CURLcode end_code;    /* libcurl's code for the whole transfer */
     enum http_stop stop;
+    enum bide_curl_mismatch mismatch;
     bool bodyless_method;  /* a method that normally has no body */
     bool is_get;           /* GET: a broken body may be resumed */
     bool is_head;          /* HEAD */
@@ -245,8 +246,8 @@ bool http_resume_begin(struct http_call *call);
 bool http_resume_validator_is_strong(const char *validator);
 /* After a body broke off: stores how to request the rest. Returns false if it cannot be resumed. */
 bool http_resume_prepare(struct http_attempt *attempt);
-/* The head of a response to a resumed request. Returns true if its body continues the bytes in the sink. */
-bool http_resume_accept_part(struct http_attempt *attempt);
+/* The head of a response to a resumed request. Returns NONE if its body continues the bytes in the sink. */
+enum bide_curl_mismatch http_resume_compare(struct http_attempt *attempt);
 /* Parses "bytes 500-999/1000", a Content-Range. Returns true if the range starts at `from` and extends to the end;
  * *total is then the length of the complete body. */
 bool http_content_range_continues(const char *value, uint64_t from, uint64_t *total);

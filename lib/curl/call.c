@@ -285,11 +285,13 @@ void http_call_record_outcome(struct http_call *call, const struct http_attempt 
         record->evidence = outcome->evidence;
         record->hint = outcome->hint;
         record->time_ns = now_ns - attempt->state.start_ns;
+        record->mismatch = attempt->state.mismatch;
         record->replay_stopped = attempt->state.stop == HTTP_STOP_REPLAY;
         record->stalled = attempt->state.stop == HTTP_STOP_STALLED;
     }
     call->last_attempt = attempt;
     call->status = attempt->response.status;
+    call->last_mismatch = attempt->state.mismatch;
     call->last_outcome_ns = now_ns;
     call->wants_fresh_connection = call->wants_fresh_connection || outcome->flags & BIDE_FLAG_FRESH;
 }

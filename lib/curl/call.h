@@ -112,8 +112,9 @@ struct http_call {
     int64_t stall_ns;         /* time without progress that fails an attempt; BIDE_NEVER: bide has no limit */
     CURLcode code;            /* of the last attempt */
     enum http_stop last_stop; /* of the last attempt */
-    int status;               /* of the last attempt; 0: no response */
-    int connect_status;       /* of the proxy that rejected the last attempt's CONNECT; 0: none did */
+    enum bide_curl_mismatch last_mismatch; /* of the last attempt */
+    int status;                            /* of the last attempt; 0: no response */
+    int connect_status;                    /* of the proxy that rejected the last attempt's CONNECT; 0: none did */
     char key[BIDE_KEY_TEXT_SIZE];
     bool has_sink;               /* the options set write or write_data */
     bool sink_gets_heads;        /* CURLOPT_HEADER is set: response heads go to the sink, too */

@@ -16,6 +16,22 @@ const char *bide_curl_strerror(CURLcode code)
     return curl_easy_strerror(code);
 }
 
+const char *bide_curl_mismatch_text(enum bide_curl_mismatch mismatch)
+{
+    switch (mismatch) {
+    case BIDE_CURL_MISMATCH_NONE: break;
+    case BIDE_CURL_MISMATCH_STATUS: return "instead of the rest of the body";
+    case BIDE_CURL_MISMATCH_PARTS: return "with several ranges";
+    case BIDE_CURL_MISMATCH_NO_RANGE: return "without a valid Content-Range";
+    case BIDE_CURL_MISMATCH_ENCODED: return "with a Content-Encoding";
+    case BIDE_CURL_MISMATCH_CHANGED: return "of a changed body";
+    case BIDE_CURL_MISMATCH_UNKNOWN: return "with an unknown length";
+    case BIDE_CURL_MISMATCH_LENGTH: return "with another length";
+    case BIDE_CURL_MISMATCH_RANGE: return "with another range";
+    }
+    return "";
+}
+
 static const char *stop_text(enum http_stop stop)
 {
     switch (stop) {
@@ -44,7 +60,8 @@ static void describe_last_attempt(char *text, size_t size, const struct http_cal
     else if (call->code != CURLE_OK || call->status == 0)
         snprintf(text, size, "%s", curl_easy_strerror(call->code));
     else
-        snprintf(text, size, "status %d", call->status);
+        snprintf(text, size, "status %d%s%s", call->status, call->last_mismatch != BIDE_CURL_MISMATCH_NONE ? " " : "",
+                 bide_curl_mismatch_text(call->last_mismatch));
 }
 
 void http_describe_failure(char *text, size_t size, const struct http_call *call)

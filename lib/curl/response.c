@@ -162,10 +162,11 @@ static void call_forget_resume(struct http_call *call)
 /* The response does not continue the bytes in the sink, nor is it a whole body: another range, an unknown total, 416.
  * If the sink can be rewound, nobody has seen these bytes, and the next attempt requests the body from its start. The
  * call then resumes nothing any more: a server that gets ranges wrong would do so again. */
-static bool response_reject_part(struct http_attempt *attempt)
+static bool response_reject_part(struct http_attempt *attempt, enum bide_curl_mismatch mismatch)
 {
     struct http_call *call = attempt->call;
     struct bide_outcome outcome = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_BODY_DELIVERED};
+    attempt->state.mismatch = mismatch;
     if (call->options->rewind) {
         outcome.evidence = BIDE_EVIDENCE_ANSWERED;
         call_forget_resume(call);
@@ -179,12 +180,13 @@ static bool response_reject_part(struct http_attempt *attempt)
 static bool response_resume_or_restart(struct http_attempt *attempt)
 {
     struct http_call *call = attempt->call;
-    if (http_resume_accept_part(attempt)) {
+    enum bide_curl_mismatch mismatch = http_resume_compare(attempt);
+    if (mismatch == BIDE_CURL_MISMATCH_NONE) {
         call->resumed = true;
         return response_stream_body(attempt);
     }
     if (attempt->response.status != 200 || !call->options->rewind || !call->options->rewind(call->options->write_data))
-        return response_reject_part(attempt);
+        return response_reject_part(attempt, mismatch);
     call->delivered_bytes = 0; /* the resource changed: the whole new body replaces the part */
     call_forget_resume(call);
     return response_stream_body(attempt);
@@ -243,8 +245,8 @@ bool http_response_decide_by_head(struct http_attempt *attempt)
         return response_accept_success(attempt);
     if (response_may_refresh(attempt))
         return response_await_refresh(attempt);
-    if (attempt->response.status == 416 && attempt->call->resume && attempt->call->options->rewind)
-        return response_reject_part(attempt);
+    if (attempt->response.status == 416 && attempt->call->resume)
+        return response_reject_part(attempt, BIDE_CURL_MISMATCH_STATUS);
     return http_outcome_needs_body(attempt) ? response_hold_body(attempt)
                                             : response_report_and_route(attempt, &attempt->state.outcome);
 }

@@ -16,6 +16,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define DATE_MARGIN_S 60
 
@@ -121,19 +122,39 @@ static bool parse_digits(const char **at, uint64_t *number)
     return *at != start;
 }
 
-bool http_content_range_continues(const char *value, uint64_t from, uint64_t *total)
+struct content_range {
+    uint64_t first, last, total;
+    bool unknown_total; /* "*" */
+};
+
+/* Parses "bytes 500-999/1000", also with "*" as the total. Returns false for anything else. */
+static bool content_range_parse(struct content_range *range, const char *value)
 {
     static const char unit[] = "bytes ";
-    uint64_t first, last;
+    *range = (struct content_range){0};
     if (strncmp(value, unit, sizeof unit - 1) != 0)
         return false;
     value += sizeof unit - 1;
-    if (!parse_digits(&value, &first) || *value++ != '-' || !parse_digits(&value, &last) || *value++ != '/')
+    if (!parse_digits(&value, &range->first) || *value++ != '-' || !parse_digits(&value, &range->last) ||
+        *value++ != '/')
         return false;
-    if (!parse_digits(&value, total) ||
-        *value != '\0') /* "*", an unknown total, does not prove that the range is the rest */
-        return false;
-    return first == from && first < *total && last == *total - 1;
+    range->unknown_total = strcmp(value, "*") == 0;
+    return range->unknown_total || (parse_digits(&value, &range->total) && *value == '\0');
+}
+
+/* An unknown total does not prove that the range is the rest. */
+static bool content_range_is_rest(const struct content_range *range, uint64_t from)
+{
+    return !range->unknown_total && range->first == from && range->first < range->total &&
+           range->last == range->total - 1;
+}
+
+bool http_content_range_continues(const char *value, uint64_t from, uint64_t *total)
+{
+    struct content_range range;
+    bool is_rest = content_range_parse(&range, value) && content_range_is_rest(&range, from);
+    *total = range.total;
+    return is_rest;
 }
 
 /* RFC 9110 section 15.3.7: a 206 carries the ETag of the corresponding 200, but after If-Range it may omit
@@ -145,21 +166,48 @@ static bool response_has_validator(CURL *easy, const char *validator)
     return now.at ? strcmp(now.at, validator) == 0 : !is_tag;
 }
 
-bool http_resume_accept_part(struct http_attempt *attempt)
+static enum bide_curl_mismatch response_compare_range(const struct http_call *call, const char *value, uint64_t *total)
+{
+    struct content_range range;
+    if (!content_range_parse(&range, value))
+        return BIDE_CURL_MISMATCH_NO_RANGE;
+    if (range.unknown_total)
+        return BIDE_CURL_MISMATCH_UNKNOWN;
+    *total = range.total;
+    if (call->resume->total != 0 && call->resume->total != range.total)
+        return BIDE_CURL_MISMATCH_LENGTH;
+    return content_range_is_rest(&range, call->delivered_bytes) ? BIDE_CURL_MISMATCH_NONE : BIDE_CURL_MISMATCH_RANGE;
+}
+
+/* A response without Content-Range is multipart if the server sent several ranges. */
+static enum bide_curl_mismatch response_name_missing_range(CURL *easy)
+{
+    static const char parts[] = "multipart/byteranges";
+    struct bide_text type = http_header_field(easy, "Content-Type");
+    bool is_parts = type.at && strncasecmp(type.at, parts, sizeof parts - 1) == 0;
+    return is_parts ? BIDE_CURL_MISMATCH_PARTS : BIDE_CURL_MISMATCH_NO_RANGE;
+}
+
+enum bide_curl_mismatch http_resume_compare(struct http_attempt *attempt)
 {
     struct http_resume *r = attempt->call->resume;
     struct bide_text range = http_header_field(attempt->easy, "Content-Range");
-    uint64_t total;
+    uint64_t total = 0;
     assert(r && attempt->call->delivered_bytes > 0);
-    if (attempt->response.status != 206 || attempt->call->sink_gets_heads || !range.at ||
-        http_header_field(attempt->easy, "Content-Encoding").at || !response_has_validator(attempt->easy, r->validator))
-        return false;
-    if (!http_content_range_continues(range.at, attempt->call->delivered_bytes, &total) ||
-        (r->total != 0 && r->total != total))
-        return false;
-    assert(total > attempt->call->delivered_bytes);
-    r->total = total;
-    return true;
+    if (attempt->response.status == 200 && !response_has_validator(attempt->easy, r->validator))
+        return BIDE_CURL_MISMATCH_CHANGED;
+    if (attempt->response.status != 206 || attempt->call->sink_gets_heads)
+        return BIDE_CURL_MISMATCH_STATUS;
+    if (!range.at)
+        return response_name_missing_range(attempt->easy);
+    if (http_header_field(attempt->easy, "Content-Encoding").at)
+        return BIDE_CURL_MISMATCH_ENCODED;
+    if (!response_has_validator(attempt->easy, r->validator))
+        return BIDE_CURL_MISMATCH_CHANGED;
+    enum bide_curl_mismatch mismatch = response_compare_range(attempt->call, range.at, &total);
+    if (mismatch == BIDE_CURL_MISMATCH_NONE)
+        r->total = total;
+    return mismatch;
 }
 
 bool http_resume_is_complete(const struct http_call *call)

@@ -192,6 +192,37 @@ PY
     [ "$(leftovers)" -eq 0 ]
 }
 
+@test "the message names why an incomplete download starts over" {
+    local first='200 bytes=400000 etag=v1 ranges reset=half' row
+    local -A reasons=(
+        ['206 bytes=9 etag=v1 header="Content-Range: bytes 5-13/*"']='206 with an unknown length'
+        ['206 bytes=9 etag=v2 header="Content-Range: bytes 5-13/400000"']='206 of a changed body'
+        ['206 bytes=9 etag=v1 header="Content-Range: bytes 5-13/400000"']='206 with another range'
+        ['206 bytes=9 etag=v1 header="Content-Range: bytes 5-13/14"']='206 with another length'
+        ['206 bytes=9 etag=v1 type="multipart/byteranges; boundary=x"']='206 with several ranges'
+        ['416']='416 instead of the rest of the body')
+    for row in "${!reasons[@]}"; do
+        serve "/x $first | $row | 200 bytes=400000
+               /y $first | $row"
+        apart fetch -o got "$U/x"
+        [ "$status" -eq 0 ]
+        [[ ${stderr_lines[1]} == "bide: attempt 2 of 4 failed: ${reasons[$row]}; starting over; next in "* ]]
+        [ "$(wc -c < got)" -eq 400000 ]
+        apart fetch --attempts 2 --json -o new "$U/y"
+        [[ $stderr == *'"text":"'"${reasons[$row]}"'"'* ]]
+        [[ ${stderr_lines[-1]} == *'"reason":"attempts_spent"'*'"text":"'"${reasons[$row]}"'"'* ]]
+        [ ! -e new ]
+        chaos_stop
+        rm "$WORK/chaos.out"
+        serve "/y $first | $row"
+        apart fetch -N "$U/y" # standard output cannot be rewound
+        [ "$status" -ne 0 ]
+        [[ ${stderr_lines[-1]} == *": ${reasons[$row]}: part of the response was delivered" ]]
+        chaos_stop
+        rm "$WORK/chaos.out"
+    done
+}
+
 @test "without ranges an incomplete download is restarted, and the file has it once" {
     serve '/x 200 bytes=400000 reset=half | 200 bytes=400000'
     fetch -o got "$U/x"

@@ -275,26 +275,33 @@ static void a_changed_body_starts_over_with_rewind(void **state)
 /* The bytes in the sink can be removed, so nothing forbids to begin anew. */
 static void a_part_that_does_not_fit_starts_over_with_rewind(void **state)
 {
-    static const char *const second[] = {"206 bytes=500",
-                                         RANGE("bytes 499-998/1000"),
-                                         RANGE("bytes 500-999/2000"),
-                                         RANGE("bytes 500-799/1000"),
-                                         RANGE("bytes 500-999/*"),
-                                         RANGE("bytes 500-999/1000") " header=\"Content-Encoding: br\"",
-                                         "206 bytes=500 etag=v2 header=\"Content-Range: bytes 500-999/1000\"",
-                                         "416 header=\"Content-Range: bytes */400\"",
-                                         "416 body=no"};
-    for (size_t i = 0; i < sizeof second / sizeof *second; i++) {
+    static const struct {
+        const char *second;
+        enum bide_curl_mismatch mismatch;
+    } row[] = {{"206 bytes=500", BIDE_CURL_MISMATCH_NO_RANGE},
+               {"206 bytes=500 type=multipart/byteranges;boundary=x", BIDE_CURL_MISMATCH_PARTS},
+               {RANGE("bytes */1000"), BIDE_CURL_MISMATCH_NO_RANGE},
+               {RANGE("bytes 499-998/1000"), BIDE_CURL_MISMATCH_RANGE},
+               {RANGE("bytes 500-999/2000"), BIDE_CURL_MISMATCH_LENGTH},
+               {RANGE("bytes 500-799/1000"), BIDE_CURL_MISMATCH_RANGE},
+               {RANGE("bytes 500-999/*"), BIDE_CURL_MISMATCH_UNKNOWN},
+               {RANGE("bytes 500-999/1000") " header=\"Content-Encoding: br\"", BIDE_CURL_MISMATCH_ENCODED},
+               {"206 bytes=500 etag=v2 header=\"Content-Range: bytes 500-999/1000\"", BIDE_CURL_MISMATCH_CHANGED},
+               {"416 header=\"Content-Range: bytes */400\"", BIDE_CURL_MISMATCH_STATUS},
+               {"416 body=no", BIDE_CURL_MISMATCH_STATUS}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         struct live_call c;
         char script[512];
         snprintf(script, sizeof script,
-                 "/a 200 " WHOLE " close=half | %s | 200 bytes=700 etag=v2 close=half | 200 bytes=700", second[i]);
+                 "/a 200 " WHOLE " close=half | %s | 200 bytes=700 etag=v2 close=half | 200 bytes=700", row[i].second);
         open_resumable(&c, script);
         c.options.rewind = live_sink_rewind;
         live_call_perform(&c, "/a");
         live_expect_done(&c, 4);
         live_expect_pattern(&c.sink, 700);
         assert_int_equal(c.result.attempt[1].evidence, BIDE_EVIDENCE_ANSWERED);
+        assert_int_equal(c.result.attempt[1].mismatch, row[i].mismatch);
+        assert_int_equal(c.result.attempt[2].mismatch, BIDE_CURL_MISMATCH_NONE);
         assert_false(c.result.resumed);
         live_server_stop(&c.server);
         expect_range(&c.server.seen[1], "bytes=500-", "\"v1\"");
@@ -302,6 +309,29 @@ static void a_part_that_does_not_fit_starts_over_with_rewind(void **state)
             struct bide_text range;
             assert_false(chaos_seen_header(&c.server.seen[n], "Range", &range));
         }
+        live_call_close(&c);
+    }
+}
+
+/* A 416 would otherwise be permanent, which is not why the call ends: the sink has bytes that it cannot remove. */
+static void without_rewind_the_result_names_what_did_not_fit(void **state)
+{
+    static const struct {
+        const char *second, *error;
+    } row[] = {
+        {"416", "status 416 instead of the rest of the body after 2 attempts: part of the response was delivered"},
+        {"200 bytes=1000 etag=v2", "status 200 of a changed body after 2 attempts: part of the response"},
+        {"200 " WHOLE, "status 200 instead of the rest of the body after 2 attempts: part of the response"},
+        {RANGE("bytes 500-999/*"), "status 206 with an unknown length after 2 attempts: part of the response"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct live_call c;
+        char script[256];
+        snprintf(script, sizeof script, "/a 200 " WHOLE " close=half | %s", row[i].second);
+        open_resumable(&c, script);
+        assert_int_equal(live_call_perform(&c, "/a"), CURLE_PARTIAL_FILE);
+        live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_BODY_DELIVERED, 2);
+        assert_memory_equal(c.result.error, row[i].error, strlen(row[i].error));
+        live_expect_pattern(&c.sink, 500);
         live_call_close(&c);
     }
 }
@@ -485,6 +515,7 @@ int main(void)
         cmocka_unit_test(an_unchanged_body_is_resumed_despite_rewind),
         cmocka_unit_test(a_changed_body_starts_over_with_rewind),
         cmocka_unit_test(a_part_that_does_not_fit_starts_over_with_rewind),
+        cmocka_unit_test(without_rewind_the_result_names_what_did_not_fit),
         cmocka_unit_test(a_part_that_never_fits_is_given_up_with_the_number_of_attempts),
         cmocka_unit_test(a_changed_body_that_breaks_off_again_is_not_mixed),
         cmocka_unit_test(a_post_is_not_resumed),

@@ -57,6 +57,18 @@ static void a_number_near_the_present_is_an_instant(void **state)
     assert_int_equal(x_wait_s("1736035200", NULL, NULL), 0);      /* NOW_S - YEAR_S */
 }
 
+static void an_instant_may_be_in_milliseconds(void **state)
+{
+    assert_int_equal(x_wait_s("1767571205000", NULL, NULL), 5);
+    assert_int_equal(x_wait_s("1767571195000", NULL, NULL), 0);
+}
+
+static void both_fields_may_be_instants(void **state)
+{
+    assert_int_equal(wait_s("1767571205", NULL), 5);
+    assert_int_equal(wait_s("1767571205000", "0"), 5);
+}
+
 static void the_present_is_that_of_the_server(void **state)
 {
     assert_int_equal(x_wait_s("1767574805", NULL, "Mon, 05 Jan 2026 01:00:00 GMT"), 5);
@@ -65,7 +77,7 @@ static void the_present_is_that_of_the_server(void **state)
 
 static void any_other_number_is_ignored(void **state)
 {
-    static const char *const value[] = {"31536000", "1736035199", "1799107201", "1767571205000",
+    static const char *const value[] = {"31536000", "1736035199", "1799107201", "1736035199999",
                                         "99999999999999999999999999"};
     for (size_t i = 0; i < sizeof value / sizeof *value; i++)
         assert_int_equal(x_wait_s(value[i], NULL, NULL), -1);
@@ -94,6 +106,8 @@ int main(void)
         cmocka_unit_test(absent_and_malformed_fields_ask_for_nothing),
         cmocka_unit_test(a_small_number_is_a_wait),
         cmocka_unit_test(a_number_near_the_present_is_an_instant),
+        cmocka_unit_test(an_instant_may_be_in_milliseconds),
+        cmocka_unit_test(both_fields_may_be_instants),
         cmocka_unit_test(the_present_is_that_of_the_server),
         cmocka_unit_test(any_other_number_is_ignored),
         cmocka_unit_test(a_limit_with_requests_remaining_does_not_count),
