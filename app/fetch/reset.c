@@ -1,6 +1,9 @@
 /* reset.c - the fields of older rate limits; see reset.h. */
 #include "reset.h"
 
+#include "text/slice.h"
+#include "text/unit.h"
+
 #define YEAR_S (INT64_C(365) * 24 * 3600)
 
 static const struct bide_hint none = {BIDE_HINT_NONE, 0};
@@ -26,11 +29,16 @@ static struct bide_hint instant_hint(int64_t instant_ms, int64_t now_s)
 static struct bide_hint reset_hint(const struct fetch_reset *fields, struct bide_text value)
 {
     struct bide_hint wait = seconds_hint(value);
-    int64_t number = wait.wait_ns / BIDE_S, now_s;
+    struct bide_text digits = text_trim(value, TEXT_OWS);
+    uint64_t whole;
+    int64_t number, now_s;
+    if (wait.kind != BIDE_HINT_WAIT || wait.wait_ns < YEAR_S * BIDE_S)
+        return wait;
+    if (text_number_take(digits.at, digits.length, &whole) == 0 || whole > INT64_MAX / 1000)
+        return none;
+    number = (int64_t)whole;
     if (!bide_http_date(fields->date, fields->wall_s, &now_s))
         now_s = fields->wall_s;
-    if (wait.kind != BIDE_HINT_WAIT || number < YEAR_S)
-        return wait;
     if (number >= now_s - YEAR_S && number <= now_s + YEAR_S)
         return instant_hint(number * 1000, now_s);
     if (number / 1000 >= now_s - YEAR_S && number / 1000 <= now_s + YEAR_S)
