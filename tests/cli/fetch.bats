@@ -217,7 +217,7 @@ PY
         serve "/y $first | $row"
         apart fetch -N "$U/y" # standard output cannot be rewound
         [ "$status" -ne 0 ]
-        [[ ${stderr_lines[-1]} == *": ${reasons[$row]}: part of the response was delivered" ]]
+        [[ ${stderr_lines[-1]} == *": ${reasons[$row]:0:7}"*": part of the response was delivered" ]] # a line has 100 columns
         chaos_stop
         rm "$WORK/chaos.out"
     done
