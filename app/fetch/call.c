@@ -191,8 +191,8 @@ static void output_describe_next(struct fetch_output *output, const char *url,
     bide_curl_validator(output->next.validator, sizeof output->next.validator, response->easy);
 }
 
-/* Returns true if Retry-After is 0 or cannot be read. libbide-curl has then substituted a wait, which a field that can be
- * read replaces. */
+/* Returns true if Retry-After is 0 or cannot be read. libbide-curl has then substituted a wait, which a field that can
+ * be read replaces. */
 static bool retry_after_is_unreadable(CURL *easy)
 {
     struct bide_text value = easy_field(easy, "Retry-After");

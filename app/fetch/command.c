@@ -1,5 +1,5 @@
-/* command.c - the subcommand `bide fetch`, after its options were read (command_options.c): the policy is resolved, URLs
- * become jobs (plan.h), and the batch runs them. Messages go to stderr; stdout is for responses. */
+/* command.c - the subcommand `bide fetch`, after its options were read (command_options.c): the policy is resolved,
+ * URLs become jobs (plan.h), and the batch runs them. Messages go to stderr; stdout is for responses. */
 #include "command.h"
 
 #include "common/commands.h"
