@@ -1,4 +1,4 @@
-/* check.c - one check whether a thing is ready, in a child process; see check.h. */
+/* check.c - one check whether a condition is met, in a child process; see check.h. */
 #include "check.h"
 
 #include "common/fd.h"

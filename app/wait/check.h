@@ -1,11 +1,11 @@
-/* check.h - one thing that `bide wait` waits for, and one check whether it is ready.
+/* check.h - one condition that `bide wait` waits for, and one check whether it is met.
  *
  *   tcp:HOST:PORT   ready when a connection is accepted
  *   URL             ready when GET returns a status below 400 and its whole body; bide fetch sends the request
  *   COMMAND         ready when it exits 0
  *
  * Each check runs in a child process of its own group, which is killed when the time of the check is over: a name
- * server that does not answer blocks getaddrinfo, and no other way ends that. The child writes why the thing is not
+ * server that does not answer blocks getaddrinfo, and no other way ends that. The child writes why the condition is not
  * ready; of a command's output that is the last line. */
 #ifndef WAIT_CHECK_H
 #define WAIT_CHECK_H
@@ -37,13 +37,13 @@ enum wait_result {
     WAIT_IMPOSSIBLE, /* no later check can succeed: the command cannot be executed, the URL is invalid */
 };
 
-/* Why a thing is not ready. */
+/* Why a condition is not met. */
 struct wait_error {
     char text[WAIT_ERROR_SIZE];
     int exit_status; /* WAIT_IMPOSSIBLE: of bide wait: 125, 126 or 127 */
 };
 
-/* Makes one check, which ends by the instant `deadline_ns`. If the thing is not ready, sets `error`. As PID 1 of a
+/* Makes one check, which ends by the instant `deadline_ns`. If the condition is not met, sets `error`. As PID 1 of a
  * container it also reaps the orphans that checks have left. */
 enum wait_result wait_check_run(const struct wait_check *check, int64_t deadline_ns, struct wait_error *error);
 

@@ -1,7 +1,7 @@
 /* command.c - the subcommand `bide wait`: waits until ports, URLs and a command are ready.
  *
- * The things are waited for one after the other, under one deadline. Each is a call of the engine (bide_run) whose
- * attempts are checks (check.h): a fixed interval with jitter, no limit of attempts. */
+ * The conditions are checked one after the other, under one deadline. Each is a call of the engine (bide_run) whose
+ * attempts are checks (check.h): two in quick succession, then at jittered intervals, without a limit of attempts. */
 #include "common/commands.h"
 #include "common/outer.h"
 #include "common/term.h"
@@ -37,7 +37,7 @@ static const struct cli_option options[] = {
      CLI_AT(struct settings, for_ns),
      .or_never = true,
      .min = 1,
-     .details = "For all things together."},
+     .details = "For all conditions together."},
     {.name = "every",
      .value = "DURATION",
      .help = "longest pause between two checks; default 500ms",
@@ -59,7 +59,7 @@ static const struct cli_option options[] = {
      CLI_AT(struct settings, quiet)},
 };
 
-/* ---- one thing ---- */
+/* ---- one condition ---- */
 
 struct waiting {
     const struct settings *settings;
@@ -88,7 +88,7 @@ static struct bide_outcome check_attempt(void *context, const struct bide_verdic
     return (struct bide_outcome){.kind = kinds[w->result]};
 }
 
-/* The name of a thing and its error, cut so that they fit into a line beside the rest of it. */
+/* The name of a condition and its error, cut so that they fit into a line beside the rest of it. */
 struct line_parts {
     char name[CLI_SHORT_SIZE(CLI_LINE_COLUMNS)], error[CLI_SHORT_SIZE(CLI_LINE_COLUMNS)];
 };
@@ -168,8 +168,9 @@ static int waiting_report_end(struct waiting *w, const struct bide_verdict *end)
     return w->result == WAIT_IMPOSSIBLE && w->checks > 0 ? w->error.exit_status : EXIT_TIME_OVER;
 }
 
-/* Waits for one thing. Returns the exit status. */
-static int thing_wait(const struct settings *s, const struct wait_check *check, int64_t start_ns, int64_t deadline_ns)
+/* Waits for one condition. Returns the exit status. */
+static int condition_wait(const struct settings *s, const struct wait_check *check, int64_t start_ns,
+                          int64_t deadline_ns)
 {
     struct waiting w = {.settings = s, .check = *check, .term = cli_term_detect(stderr), .start_ns = start_ns};
     struct bide_policy policy;
@@ -191,7 +192,7 @@ static void settings_init(void *settings)
     *(struct settings *)settings = (struct settings){.for_ns = FOR_NS, .every_ns = EVERY_NS, .check_ns = CHECK_NS};
 }
 
-/* Parses the operand at `at`: a thing, or "--" and a command, which takes the rest. Returns the number of operands
+/* Parses the operand at `at`: a condition, or "--" and a command, which takes the rest. Returns the number of operands
  * used, 0 after printing an error. */
 static size_t operand_parse(struct wait_check *check, char **at)
 {
@@ -236,7 +237,7 @@ static int wait_main(void *settings, char **operands)
             return CLI_EXIT_BIDE_FAILED;
     for (char **at = operands; *at != NULL; at += used) {
         used = operand_parse(&check, at);
-        int status = thing_wait(s, &check, start_ns, deadline_ns);
+        int status = condition_wait(s, &check, start_ns, deadline_ns);
         if (status != 0)
             return status;
     }

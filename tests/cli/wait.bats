@@ -22,7 +22,7 @@ start() {
     CHILDREN+=("$PID")
 }
 
-@test "a thing that is ready needs one check, and nothing is printed" {
+@test "a condition that is ready needs one check, and nothing is printed" {
     chaos_start
     run bide wait "tcp:${CHAOS_URL#http://}" "$CHAOS_URL/health" -- true
     [ "$status" -eq 0 ]
@@ -123,7 +123,7 @@ start() {
     [[ $output == *'no answer in time' ]]
 }
 
-@test "all things must be ready, and the one that is not is named" {
+@test "all conditions must be ready, and the one that is not is named" {
     chaos_start
     port=$(closed_port)
     run bide wait --for 100ms "${FAST[@]}" -q "$CHAOS_URL/" "tcp:127.0.0.1:$port"
