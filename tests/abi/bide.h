@@ -359,28 +359,28 @@ BIDE_END_DECLS
     X(CONFLICT, "conflict", "a conflict is retried at once, one time")                                                 \
     X(LATE_WAKE, "late_wake", "the wait ended late (suspend?), so the retry is jittered again")                        \
     X(SUCCEEDED, "succeeded", "an attempt succeeded")                                                                  \
-    X(ATTEMPTS_SPENT, "attempts_spent", "all attempts that the policy allows were made")                               \
-    X(DEADLINE, "deadline", "the deadline of the call has passed")                                                     \
+    X(ATTEMPTS_SPENT, "attempts_spent", "no attempts left")                                                            \
+    X(DEADLINE, "deadline", "the deadline has passed")                                                                 \
     X(DEADLINE_NEAR, "deadline_near", "the wait would end after the deadline")                                         \
-    X(PERMANENT, "permanent", "the failure is permanent: a retry would not help")                                      \
-    X(NOT_REPEATABLE, "not_repeatable", "the request may have run and is not safe to repeat")                          \
-    X(BODY_DELIVERED, "body_delivered", "part of the response already reached the caller")                             \
-    X(BODY_SPENT, "body_spent", "the request body cannot be sent a second time")                                       \
-    X(KEY_REQUIRED, "key_required", "the policy requires an idempotency key for this request")                         \
+    X(PERMANENT, "permanent", "permanent: a retry would not help")                                                     \
+    X(NOT_REPEATABLE, "not_repeatable", "it may have run and is not safe to repeat")                                   \
+    X(BODY_DELIVERED, "body_delivered", "part of the response was delivered")                                          \
+    X(BODY_SPENT, "body_spent", "the request body cannot be sent again")                                               \
+    X(KEY_REQUIRED, "key_required", "the policy requires an idempotency key")                                          \
     X(SERVER_STOP, "server_stop", "the server asked not to retry")                                                     \
-    X(HINT_TOO_LONG, "hint_too_long", "the server asked for a longer wait than the policy allows")                     \
-    X(HINT_MISSING, "hint_missing", "throttled without a hint, and the policy requires a hint")                        \
-    X(INNER_LAYER, "inner_layer", "the caller above retries, so this layer does not")                                  \
-    X(THROTTLE, "throttle", "adaptive throttling: the server accepts too few requests")                                \
-    X(IN_FLIGHT_FULL, "in_flight_full", "as many attempts are in flight as the target allows")                         \
+    X(HINT_TOO_LONG, "hint_too_long", "the server asked for more than hint_max")                                       \
+    X(HINT_MISSING, "hint_missing", "throttled without the required hint")                                             \
+    X(INNER_LAYER, "inner_layer", "the caller above retries")                                                          \
+    X(THROTTLE, "throttle", "the server accepts too few requests")                                                     \
+    X(IN_FLIGHT_FULL, "in_flight_full", "the in-flight limit is reached")                                              \
     X(BREAKER_OPEN, "breaker_open", "the circuit breaker is open")                                                     \
-    X(BREAKER_PROBING, "breaker_probing", "the circuit breaker is half open and all its probes are in use")            \
-    X(BREAKER_RAMPING, "breaker_ramping", "the circuit breaker has just closed and ramps up traffic")                  \
-    X(KEY_LIMIT, "key_limit", "this retry key was retried as often as its interval allows")                            \
-    X(BUDGET_EMPTY, "budget_empty", "the retry budget of the target is empty")                                         \
+    X(BREAKER_PROBING, "breaker_probing", "the circuit breaker is probing")                                            \
+    X(BREAKER_RAMPING, "breaker_ramping", "the circuit breaker is ramping up")                                         \
+    X(KEY_LIMIT, "key_limit", "the limit of the retry key is reached")                                                 \
+    X(BUDGET_EMPTY, "budget_empty", "the retry budget is empty")                                                       \
     X(CANCELLED, "cancelled", "the caller cancelled the call")                                                         \
-    X(TARGET_GONE, "target_gone", "the target was evicted from its table during the call")                             \
-    X(WAITS_SPENT, "waits_spent", "the waits of the call would exceed the policy's limit")                             \
+    X(TARGET_GONE, "target_gone", "the target was evicted from its table")                                             \
+    X(WAITS_SPENT, "waits_spent", "the waits would exceed waits_max")                                                  \
     X(LAST_WAIT, "last_wait", "waiting for the last attempt that fits before the deadline")                            \
     X(NO_TARGET, "no_target", "the call has no target; BIDE_NO_TARGET states that none is wanted")
 BIDE_BEGIN_DECLS
@@ -949,6 +949,11 @@ enum bide_curl_redirect {
     BIDE_CURL_REDIRECT_STRIP = 0,
     BIDE_CURL_REDIRECT_REFUSE,
 };
+struct bide_curl_resume_from {
+    uint64_t delivered_bytes;
+    uint64_t total;
+    const char *validator;
+};
 struct bide_curl_response {
     CURL *easy;
     long status;
@@ -1000,7 +1005,19 @@ struct bide_curl_options {
     void (*classify)(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome);
     bool (*refresh)(void *context, CURL *easy);
     void (*event)(void *context, const struct bide_event *event);
-    uint64_t reserved_[8];
+    const struct bide_curl_resume_from *resume_from;
+    uint64_t reserved_[7];
+};
+enum bide_curl_mismatch {
+    BIDE_CURL_MISMATCH_NONE = 0,
+    BIDE_CURL_MISMATCH_STATUS,
+    BIDE_CURL_MISMATCH_PARTS,
+    BIDE_CURL_MISMATCH_NO_RANGE,
+    BIDE_CURL_MISMATCH_ENCODED,
+    BIDE_CURL_MISMATCH_CHANGED,
+    BIDE_CURL_MISMATCH_UNKNOWN,
+    BIDE_CURL_MISMATCH_LENGTH,
+    BIDE_CURL_MISMATCH_RANGE,
 };
 struct bide_curl_attempt {
     long status;
@@ -1011,6 +1028,8 @@ struct bide_curl_attempt {
     int64_t delay_ns;
     int64_t time_ns;
     bool replay_stopped;
+    bool stalled;
+    enum bide_curl_mismatch mismatch;
 };
 struct bide_curl_result {
     struct bide_verdict verdict;
@@ -1031,8 +1050,10 @@ BIDE_API const struct bide_curl_options *bide_curl_plain_options(void);
 BIDE_API CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct bide_curl_options *options,
                                     struct bide_curl_result *result);
 BIDE_API const char *bide_curl_strerror(CURLcode code);
+BIDE_API const char *bide_curl_mismatch_text(enum bide_curl_mismatch mismatch);
 BIDE_API struct bide_outcome bide_classify_curl(CURLcode code, const struct bide_rules *rules);
 BIDE_API bool bide_curl_origin(char *text, size_t size, const char *url);
+BIDE_API bool bide_curl_validator(char *text, size_t size, CURL *easy);
 BIDE_END_DECLS
 #endif
 BIDE_BEGIN_DECLS
