@@ -308,9 +308,8 @@ static void reader_parse_letters(struct reader *reader, const char *word)
         bool attached = parsed.option->value != NULL && word[i + 1] != '\0';
         if (attached)
             parsed.value = word + i + 1;
-        else if (parsed.option->value != NULL && !reader_take_value(reader, &parsed))
-            return;
-        else if (word[i + 1] == '\0' && parsed.value == NULL && report_number_of_flag(reader, word[i]))
+        else if ((parsed.option->value != NULL && !reader_take_value(reader, &parsed)) ||
+                 (word[i + 1] == '\0' && parsed.value == NULL && report_number_of_flag(reader, word[i])))
             return;
         option_apply(reader, &parsed);
         if (attached)

@@ -21,7 +21,7 @@ static size_t outages_find(struct fetch_outages *o, const struct fetch_batch *ba
     if (!batch->request->target && !bide_curl_origin(name, sizeof name, url))
         name[0] = '\0';
     for (size_t i = 0; i < o->count; i++)
-        if (strcmp(o->outage[i].name, name) == 0)
+        if (o->outage[i].name && strcmp(o->outage[i].name, name) == 0)
             return i;
     if (o->count == ORIGINS_MAX)
         return ORIGINS_MAX - 1;

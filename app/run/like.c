@@ -8,16 +8,16 @@
 #define LIST(...)        ((const char *const[]){__VA_ARGS__, NULL})
 #define NETWORK_MESSAGES "Connection (refused|reset by peer|timed out)", "No route to host|Network is unreachable"
 
-/* The text of libc's getaddrinfo for a name that does not exist. libcurl and apt have one text for this and for a name
- * server that fails: that text is transient. */
-#define UNKNOWN_HOST "Name or service not known"
-
-/* ssh fails with 255; every other status is that of the remote command. "Permission denied" alone may be a message of
+/* "Name or service not known" is the text of libc's getaddrinfo for a name that does not exist. libcurl and apt have one
+ * text for this and for a name server that fails: that text is transient.
+ *
+ * ssh fails with 255; every other status is that of the remote command. "Permission denied" alone may be a message of
  * the remote command about a file: ssh's own lists the methods, or asks again. */
 #define SSH_PERMANENT                                                                                                  \
     "Permission denied \\([a-z,-]+\\)|Permission denied, please try again", "Host key verification failed",            \
         "REMOTE HOST IDENTIFICATION HAS CHANGED", "[Nn]o matching (host key|key exchange method|cipher|MAC)",          \
-        "Too many authentication failures", "Could not resolve hostname .*: " UNKNOWN_HOST, "Bad configuration option"
+        "Too many authentication failures", "Could not resolve hostname .*: Name or service not known",                \
+        "Bad configuration option"
 
 static const struct run_like programs[] = {
     {"apt",
@@ -39,7 +39,7 @@ static const struct run_like programs[] = {
     {"git",
      LIST("Authentication failed|could not read (Username|Password)", "[Rr]epository .*not found",
           "does not appear to be a git repository", "[Cc]ouldn't find remote ref", "returned error: 40[0-7]",
-          "unable to look up .*" UNKNOWN_HOST, SSH_PERMANENT),
+          "unable to look up .*Name or service not known", SSH_PERMANENT),
      LIST("Could not resolve host|Temporary failure in name resolution", "Failed to connect to", NETWORK_MESSAGES,
           "[Tt]he remote end hung up unexpectedly", "RPC failed|early EOF|unexpected disconnect",
           "returned error: (408|429|5[0-9][0-9])", "Connection closed by",
@@ -55,7 +55,7 @@ static const struct run_like programs[] = {
      {0}},
     {"pg_dump",
      LIST("password authentication failed|no password supplied", "(database|role) \".*\" does not exist",
-          "no pg_hba.conf entry", "permission denied for", "server version mismatch", UNKNOWN_HOST),
+          "no pg_hba.conf entry", "permission denied for", "server version mismatch", "Name or service not known"),
      LIST("failed: Connection (refused|reset by peer|timed out)", "failed: (timeout expired|No such file or directory)",
           "No route to host|Network is unreachable",
           "the database system is (starting up|shutting down|in recovery|not yet accepting connections)",
@@ -65,7 +65,7 @@ static const struct run_like programs[] = {
      {0}},
     {"rsync",
      LIST(SSH_PERMANENT, "@ERROR: (Unknown module|auth failed)", "rsync: (command )?not found",
-          "getaddrinfo: .*: " UNKNOWN_HOST),
+          "getaddrinfo: .*: Name or service not known"),
      LIST("@ERROR: max connections", "did not see server greeting"),
      {10, 12, 30, 35, 255, 0}}, /* socket I/O, data stream, timeouts; 255: of ssh */
     {"ssh", LIST(SSH_PERMANENT), LIST(NULL), {255, 0}},
