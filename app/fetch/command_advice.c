@@ -23,7 +23,7 @@
 #define ADVICE_OTHER    "not supported: only http and https are"
 #define ADVICE_AUTH     "only Basic (-u) and Bearer (--oauth2-bearer) are supported"
 #define ADVICE_NEXT     "use a second bide fetch: all URLs share the options"
-#define ADVICE_ALL      "--retry-on LIST adds statuses to the retried"
+#define ADVICE_ALL      "use --retry-on 400-599: only these statuses"
 #define ADVICE_REFUSED  "a refused connection is retried by default"
 
 /* Letters with a value may have it attached (-m5). */

@@ -188,7 +188,7 @@ teardown() { bide_teardown; }
     apart bide fetch --retry-connrefused http://127.0.0.1:1/
     [ "$stderr" = 'bide fetch: --retry-connrefused: no such option: a refused connection is retried by default' ]
     apart bide fetch --retry-all-errors http://127.0.0.1:1/
-    [[ $stderr == *': no such option: --retry-on LIST adds statuses to the retried' ]]
+    [[ $stderr == *': no such option: use --retry-on 400-599: only these statuses' ]]
 }
 
 @test "a number after fetch -n is not taken for a URL, because -n is --netrc" {
