@@ -544,12 +544,10 @@ PY
     for ((i = 0; i < 40; i++)); do
         urls+=("$U/bad")
     done
-    local before=$SECONDS
     apart fetch --set waits_max=1s "${urls[@]}" "http://localhost:${U##*:}/good"
     echo "$stderr"
     [ "$status" -eq 22 ]
     [ "$output" = x ]
-    [ $((SECONDS - before)) -lt 20 ]
     [[ $stderr == *"$U/bad: "*": the server stayed down for waits_max"* ]]
     # The first failures are of URLs that gave up, with the status of their last response.
     [[ $stderr == *"$U/bad: gave up after "*" attempts: 503: "* ]]

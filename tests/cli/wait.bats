@@ -60,13 +60,13 @@ start() {
 
 @test "when the time is over, the last error is printed: 124" {
     port=$(closed_port)
-    run bide wait --for 100ms "${FAST[@]}" -q "tcp:127.0.0.1:$port"
+    run bide wait --for 1s "${FAST[@]}" -q "tcp:127.0.0.1:$port"
     [ "$status" -eq 124 ]
     [[ $output == "bide wait: tcp:127.0.0.1:$port was not ready in "*": connection refused (127.0.0.1)" ]]
-    run bide wait --for 200ms "${FAST[@]}" -q -- sh -c 'echo first; echo "no such table" >&2; exit 3'
+    run bide wait --for 1s "${FAST[@]}" -q -- sh -c 'echo first; echo "no such table" >&2; exit 3'
     [ "$status" -eq 124 ]
     [[ $output == *': exit 3: no such table' ]]
-    run bide wait --for 300ms "${FAST[@]}" -q tcp:nosuch.invalid:80
+    run bide wait --for 1s "${FAST[@]}" -q tcp:nosuch.invalid:80
     [ "$status" -eq 124 ]
     [[ $output == *'nosuch.invalid'* ]]
 }
@@ -84,7 +84,7 @@ start() {
 
 @test "a time limit below a pause still has several checks" {
     : > checks
-    run bide wait --for 1s --every 5s -q -- sh -c 'echo . >> checks; false'
+    run bide wait --for 3s --every 5s -q -- sh -c 'echo . >> checks; false'
     [ "$status" -eq 124 ]
     [ "$(wc -l < checks)" -ge 3 ]
 }
@@ -92,24 +92,24 @@ start() {
 @test "lines have less than 100 columns, and keep the end of a long URL" {
     port=$(closed_port)
     long=$(printf 'x%.0s' {1..100})
-    run bide wait --for 50ms "http://127.0.0.1:$port/$long/health"
+    run bide wait --for 1s "http://127.0.0.1:$port/$long/health"
+    echo "$output"
     [ "$status" -eq 124 ]
-    [ ${#lines[@]} -eq 2 ]
-    [[ ${lines[1]} == *'xxx/health was not ready in '* && ${lines[1]} == *…* ]]
+    [[ ${lines[-1]} == *'xxx/health was not ready in '* && ${lines[-1]} == *…* ]]
     for line in "${lines[@]}"; do
         [ ${#line} -lt 100 ]
     done
-    run bide wait --for 50ms -- sh -c "echo begin $long end; exit 3"
+    run bide wait --for 1s -- sh -c "echo begin $long end; exit 3"
     for line in "${lines[@]}"; do
         [ ${#line} -lt 100 ]
         [[ $line == *': exit 3: begin xxx'*'xxx end' ]]
     done
-    LC_ALL=C run bide wait --for 50ms -q -- sh -c "echo begin $long end; exit 3"
+    LC_ALL=C run bide wait --for 1s -q -- sh -c "echo begin $long end; exit 3"
     [[ $output == *xxx...xxx* ]]
 }
 
 @test "a check that hangs is ended, with the processes that it started" {
-    run bide wait --for 300ms --attempt-timeout 100ms -q -- sh -c 'sleep 1000 & echo $! > pid; wait'
+    run bide wait --for 1s --attempt-timeout 200ms -q -- sh -c 'sleep 1000 & echo $! > pid; wait'
     [ "$status" -eq 124 ]
     [[ $output == *'no answer in time' ]]
     ended() { ! kill -0 "$(cat pid)" 2> /dev/null; }
@@ -118,7 +118,7 @@ start() {
 
 @test "a server that accepts and does not answer is not ready" {
     chaos_start --script '* delay=never'
-    run bide wait --for 300ms --attempt-timeout 100ms -q "$CHAOS_URL/"
+    run bide wait --for 1s --attempt-timeout 200ms -q "$CHAOS_URL/"
     [ "$status" -eq 124 ]
     [[ $output == *'no answer in time' ]]
 }
@@ -126,7 +126,7 @@ start() {
 @test "all conditions must be ready, and the one that is not is named" {
     chaos_start
     port=$(closed_port)
-    run bide wait --for 100ms "${FAST[@]}" -q "$CHAOS_URL/" "tcp:127.0.0.1:$port"
+    run bide wait --for 2s "${FAST[@]}" -q "$CHAOS_URL/" "tcp:127.0.0.1:$port"
     [ "$status" -eq 124 ]
     [[ $output == "bide wait: tcp:127.0.0.1:$port was not ready"* ]]
 }
