@@ -29,7 +29,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DUE_PARKED (BIDE_NEVER - 1) /* in the queue, and never due */
+#define DUE_PARKED    (BIDE_NEVER - 1) /* in the queue, and never due */
+#define POLL_RETRY_NS (10 * BIDE_MS)
 
 /* A handle that makes attempts for a call. */
 struct attempt_slot {
@@ -703,6 +704,14 @@ static bool multi_has_work(struct bide_multi *multi)
     return multi->running > 0 || transfers > 0;
 }
 
+/* The system call poll has failed (no memory): waits a little, so that the caller's loop does not spin until it works
+ * again. */
+static void multi_pause(int64_t until_ns)
+{
+    int64_t retry_ns = bide_now() + POLL_RETRY_NS;
+    bide_wait_until(retry_ns < until_ns ? retry_ns : until_ns, NULL);
+}
+
 size_t bide_multi_poll(struct bide_multi *multi, int64_t until_ns)
 {
     int running;
@@ -710,8 +719,9 @@ size_t bide_multi_poll(struct bide_multi *multi, int64_t until_ns)
     if (multi->in_libcurl || multi->processing)
         return multi->running;
     multi->in_libcurl = true;
-    if (multi_has_work(multi))
-        curl_multi_poll(multi->curl, NULL, 0, multi_poll_timeout_ms(multi, until_ns), NULL);
+    if (multi_has_work(multi) &&
+        curl_multi_poll(multi->curl, NULL, 0, multi_poll_timeout_ms(multi, until_ns), NULL) != CURLM_OK)
+        multi_pause(until_ns);
     curl_multi_perform(multi->curl, &running);
     multi->in_libcurl = false;
     multi_process_all(multi);
