@@ -182,9 +182,12 @@ static uint32_t unlisted_before_deadline(const struct explain_schedule *s, int64
  * successor would start before the deadline. */
 static uint32_t last_wait_adds(const struct bide_policy *p, uint32_t started, int64_t failed_ns)
 {
+    if (!p->last_wait || started >= p->attempts_max || p->call_timeout_ns == BIDE_NEVER ||
+        failed_ns >= p->call_timeout_ns)
+        return 0;
     int64_t needs_ns = p->attempt_min_ns > 0 ? p->attempt_min_ns : p->connect_timeout_ns;
     int64_t left_ns = p->call_timeout_ns - failed_ns - (needs_ns == BIDE_NEVER ? 1 : needs_ns);
-    return p->last_wait && started < p->attempts_max && failed_ns < p->call_timeout_ns && left_ns >= p->base_ns;
+    return left_ns >= p->base_ns;
 }
 
 /* The first attempt always starts. */
