@@ -8,8 +8,8 @@
 #define LIST(...)        ((const char *const[]){__VA_ARGS__, NULL})
 #define NETWORK_MESSAGES "Connection (refused|reset by peer|timed out)", "No route to host|Network is unreachable"
 
-/* "Name or service not known" is the text of libc's getaddrinfo for a name that does not exist. libcurl and apt have one
- * text for this and for a name server that fails: that text is transient.
+/* "Name or service not known" is the text of libc's getaddrinfo for a name that does not exist. libcurl and apt have
+ * one text for this and for a name server that fails: that text is transient.
  *
  * ssh fails with 255; every other status is that of the remote command. "Permission denied" alone may be a message of
  * the remote command about a file: ssh's own lists the methods, or asks again. */
