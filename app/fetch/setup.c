@@ -13,6 +13,7 @@
 
 #define BUFFER_BYTES     131072L
 #define BUFFER_BYTES_MIN 1024L /* libcurl's */
+#define READS_PER_CHECK  100u
 
 /* ---- method and body ---- */
 
@@ -129,13 +130,15 @@ static void easy_set_credentials(struct setter *s, const struct fetch_request *r
     }
 }
 
-/* A buffer that takes longer than a second to fill would look like a stall. */
+/* While the server sends faster than libcurl (7.88) reads, libcurl fills up to READS_PER_CHECK buffers before it compares
+ * with the rate: with these buffers, what a second allows. */
 static void easy_set_rate(struct setter *s, uint64_t rate)
 {
+    uint64_t buffer = rate / READS_PER_CHECK;
     if (rate == 0)
         return;
-    if (rate < (uint64_t)BUFFER_BYTES)
-        easy_set_long(s, CURLOPT_BUFFERSIZE, rate > BUFFER_BYTES_MIN ? (long)rate : BUFFER_BYTES_MIN);
+    if (buffer < (uint64_t)BUFFER_BYTES)
+        easy_set_long(s, CURLOPT_BUFFERSIZE, buffer > BUFFER_BYTES_MIN ? (long)buffer : BUFFER_BYTES_MIN);
     if (s->code == CURLE_OK)
         s->code = curl_easy_setopt(s->easy, CURLOPT_MAX_RECV_SPEED_LARGE, (curl_off_t)rate);
     if (s->code == CURLE_OK)
