@@ -130,8 +130,8 @@ static void easy_set_credentials(struct setter *s, const struct fetch_request *r
     }
 }
 
-/* While the server sends faster than libcurl (7.88) reads, libcurl fills up to READS_PER_CHECK buffers before it compares
- * with the rate: with these buffers, what a second allows. */
+/* While the server sends faster than libcurl (7.88) reads, libcurl fills up to READS_PER_CHECK buffers before it
+ * compares with the rate: with these buffers, what a second allows. */
 static void easy_set_rate(struct setter *s, uint64_t rate)
 {
     uint64_t buffer = rate / READS_PER_CHECK;
