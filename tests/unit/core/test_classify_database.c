@@ -124,9 +124,9 @@ static void a_cancelled_statement_is_not_repeated(void **state)
 
 static void a_malformed_sqlstate_is_permanent_and_proves_nothing(void **state)
 {
-    static const char *const table[] = {"",       "0",     "4000",     "400010", "40001 ",
-                                        " 40001", "40p01", "4000\x01", "40-01",  "4000a",
-                                        "4000[",  "4000@", "4000:",    "4000/",  "\303\251001"};
+    static const char *const table[] = {"",      "0",        "4000",        "400010", "40001 ", " 40001",
+                                        "40p01", "4000\x01", "40-01",       "4000a",  "4000[",  "4000@",
+                                        "4000:", "4000/",    "\303\251001", "a0001"};
     (void)state;
     assert_outcome("NULL", bide_classify_sqlstate(NULL), PERMANENT_BLIND);
     for (size_t i = 0; i < COUNT(table); i++)

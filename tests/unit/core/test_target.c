@@ -1079,6 +1079,27 @@ static void a_reload_keeps_no_byte_of_the_old_configuration(void **state)
     assert_memory_equal(&now, &config, sizeof now);
 }
 
+/* Another process may run a later version, which uses the reserved fields of a shared target. */
+static void a_reload_keeps_what_a_later_version_has_configured(void **state)
+{
+    struct bide_target_config config = service();
+    (void)state;
+    init_target(&config);
+    struct bide_target_config *active = &target.config[0];
+    for (size_t i = 0; i < COUNT(active->reserved_); i++)
+        active->reserved_[i] = 7 + i;
+    for (size_t i = 0; i < COUNT(active->reserved_flags_); i++)
+        active->reserved_flags_[i] = (uint8_t)(3 + i);
+    for (unsigned reloads = 1; reloads <= 3; reloads++) {
+        reload(&config);
+        active = &target.config[reloads % 2];
+        for (size_t i = 0; i < COUNT(active->reserved_); i++)
+            assert_int_equal(active->reserved_[i], 7 + i);
+        for (size_t i = 0; i < COUNT(active->reserved_flags_); i++)
+            assert_int_equal(active->reserved_flags_[i], 3 + i);
+    }
+}
+
 /* ---- how many attempts may start ---- */
 
 static void assert_next(uint32_t attempts, enum bide_reason reason, int64_t at_ns, int64_t now_ns)
@@ -1193,6 +1214,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reload_keeps_no_byte_of_the_old_configuration),
+        cmocka_unit_test(a_reload_keeps_what_a_later_version_has_configured),
         cmocka_unit_test(nothing_limits_the_attempts_of_a_healthy_target),
         cmocka_unit_test(a_breaker_admits_its_probes_and_then_one_attempt_at_a_time),
         cmocka_unit_test(the_smallest_limit_of_all_gates_counts),
