@@ -338,7 +338,6 @@ static const char *wait_note(enum bide_reason reason)
         [BIDE_REASON_SERVER_HINT] = " (command asked)",
         [BIDE_REASON_LAST_WAIT] = " (the last before the deadline)",
         [BIDE_REASON_BREAKER_OPEN] = " (the circuit breaker is open)",
-        [BIDE_REASON_KEY_LIMIT] = " (this retry key was retried often enough)",
         [BIDE_REASON_BUDGET_EMPTY] = " (the retry budget is empty)",
     };
     return notes[reason] != NULL ? notes[reason] : "";
