@@ -105,7 +105,8 @@ static void call_on_end(void *context, const struct bide_multi_end *end)
     call_slot->call->end_ns = bide_now() - side->start_ns;
     call_slot->call->attempts = call_slot->result.attempts;
     call_slot->call->reason = end->verdict.reason;
-    counter_store(ok ? &side->succeeded : &side->failed, (ok ? side->succeeded : side->failed) + 1);
+    if (end->verdict.reason != BIDE_REASON_CANCELLED) /* by the end of the demo: then it stays in progress */
+        counter_store(ok ? &side->succeeded : &side->failed, (ok ? side->succeeded : side->failed) + 1);
     call_slot->next = side->free_slots;
     side->free_slots = call_slot;
 }
@@ -264,10 +265,11 @@ bool demo_side_begin(struct demo_side *side, int64_t start_ns, char error[DEMO_E
 
 struct demo_progress demo_side_progress(const struct demo_side *side)
 {
-    struct demo_progress progress = {.requests = chaos_requests(side->chaos),
-                                     .succeeded = __atomic_load_n(&side->succeeded, __ATOMIC_RELAXED),
-                                     .failed = __atomic_load_n(&side->failed, __ATOMIC_RELAXED),
-                                     .over = __atomic_load_n(&side->over, __ATOMIC_ACQUIRE)};
+    /* `over` is loaded first: if it is set, the counts are the last ones. */
+    struct demo_progress progress = {.over = __atomic_load_n(&side->over, __ATOMIC_ACQUIRE)};
+    progress.requests = chaos_requests(side->chaos);
+    progress.succeeded = __atomic_load_n(&side->succeeded, __ATOMIC_RELAXED);
+    progress.failed = __atomic_load_n(&side->failed, __ATOMIC_RELAXED);
     uint64_t begun = __atomic_load_n(&side->begun, __ATOMIC_RELAXED), ended = progress.succeeded + progress.failed;
     progress.in_progress = begun > ended ? begun - ended : 0;
     return progress;

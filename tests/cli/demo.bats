@@ -106,6 +106,18 @@ short=(--seconds 3 --rate 100 --outage 1s..1500ms --seed 7)
     run ! grep -q $'\033\[3' seen
 }
 
+@test "the last counts on a terminal are those of the table" {
+    command -v script > /dev/null || skip "needs script"
+    export TERM=xterm
+    script -qec "stty cols 80 rows 40; bide demo --seconds 5 --rate 100 --outage 1s..4s --no-report" seen \
+        > /dev/null < /dev/null
+    [[ $(grep " failed, " seen | tail -1) =~ ([0-9]+)" failed, "([0-9]+)" in progress" ]]
+    local failed=${BASH_REMATCH[1]} in_progress=${BASH_REMATCH[2]}
+    grep -Eq "^gave up +$failed " seen
+    grep -Eq "^still trying at the end +$in_progress " seen
+    [ "$in_progress" -gt 0 ]
+}
+
 @test "without UTF-8 the output is plain ASCII" {
     LC_ALL=C run --separate-stderr bide demo --seconds 2 --rate 20 --no-report
     [ "$status" -eq 0 ]
