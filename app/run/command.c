@@ -321,7 +321,6 @@ static const char *reason_text(const struct reporter *r, const struct run_event 
         [BIDE_REASON_BODY_SPENT] = "stdin was read (see --stdin)",
         [BIDE_REASON_SERVER_HINT] = "waiting as long as the command asked",
         [BIDE_REASON_HINT_TOO_LONG] = "the command asked for more than hint_max",
-        [BIDE_REASON_SERVER_STOP] = "the command asked not to be run again",
     };
     enum bide_reason which = event->verdict->reason;
     if (event->signal != 0)
