@@ -68,23 +68,22 @@ bool run_loan_open(struct run_loan *loan)
         return false;
     cli_fd_set_nonblocking(loan->pipe.write);
     loan->pages = 1;
-    loan->capacity = 0;
     return true;
 }
 
 /* Sets the capacity of the empty pipe, so that a copy of this length uses all its pages. Returns the length that does:
- * a whole power of two of pages, or less than one page. */
+ * a whole power of two of pages, or less than one page. Set anew for each copy: the command may have enlarged the pipe,
+ * which would then always be writable. */
 static size_t loan_fit_pipe(struct run_loan *loan, size_t length)
 {
     size_t capacity = RUN_LOAN_PAGE;
     while (capacity * 2 <= length)
         capacity *= 2;
-    if (capacity != loan->capacity && fcntl(loan->pipe.write, F_SETPIPE_SZ, (int)capacity) < 0) {
+    if (fcntl(loan->pipe.write, F_SETPIPE_SZ, (int)capacity) < 0) {
         capacity = RUN_LOAN_PAGE; /* more pages may exceed the user's limit; a single one never does */
         if (fcntl(loan->pipe.write, F_SETPIPE_SZ, (int)capacity) < 0)
             loan->error = errno;
     }
-    loan->capacity = capacity;
     return length < capacity ? length : capacity;
 }
 

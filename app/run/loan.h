@@ -34,7 +34,6 @@ struct run_loan {
     struct cli_pipe peeked;    /* bytes of a pipe pass through this one on their way to bide */
     size_t length;             /* bytes lent: written to the pipe, and still in stdin */
     size_t pages;              /* that the next copy may have: a power of two */
-    size_t capacity;           /* of the pipe */
     int64_t removed;           /* bytes that the command, in all its attempts, has read */
     bool conflict;             /* another process read from stdin at the same time */
     int error;                 /* errno of a failed call; 0: none */

@@ -113,6 +113,26 @@ PY
     grep -q 'standard input: another process read it at the same time' err
 }
 
+# 1031 is F_SETPIPE_SZ. The command computes for half a second of its own time, in which bide has nothing to do.
+@test "a command that enlarges its pipe does not make bide spin" {
+    cat > enlarge.py <<'PY'
+import fcntl, os, sys, time
+def ticks():
+    fields = open(f"/proc/{os.getppid()}/stat").read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+fcntl.fcntl(0, 1031, 1 << 20)
+before = ticks()
+while time.process_time() < 0.5:
+    pass
+spent = ticks() - before
+print("idle" if spent < 10 else f"bide ran for {spent} ticks")
+print(len(sys.stdin.buffer.read()))
+PY
+    run bash -c 'head -c 1000000 /dev/zero | bide run -- python3 enlarge.py 3>&-'
+    [ "$status" -eq 0 ]
+    [ "$output" = $'idle\n1000000' ]
+}
+
 @test "--stdin inherit gives the command the pipe itself, and does not repeat an attempt that may have read it" {
     run bash -c 'printf "a\nb\n" | { bide run --stdin inherit --base 1ms -- sh -c "readlink /proc/self/fd/0; exit 3"; readlink /proc/self/fd/0; } 3>&-'
     [ "${lines[0]}" = "${lines[2]}" ]
