@@ -317,6 +317,7 @@ static bool child_run(struct run *r, struct run_spawn *spawn, int64_t deadline_n
     run_tap_after_fork(&r->out);
     run_tap_after_fork(&r->err);
     run_tap_after_fork(&r->hint);
+    streams_check(r); /* of the input that was read before the start */
     child_wait(r);
     if (r->stdin_attached)
         run_stdin_finish(&r->input);

@@ -2,6 +2,7 @@
 #include "stdin.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,16 @@ static bool stdin_is_stream_socket(void)
     return getsockopt(STDIN_FILENO, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM;
 }
 
+/* Returns false for the write end of a pipe and for a socket that listens: the command uses them in another way. */
+static bool stdin_has_input(void)
+{
+    int listens = 0;
+    socklen_t length = sizeof listens;
+    if ((fcntl(STDIN_FILENO, F_GETFL) & O_ACCMODE) == O_WRONLY)
+        return false;
+    return getsockopt(STDIN_FILENO, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0 || listens == 0;
+}
+
 void run_stdin_init(struct run_stdin *input, struct run_stdin_options options)
 {
     static const enum run_stdin_mode piped_modes[] = {RUN_STDIN_LENT, RUN_STDIN_INHERITED, RUN_STDIN_REPLAYED};
@@ -23,13 +34,15 @@ void run_stdin_init(struct run_stdin *input, struct run_stdin_options options)
     input->mode = RUN_STDIN_INHERITED;
     if (!options.may_retry || fstat(STDIN_FILENO, &status) != 0)
         return;
-    bool is_socket = S_ISSOCK(status.st_mode);
-    if (S_ISREG(status.st_mode) && (input->start = lseek(STDIN_FILENO, 0, SEEK_CUR)) >= 0)
+    bool is_file = S_ISREG(status.st_mode) || S_ISBLK(status.st_mode), is_socket = S_ISSOCK(status.st_mode);
+    if (is_file && (input->start = lseek(STDIN_FILENO, 0, SEEK_CUR)) >= 0)
         input->mode = RUN_STDIN_REWOUND;
-    else if (S_ISFIFO(status.st_mode) || (is_socket && stdin_is_stream_socket()))
+    if (!(S_ISFIFO(status.st_mode) || is_socket) || !stdin_has_input())
+        return;
+    if (!is_socket || stdin_is_stream_socket())
         input->mode = piped_modes[options.piped];
     input->loan.is_socket = is_socket;
-    input->is_opaque = input->mode == RUN_STDIN_INHERITED && (S_ISFIFO(status.st_mode) || is_socket);
+    input->is_opaque = input->mode == RUN_STDIN_INHERITED;
 }
 
 /* Returns true if bytes were received that are not written to the pipe yet. */
@@ -55,6 +68,7 @@ static bool stdin_open_replayed(struct run_stdin *input)
 
 bool run_stdin_open(struct run_stdin *input, int *child_fd)
 {
+    struct pollfd ready;
     bool opened = true;
     if (input->mode == RUN_STDIN_REWOUND)
         opened = lseek(STDIN_FILENO, input->start, SEEK_SET) >= 0;
@@ -63,6 +77,9 @@ bool run_stdin_open(struct run_stdin *input, int *child_fd)
     else if (input->mode == RUN_STDIN_REPLAYED)
         opened = stdin_open_replayed(input);
     *child_fd = input->mode == RUN_STDIN_LENT ? input->loan.pipe.read : input->pipe.read;
+    ready = run_stdin_pollfd(input);
+    if (opened && poll(&ready, 1, 0) > 0)
+        run_stdin_on_ready(input); /* a command that only asks whether there is input (`read -t 0`) must see it */
     return opened;
 }
 

@@ -1,8 +1,9 @@
 /* stdin.h - the command's standard input, and whether it can be repeated for the next attempt.
  *
- *   inherited  a terminal, /dev/null, or closed: the command gets bide's own stdin. With --stdin inherit a pipe or
- *              socket, too; bide cannot see whether it was read, so there is no attempt after one that may have
- *   rewound    a regular file: each attempt starts at the offset of the first
+ *   inherited  a terminal, /dev/null, closed, or not for reading: the command gets bide's own stdin. With --stdin
+ *              inherit a pipe or socket, too; bide cannot see whether it was read, so there is no attempt after one
+ *              that may have
+ *   rewound    a regular file or a block device: each attempt starts at the offset of the first
  *   lent       a pipe or stream socket: bytes that the command does not read stay in it (loan.h). While none was read,
  *              the next attempt finds the input complete; otherwise it is spent
  *   replayed   the same with --stdin replay: a spool keeps the input, and each attempt gets it from the start. It is

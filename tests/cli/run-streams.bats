@@ -113,6 +113,38 @@ PY
     grep -q 'standard input: another process read it at the same time' err
 }
 
+# The delay keeps bide from its event loop until the command has ended.
+@test "a command that only asks whether there is input sees it at its start" {
+    strace -qq -o /dev/null true 2> /dev/null || skip "strace cannot trace here"
+    local -x ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 # the leak check needs ptrace, which strace uses
+    for mode in lend replay; do
+        run strace -qq -o /dev/null -e trace=setpgid -e inject=setpgid:delay_exit=300000 \
+            bide run --stdin $mode -- bash -c 'read -t 0' < <(echo x) 3>&-
+        [ "$status" -eq 0 ]
+    done
+}
+
+@test "a stdin that cannot be read is inherited: a pipe open for writing, a listening socket" {
+    mkfifo fifo
+    exec 7<> fifo 8> fifo 7<&-
+    run bash -c "bide run -q --base 1ms --cap 2ms -- sh -c '$THIRD' <&8 3>&-"
+    exec 8>&-
+    [ "$status" -eq 0 ]
+    cat > listener.py <<'PY'
+import socket, subprocess, sys
+listener = socket.create_server(("127.0.0.1", 0))
+server = subprocess.Popen(sys.argv[1:], stdin=listener)
+client = socket.create_connection(listener.getsockname())
+print(client.makefile().readline(), end="", flush=True)
+sys.exit(server.wait())
+PY
+    run python3 listener.py bide run -q --base 1ms --cap 2ms -- sh -c "$THIRD"' && exec python3 -c "import socket
+connection = socket.socket(fileno=0).accept()[0]
+connection.sendall(b\"served\n\")"' 3>&-
+    [ "$status" -eq 0 ]
+    [ "$output" = served ]
+}
+
 # 1031 is F_SETPIPE_SZ. The command computes for half a second of its own time, in which bide has nothing to do.
 @test "a command that enlarges its pipe does not make bide spin" {
     cat > enlarge.py <<'PY'
@@ -131,6 +163,16 @@ PY
     run bash -c 'head -c 1000000 /dev/zero | bide run -- python3 enlarge.py 3>&-'
     [ "$status" -eq 0 ]
     [ "$output" = $'idle\n1000000' ]
+}
+
+@test "a block device is rewound like a file" {
+    head -c 1M /dev/zero > disk
+    device=$(losetup -f --show disk 2> /dev/null) || skip "no loop devices for this user"
+    printf 'a\nb\n' > "$device"
+    run bash -c "bide run -q --base 1ms --cap 2ms -- sh -c 'head -c 4; $THIRD' < $device 3>&-"
+    losetup -d "$device"
+    [ "$status" -eq 0 ]
+    [ "$output" = $'a\nb\na\nb\na\nb' ]
 }
 
 @test "--stdin inherit gives the command the pipe itself, and does not repeat an attempt that may have read it" {
