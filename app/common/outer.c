@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Returns true if the variable has a valid value. If it has another, sets `ignored`. */
 static bool variable_read(const char *name, uint64_t least, uint64_t most, uint64_t *number, char ignored[160])
@@ -26,12 +25,11 @@ static bool variable_read(const char *name, uint64_t least, uint64_t most, uint6
 
 /* ---- does the outer bide live? ---- */
 
-/* Sets the time at which the process started, in clock ticks since boot. Returns false if there is no such process, or
- * if this user may not see it. */
-static bool process_start_time(uint64_t pid, uint64_t *start)
+/* Reads the ID of a process and the time at which it started, in clock ticks since boot, from its file in /proc.
+ * Returns false if there is no such process, if this user may not see it, or if it has ended (a zombie, or dead). */
+static bool process_read(const char *path, uint64_t *pid, uint64_t *start)
 {
-    char path[48], line[1024];
-    snprintf(path, sizeof path, "/proc/%" PRIu64 "/stat", pid);
+    char line[1024];
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return false;
@@ -39,14 +37,18 @@ static bool process_start_time(uint64_t pid, uint64_t *start)
     fclose(file);
     line[length] = '\0';
     const char *field = strrchr(line, ')'); /* the name of the program, field 2, may contain blanks and parentheses */
+    if (field == NULL || strncmp(field, ") Z", 3) == 0 || strncmp(field, ") X", 3) == 0)
+        return false;
     for (int i = 2; field != NULL && i < 22; i++)
         field = strchr(field + 1, ' ');
-    return field != NULL && text_number_parse(field + 1, strcspn(field + 1, " "), start);
+    return text_number_parse(line, strcspn(line, " "), pid) && field != NULL &&
+           text_number_parse(field + 1, strcspn(field + 1, " "), start);
 }
 
 bool cli_outer_is_alive(void)
 {
     const char *value = getenv("BIDE_OUTER");
+    char path[48];
     uint64_t pid, start, now;
     if (value == NULL)
         return true;
@@ -54,13 +56,15 @@ bool cli_outer_is_alive(void)
     if (value[length] == '\0' || !text_number_parse(value, length, &pid) ||
         !text_number_parse(value + length + 1, strlen(value + length + 1), &start))
         return false;
-    return process_start_time(pid, &now) && now == start;
+    snprintf(path, sizeof path, "/proc/%" PRIu64 "/stat", pid);
+    return process_read(path, &pid, &now) && now == start;
 }
 
+/* Not with getpid: /proc may be that of another PID namespace, in which this process has another ID. */
 bool cli_outer_describe_self(char text[CLI_OUTER_SIZE])
 {
-    uint64_t pid = (uint64_t)getpid(), start;
-    if (!process_start_time(pid, &start))
+    uint64_t pid, start;
+    if (!process_read("/proc/self/stat", &pid, &start))
         return false;
     snprintf(text, CLI_OUTER_SIZE, "%" PRIu64 ":%" PRIu64, pid, start);
     return true;

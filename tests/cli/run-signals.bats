@@ -350,3 +350,17 @@ signals_of() { # COMMAND… that prints its own /proc/self/status
     [[ $output == *'gave up after 2 attempts'* ]]
     run ! grep -q "$(cat key)" inherited
 }
+
+# /proc is that of the outer namespace: process 1 there is another process, which does not end.
+@test "an inner bide finds the outer one in a PID namespace without its own /proc, and not after its end" {
+    user=()
+    [ "$(id -u)" -eq 0 ] || user=(--map-root-user)
+    unshare "${user[@]}" --pid --fork true 2> /dev/null || skip "no PID namespaces for this user"
+    unshare "${user[@]}" --pid --fork bide run -q --attempts 2 --base 1ms --cap 1ms -- sh -c '
+        env > inherited; bide run -q --attempts 2 --base 1ms -- sh -c "echo . >> inner.$BIDE_ATTEMPT; exit 1"' \
+        3>&- < /dev/null || true
+    [ "$(wc -l < inner.1)" -eq 2 ]
+    [ "$(wc -l < inner.2)" -eq 1 ]
+    run env $(grep '^BIDE_[A-Z_]*=' inherited) bide run --attempts 2 --base 1ms -- false 3>&- < /dev/null
+    [[ $output == *'gave up after 2 attempts'* ]]
+}

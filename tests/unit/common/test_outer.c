@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -74,6 +75,28 @@ static void variables_of_a_bide_that_has_ended_are_ignored(void **state)
     assert_int_equal(cli_outer_read(BIDE_S).attempt, 3);
 }
 
+/* A zombie has ended, too, although its parent may never wait for it. */
+static void variables_of_a_zombie_are_ignored(void **state)
+{
+    (void)state;
+    int self[2];
+    siginfo_t info;
+    char text[CLI_OUTER_SIZE] = "";
+    assert_int_equal(pipe(self), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(!cli_outer_describe_self(text) || write(self[1], text, sizeof text) < 0);
+    assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+    assert_int_equal(read(self[0], text, sizeof text), sizeof text);
+    close(self[0]);
+    close(self[1]);
+    setenv("BIDE_OUTER", text, 1);
+    assert_false(cli_outer_is_alive());
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_false(cli_outer_is_alive());
+    unsetenv("BIDE_OUTER");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -81,6 +104,7 @@ int main(void)
         cmocka_unit_test(nothing_is_taken_without_an_outer_bide),
         cmocka_unit_test(invalid_value_is_ignored_and_reported),
         cmocka_unit_test(variables_of_a_bide_that_has_ended_are_ignored),
+        cmocka_unit_test(variables_of_a_zombie_are_ignored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
