@@ -59,8 +59,9 @@ struct run {
 
     struct run_result result; /* of the last attempt */
     bool has_result;
-    int signal;  /* the first termination signal that bide received; 0: none */
-    bool failed; /* bide itself failed, and has reported it */
+    bool stop_received; /* bide itself got SIGTSTP, and has sent it to the child */
+    int signal;         /* the first termination signal that bide received; 0: none */
+    bool failed;        /* bide itself failed, and has reported it */
 };
 
 /* ---- events ---- */
@@ -111,8 +112,9 @@ static void run_fail_spool(struct run *r, const char *subject, int error)
 
 /* ---- signals ---- */
 
-/* The command was stopped: stop bide and its process group, too, until a shell continues them. Without a terminal there
- * is no shell to do so. If bide could not be stopped: the stop key has no effect; a command that wanted the terminal
+/* The command was stopped: stop bide and its process group, too, until a shell continues them; only bide if it got the
+ * signal itself, which the sender has sent to the others as well or not meant for them. Without a terminal there is no
+ * shell to continue them. If bide could not be stopped: the stop key has no effect; a command that wanted the terminal
  * (SIGTTIN, SIGTTOU) gets SIGHUP, as the kernel sends to an orphaned group; a command stopped with SIGSTOP stays
  * stopped. */
 static void on_child_stopped(struct run *r, int signo)
@@ -124,7 +126,8 @@ static void on_child_stopped(struct run *r, int signo)
         run_terminal_lend(terminal, r->child.pid); /* the command only needs the terminal */
     } else {
         run_terminal_pause(terminal);
-        bool stopped = run_signals_stop_self(true);
+        bool stopped = run_signals_stop_self(!r->stop_received);
+        r->stop_received = false;
         run_terminal_resume(terminal, r->child.pid);
         if (!stopped && signo == SIGSTOP)
             return;
@@ -155,22 +158,26 @@ static void suspend(struct run *r)
 
 static void on_sigtstp(struct run *r)
 {
+    bool running = r->child.pid > 0 && !r->child.exited;
+    r->stop_received = running;
     if (r->terminal.fd < 0)
         suspend(r);
-    else if (r->child.pid > 0 && !r->child.exited)
+    else if (running)
         run_child_signal(&r->child, SIGTSTP); /* SIGCHLD will report the stop, and bide follows */
     else
         run_signals_stop_self(false); /* the keyboard sent it to the rest of the pipeline, too */
 }
 
 /* bide alone was stopped and continued: a shell may have taken the terminal in between. Without a terminal, SIGCONT is
- * for the command, too, which may have been stopped together with bide. */
+ * for the command, too, which may have been stopped together with bide; and also if SIGCONT arrives before SIGCHLD has
+ * reported the stop that a SIGTSTP to bide has caused. */
 static void on_sigcont(struct run *r)
 {
-    if (r->terminal.fd < 0)
+    if (r->terminal.fd < 0 || r->stop_received)
         run_child_signal(&r->child, SIGCONT);
     else if (r->child.pid > 0 && !r->child.exited)
         run_terminal_resume(&r->terminal, r->child.pid);
+    r->stop_received = false;
 }
 
 static void on_sigwinch(struct run *r)

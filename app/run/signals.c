@@ -33,7 +33,10 @@ bool run_signals_open(struct run_signals *signals)
 }
 
 /* Only the kernel knows whether the process group is orphaned; it discards SIGTSTP then. After a real stop a SIGCONT is
- * pending. It is never an older SIGCONT, because the generation of SIGTSTP discards pending SIGCONT. */
+ * pending. It is never an older SIGCONT, because the generation of SIGTSTP discards pending SIGCONT.
+ *
+ * Known weakness: a SIGCONT that a program sends directly after a SIGTSTP, before this process has stopped, may be
+ * discarded as well. A shell sends it when it has seen the stop. */
 bool run_signals_stop_self(bool with_group)
 {
     static const struct timespec no_wait = {0};

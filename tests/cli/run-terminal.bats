@@ -145,6 +145,25 @@ at_terminal() { timeout 60 script -qec "$1" /dev/null < /dev/null 3>&-; }
     run ! on_screen '^hit'
 }
 
+# The script could not send SIGCONT if bide stopped its whole process group, as after Ctrl-Z.
+@test "SIGTSTP to bide alone stops bide and the command, not the script that sent it" {
+    shell
+    cat > script << 'END'
+is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
+bide run -- sh -c 'echo $$ > pid; until [ -e go ]; do sleep 0.01; done; echo fin''ished' &
+until [ -s pid ]; do sleep 0.01; done
+kill -TSTP $!
+until is_stopped $! && is_stopped "$(cat pid)"; do sleep 0.01; done
+kill -CONT $!
+touch go
+wait $!
+echo "sta""tus $?"
+END
+    types "bash script" Enter
+    shows '^finished'
+    shows '^status 0'
+}
+
 @test "bide does not reclaim a terminal that a shell has taken" {
     shell
     types "bide run -- sh -c 'echo \$PPID > pid; echo u''p; until [ -e go ]; do sleep 0.01; done; echo fin''ished'" Enter
