@@ -117,7 +117,7 @@ const char *fetch_partial_check(const struct fetch_partial *record, uint64_t url
     if (record->url_hash != url_hash)
         return "it is from another URL";
     if (record->validator[0] == '\0')
-        return "its response had no strong ETag, nor a Last-Modified that is old enough";
+        return "its response had no strong ETag or, without an ETag, no old Last-Modified";
     if (record->total != 0 && length > record->total)
         return "it is longer than the whole file";
     return NULL;

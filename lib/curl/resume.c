@@ -3,9 +3,10 @@
  * The rest is appended only if it provably continues the bytes that the sink holds:
  *
  * - the request was a GET, and the response a 200 without Content-Encoding;
- * - it has a strong validator: an entity tag that is not weak, or a Last-Modified a minute or more before its Date;
- * - the next response is a 206 with the same validator (a Last-Modified may be missing), whose Content-Range starts at
- *   the first missing byte, extends to the end, and names the same total length.
+ * - it has a strong validator: an entity tag that is not weak or, without an entity tag, a Last-Modified a minute or
+ *   more before its Date;
+ * - the next response is a 206 with the same validator (a Last-Modified may be missing, an entity tag may not be new),
+ *   whose Content-Range starts at the first missing byte, extends to the end, and names the same total length.
  *
  * Any other response is not appended. If the sink can be rewound, a 200 starts over at once, and after any other
  * response that does not fit the next attempt does. */
@@ -20,6 +21,14 @@
 
 #define DATE_MARGIN_S 60
 
+/* Returns the value of a field; "" if the field is repeated: such a field proves nothing. */
+static struct bide_text single_field(CURL *easy, const char *name)
+{
+    struct curl_header *second = NULL;
+    bool repeated = curl_easy_header(easy, name, 1, CURLH_HEADER, -1, &second) == CURLHE_OK;
+    return repeated ? (struct bide_text){"", 0} : http_header_field(easy, name);
+}
+
 static bool is_strong_tag(struct bide_text tag)
 {
     return tag.at && tag.length >= 2 && tag.at[0] == '"' && tag.at[tag.length - 1] == '"';
@@ -32,12 +41,13 @@ static bool is_strong_date(struct bide_text modified, struct bide_text date)
            bide_http_date(date, wall_s, &now_s) && now_s - then_s >= DATE_MARGIN_S;
 }
 
+/* A date is a validator only for a response without an entity tag (RFC 9110 section 13.1.5): a weak tag shows that the
+ * bytes may change while the date does not. */
 static struct bide_text response_validator(CURL *easy)
 {
-    struct bide_text tag = http_header_field(easy, "ETag"), modified = http_header_field(easy, "Last-Modified");
-    if (is_strong_tag(tag))
-        return tag;
-    return is_strong_date(modified, http_header_field(easy, "Date")) ? modified : (struct bide_text){NULL, 0};
+    struct bide_text tag = single_field(easy, "ETag"), modified = single_field(easy, "Last-Modified");
+    bool is_strong = tag.at ? is_strong_tag(tag) : is_strong_date(modified, http_header_field(easy, "Date"));
+    return !is_strong ? (struct bide_text){NULL, 0} : tag.at ? tag : modified;
 }
 
 /* Returns false only if the server rules out ranges; without Accept-Ranges they are worth trying. */
@@ -162,8 +172,10 @@ bool http_content_range_continues(const char *value, uint64_t from, uint64_t *to
 static bool response_has_validator(CURL *easy, const char *validator)
 {
     bool is_tag = validator[0] == '"';
-    struct bide_text now = http_header_field(easy, is_tag ? "ETag" : "Last-Modified");
-    return now.at ? strcmp(now.at, validator) == 0 : !is_tag;
+    struct bide_text tag = single_field(easy, "ETag"), modified = single_field(easy, "Last-Modified");
+    if (is_tag || tag.at)
+        return tag.at && strcmp(tag.at, validator) == 0;
+    return !modified.at || strcmp(modified.at, validator) == 0;
 }
 
 static enum bide_curl_mismatch response_compare_range(const struct http_call *call, const char *value, uint64_t *total)
@@ -191,7 +203,7 @@ static enum bide_curl_mismatch response_name_missing_range(CURL *easy)
 enum bide_curl_mismatch http_resume_compare(struct http_attempt *attempt)
 {
     struct http_resume *r = attempt->call->resume;
-    struct bide_text range = http_header_field(attempt->easy, "Content-Range");
+    struct bide_text range = single_field(attempt->easy, "Content-Range");
     uint64_t total = 0;
     assert(r && attempt->call->delivered_bytes > 0);
     if (attempt->response.status == 200 && !response_has_validator(attempt->easy, r->validator))

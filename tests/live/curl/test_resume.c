@@ -153,6 +153,8 @@ static void an_old_enough_date_is_a_validator(void **state)
     live_call_close(&c);
 }
 
+#define OLD "header=\"Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\""
+
 /* A part that does not provably continue the body is not appended. */
 static void expect_no_resume(const char *script)
 {
@@ -169,6 +171,8 @@ static void without_a_strong_validator_nothing_is_resumed(void **state)
     expect_no_resume("/a 200 bytes=1000 close=half");
     expect_no_resume("/a 200 bytes=1000 etag=W/v1 close=half");
     expect_no_resume("/a 200 bytes=1000 header=\"ETag: v1\" close=half");
+    expect_no_resume("/a 200 bytes=1000 etag=W/v1 " OLD " close=half");
+    expect_no_resume("/a 200 " WHOLE " header=\"ETag: \\\"v2\\\"\" close=half");
     expect_no_resume("/a 200 bytes=1000 header=\"Last-Modified: nonsense\" close=half");
     expect_no_resume("/a 200 bytes=1000 date=\"Thu, 01 Jan 2026 00:00:30 GMT\""
                      " header=\"Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\" close=half");
@@ -177,12 +181,12 @@ static void without_a_strong_validator_nothing_is_resumed(void **state)
     expect_no_resume("/a 203 " WHOLE " close=half");
 }
 
-/* The second response does not continue the first. */
-static void expect_not_appended(const char *second, uint32_t attempts)
+/* The second response does not continue the first, which has these fields. */
+static void expect_not_appended_to(const char *first, const char *second, uint32_t attempts)
 {
     struct live_call c;
     char script[512];
-    snprintf(script, sizeof script, "/a 200 " WHOLE " close=half | %s", second);
+    snprintf(script, sizeof script, "/a 200 bytes=1000 %s close=half | %s", first, second);
     open_resumable(&c, script);
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_PARTIAL_FILE);
     assert_int_equal(c.result.verdict.action, BIDE_ACTION_GIVE_UP);
@@ -190,6 +194,11 @@ static void expect_not_appended(const char *second, uint32_t attempts)
     assert_true(c.result.body_dropped);
     live_expect_pattern(&c.sink, 500);
     live_call_close(&c);
+}
+
+static void expect_not_appended(const char *second, uint32_t attempts)
+{
+    expect_not_appended_to("etag=v1", second, attempts);
 }
 
 #define RANGE(r) "206 bytes=500 etag=v1 header=\"Content-Range: " r "\""
@@ -207,6 +216,9 @@ static void a_part_that_does_not_fit_is_not_appended(void **state)
     expect_not_appended(RANGE("lines 500-999/1000"), 2);
     expect_not_appended(RANGE("bytes 18446744073709552116-18446744073709552615/1000"), 2);
     expect_not_appended(RANGE("bytes 500-999/1000") " header=\"Content-Encoding: br\"", 2);
+    expect_not_appended(RANGE("bytes 500-999/1000") " header=\"Content-Range: bytes 0-499/1000\"", 2);
+    expect_not_appended(RANGE("bytes 500-999/1000") " header=\"ETag: \\\"v2\\\"\"", 2);
+    expect_not_appended_to(OLD, RANGE("bytes 500-999/1000"), 2);
     expect_not_appended("416", 2);
     expect_not_appended("404 body=gone", 2);
     expect_not_appended("503 body=down", 6);
