@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BUFFER_BYTES     131072L
-#define BUFFER_BYTES_MIN 1024L /* libcurl's */
+#define BUFFER_BYTES     131072u
+#define BUFFER_BYTES_MIN 1024u /* libcurl's */
 #define READS_PER_CHECK  100u
 
 /* ---- method and body ---- */
@@ -132,13 +132,23 @@ static void easy_set_credentials(struct setter *s, const struct fetch_request *r
 
 /* While the server sends faster than libcurl (7.88) reads, libcurl fills up to READS_PER_CHECK buffers before it
  * compares with the rate: with these buffers, what a second allows. */
+static uint64_t rate_buffer_bytes(uint64_t rate)
+{
+    uint64_t bytes = rate / READS_PER_CHECK;
+    return bytes < BUFFER_BYTES_MIN ? BUFFER_BYTES_MIN : bytes < BUFFER_BYTES ? bytes : BUFFER_BYTES;
+}
+
+/* Returns the longest pause by which libcurl then holds the rate; no byte moves in it. An upload reads less at once. */
+static int64_t rate_pause_ns(uint64_t rate)
+{
+    return rate == 0 ? 0 : (int64_t)(READS_PER_CHECK * rate_buffer_bytes(rate) * (uint64_t)BIDE_S / rate);
+}
+
 static void easy_set_rate(struct setter *s, uint64_t rate)
 {
-    uint64_t buffer = rate / READS_PER_CHECK;
     if (rate == 0)
         return;
-    if (buffer < (uint64_t)BUFFER_BYTES)
-        easy_set_long(s, CURLOPT_BUFFERSIZE, buffer > BUFFER_BYTES_MIN ? (long)buffer : BUFFER_BYTES_MIN);
+    easy_set_long(s, CURLOPT_BUFFERSIZE, (long)rate_buffer_bytes(rate));
     if (s->code == CURLE_OK)
         s->code = curl_easy_setopt(s->easy, CURLOPT_MAX_RECV_SPEED_LARGE, (curl_off_t)rate);
     if (s->code == CURLE_OK)
@@ -204,7 +214,7 @@ void fetch_request_options(struct bide_curl_options *o, const struct fetch_reque
     if (r->inbound.attempt > 0)
         o->inbound = &r->inbound;
     o->deadline_ns = r->deadline_ns;
-    o->stall_timeout_ns = r->stall_ns;
+    o->stall_timeout_ns = r->stall_ns == BIDE_NEVER ? BIDE_NEVER : r->stall_ns + rate_pause_ns(r->rate_limit);
     o->seed = r->seed != 0 ? r->seed + index : 0;
     o->body = body_from_request(r);
     o->resume = !r->include && !r->head;

@@ -745,6 +745,13 @@ END
     [ "$(wc -c < got)" -eq 10000000 ]
 }
 
+# libcurl reads more than the rate allows, and then reads nothing until it does: here for 2.5 s.
+@test "a pause of --limit-rate is no stall" {
+    serve '/x 200 bytes=110000'
+    fetch --limit-rate 40K --stall 1s --attempts 1 -o got "$U/x"
+    [ "$(wc -c < got)" -eq 110000 ]
+}
+
 @test "an unreadable certificate or key is an invalid option" {
     serve '* 200'
     local option
