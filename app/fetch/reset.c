@@ -34,9 +34,10 @@ static struct bide_hint reset_hint(const struct fetch_reset *fields, struct bide
     int64_t number, now_s;
     if (wait.kind != BIDE_HINT_WAIT || wait.wait_ns < YEAR_S * BIDE_S)
         return wait;
-    if (text_number_take(digits.at, digits.length, &whole) == 0 || whole > INT64_MAX / 1000)
+    size_t used = text_number_take(digits.at, digits.length, &whole);
+    if (used == 0 || whole > INT64_MAX / 1000 - 1)
         return none;
-    number = (int64_t)whole;
+    number = (int64_t)whole + (used < digits.length); /* a fraction is rounded upwards */
     if (!bide_http_date(fields->date, fields->wall_s, &now_s))
         now_s = fields->wall_s;
     if (number >= now_s - YEAR_S && number <= now_s + YEAR_S)

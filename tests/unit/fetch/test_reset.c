@@ -53,6 +53,7 @@ static void a_number_near_the_present_is_an_instant(void **state)
 {
     assert_int_equal(x_wait_s("1767571205", NULL, NULL), 5);
     assert_int_equal(x_wait_s("1767571195", NULL, NULL), 0);
+    assert_int_equal(x_wait_s("1767571205.5", NULL, NULL), 6);
     assert_int_equal(x_wait_s("1799107200", NULL, NULL), YEAR_S); /* NOW_S + YEAR_S */
     assert_int_equal(x_wait_s("1736035200", NULL, NULL), 0);      /* NOW_S - YEAR_S */
 }
