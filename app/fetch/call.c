@@ -200,6 +200,14 @@ static bool retry_after_is_unreadable(CURL *easy)
     return value.at != NULL && (hint.kind != BIDE_HINT_WAIT || hint.wait_ns == 0);
 }
 
+/* GitHub answers a request beyond its limit with 403. Other reasons of a 403 are no limit, so it must say that this is
+ * one. */
+static bool response_is_throttled(const struct bide_curl_response *response)
+{
+    return response->status == 429 || response->status == 503 ||
+           (response->status == 403 && easy_field(response->easy, "X-RateLimit-Remaining").at != NULL);
+}
+
 /* Records the status, and reads the fields that libbide-curl does not read without knowing their unit. */
 static void on_response(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome)
 {
@@ -207,7 +215,7 @@ static void on_response(void *context, const struct bide_curl_response *response
     call->seen_status = response->status;
     if (call->request->continues)
         output_describe_next(&call->output, call->job->url, response);
-    if ((response->status != 429 && response->status != 503) ||
+    if (!response_is_throttled(response) ||
         (outcome->hint.kind != BIDE_HINT_NONE && !retry_after_is_unreadable(response->easy)))
         return;
     struct bide_hint hint = fetch_reset_hint(&(struct fetch_reset){

@@ -91,6 +91,15 @@ PY
     [ "$(seen /x)" -eq 3 ] # the last wait is longer than hint_max
 }
 
+@test "a 403 because of a rate limit, if it is retried, waits for its reset" {
+    serve '/limit 403 header="X-RateLimit-Remaining: 0" header="X-RateLimit-Reset: 1" | 200
+           /other 403 header="X-RateLimit-Reset: 3000" | 200'
+    apart fetch --retry-on 403 "$U/limit"
+    [ "$status" -eq 0 ]
+    [[ $stderr =~ "failed: 403; next in 1"(\.[0-9]+)?"s (server asked)" ]]
+    fetch --retry-on 403 "$U/other"
+}
+
 @test "a Retry-After that cannot be read is no reason to retry at once" {
     serve '/x 503 retry-after="Sun, 06 Nov 2044 08:49:37 UTC" | 200'
     apart fetch --json --base 100ms "$U/x"
