@@ -158,6 +158,16 @@ static const char *read_range(void *settings, const char *value)
     return fetch_range_check(value);
 }
 
+/* libcurl would send a line break as the end of the field. */
+static const char *read_user_agent(void *name, const char *value)
+{
+    *(const char **)name = value;
+    for (; *value != '\0'; value++)
+        if ((unsigned char)*value < ' ' || *value == 0x7f)
+            return "a name without control characters";
+    return NULL;
+}
+
 static const char *read_continue_at(void *settings, const char *value)
 {
     ((struct fetch_settings *)settings)->request.continues = true;
@@ -353,7 +363,7 @@ static const struct cli_option request_options[] = {
      .letter = 'A',
      .value = "NAME",
      .help = "value of User-Agent; default bide/" BIDE_VERSION,
-     .kind = CLI_STRING,
+     .read = read_user_agent,
      CLI_AT(struct fetch_settings, request.user_agent),
      .may_be_empty = true},
 };

@@ -611,6 +611,9 @@ PY
     apart fetch -r abc http://127.0.0.1:9/
     [ "$status" -eq 125 ]
     [ "$stderr" = "bide fetch: -r abc: must be bytes such as 0-499, 500- or -500" ]
+    apart fetch -A $'a\r\nb: c' http://127.0.0.1:9/
+    [ "$status" -eq 125 ]
+    [ "$stderr" = "bide fetch: -A a??b: c: must be a name without control characters" ]
     apart fetch -x foo://u:secret@h http://127.0.0.1:9/
     [ "$status" -eq 125 ]
     [[ $stderr == "bide fetch: -x ***: must be host:port or the URL of a proxy "* ]]
