@@ -207,9 +207,14 @@ static char *text_mask(char *at, size_t length)
     return at + stars;
 }
 
-/* An unparsable URL may have a password that contains a slash: hide everything before the last @. */
+/* An unparsable URL may have a password that contains a slash: hide everything before the last @. JSON is no URL, but
+ * the value of curl's --json. */
 void fetch_url_mask(char *url)
 {
+    if (url[0] == '{' || url[0] == '[') {
+        text_mask(url + 1, strlen(url + 1));
+        return;
+    }
     CURLU *parsed = url_parse(url);
     char *host = strstr(url, "://");
     host = host ? host + 3 + strspn(host + 3, "/") : url; /* libcurl accepts additional slashes */

@@ -18,7 +18,7 @@ char *fetch_url_file_name(const char *url);
 /* Returns the URL with the query appended; the caller frees it. NULL: out of memory, or not a URL. */
 char *fetch_url_with_query(const char *url, const char *query);
 
-/* Overwrites user, password and query of an argument with asterisks. */
+/* Overwrites user, password and query of an argument, or JSON, with asterisks. */
 void fetch_url_mask(char *url);
 
 /* Check the values of -x and -r. Each returns NULL, or a description of a valid value. */

@@ -111,6 +111,15 @@ static void mask_hides_user_password_and_query(void **state)
     assert_masked("", "");
 }
 
+/* It is the value of curl's --json. */
+static void mask_hides_json(void **state)
+{
+    assert_masked("{\"password\":\"p\"}", "{***");
+    assert_masked("[\"http://u:p@host/\"]", "[***");
+    assert_masked("[::1]/path", "[***");
+    assert_masked("{", "{");
+}
+
 static void mask_hides_password_with_slash_in_invalid_url(void **state)
 {
     assert_masked("http://u:p/w@host/path", "http://***@host/path");
@@ -177,6 +186,7 @@ int main(void)
         cmocka_unit_test(display_url_escapes_terminal_controls),
         cmocka_unit_test(file_name_is_last_path_segment_and_stays_in_directory),
         cmocka_unit_test(mask_hides_user_password_and_query),
+        cmocka_unit_test(mask_hides_json),
         cmocka_unit_test(mask_hides_password_with_slash_in_invalid_url),
         cmocka_unit_test(query_that_makes_url_invalid_is_rejected),
         cmocka_unit_test(query_is_appended_to_existing_query),
