@@ -11,6 +11,7 @@
 struct fetch_outage {
     char *name;
     int64_t since_ns; /* beginning of the outage, or of its current period; 0: none */
+    bool has_lasted;  /* for one period at least */
     size_t gave_up;   /* jobs, since the outage began */
 };
 
@@ -92,14 +93,17 @@ bool fetch_outages_ends_wait(const struct fetch_outages *o, size_t job, int64_t 
 bool fetch_outages_is_down(const struct fetch_outages *o, size_t job)
 {
     const struct fetch_outage *outage = outages_at(o, job);
-    return outage && outage->gave_up >= o->urls_min;
+    return outage && outage->has_lasted && outage->gave_up >= o->urls_min;
 }
 
 void fetch_outages_restart(struct fetch_outages *o, int64_t now_ns)
 {
-    for (size_t i = 0; i < o->count; i++)
-        if (outage_is_over_limit(o, &o->outage[i], now_ns))
-            o->outage[i].since_ns = now_ns;
+    for (size_t i = 0; i < o->count; i++) {
+        if (!outage_is_over_limit(o, &o->outage[i], now_ns))
+            continue;
+        o->outage[i].since_ns = now_ns;
+        o->outage[i].has_lasted = true;
+    }
 }
 
 int64_t fetch_outages_due(const struct fetch_outages *o)

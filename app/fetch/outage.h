@@ -5,8 +5,9 @@
  *
  * An outage of an origin begins with a failure and ends with a response that shows a working server (2xx to 4xx, except
  * those that are retried). When it has lasted waits_max, the waiting URLs of the origin give up and the next URLs get
- * the same time, because the first may be broken on their own. When `parallel` and FETCH_OUTAGE_URLS more URLs have
- * given up, the origin is down: the URLs that are left give up at once.
+ * the same time, because the first may be broken on their own. When also `parallel` and FETCH_OUTAGE_URLS more URLs
+ * have given up, the origin is down: the URLs that are left give up at once. URLs that give up without waiting, such as
+ * each POST that may have run, show nothing in less time.
  *
  * Time is an argument. A job is an index into the list of jobs. */
 #ifndef FETCH_OUTAGE_H

@@ -562,6 +562,20 @@ PY
     [[ $stderr == *"$U/bad: gave up after "*" attempts: 503: "* ]]
 }
 
+@test "URLs that fail at once do not end the rest of a batch" {
+    serve '/bad 503
+           /good 200 body="x"'
+    local urls=() i
+    for ((i = 0; i < 10; i++)); do
+        urls+=("$U/bad")
+    done
+    apart fetch --set breaker.kind=off --attempts 1 "${urls[@]}" "$U/good"
+    echo "$stderr"
+    [ "$status" -eq 22 ]
+    [ "$output" = x ]
+    [[ $stderr != *waits_max* ]]
+}
+
 @test "throttled responses of a batch are retried, and open no breaker" {
     # Two of the three requests for each URL are throttled; a breaker that counted them would open.
     local script='' urls=() i

@@ -79,6 +79,7 @@ static void some_broken_urls_are_no_proof_that_a_server_is_down(void **state)
 {
     (void)state;
     note(0, BIDE_KIND_TRANSIENT, 503, 100);
+    fetch_outages_restart(&outages, 160 * BIDE_S);
     for (size_t i = 0; i < FETCH_OUTAGE_URLS + 1; i++) {
         assert_false(fetch_outages_is_down(&outages, 5));
         fetch_outages_note_end(&outages, i);
@@ -86,6 +87,25 @@ static void some_broken_urls_are_no_proof_that_a_server_is_down(void **state)
     assert_true(fetch_outages_is_down(&outages, 5));
     assert_false(fetch_outages_is_down(&outages, URLS - 1));
     note(5, BIDE_KIND_OK, 200, 170);
+    assert_false(fetch_outages_is_down(&outages, 5));
+}
+
+/* A POST that may have run gives up at once, and so does each URL with --attempts 1. */
+static void urls_that_give_up_before_waits_max_are_no_proof_that_a_server_is_down(void **state)
+{
+    (void)state;
+    note(0, BIDE_KIND_TRANSIENT, 503, 100);
+    for (size_t i = 0; i < FETCH_OUTAGE_URLS + 1; i++)
+        fetch_outages_note_end(&outages, i);
+    fetch_outages_restart(&outages, 159 * BIDE_S);
+    assert_false(fetch_outages_is_down(&outages, 5));
+    assert_false(fetch_outages_ends_wait(&outages, 5, 159 * BIDE_S));
+    fetch_outages_restart(&outages, 160 * BIDE_S);
+    assert_true(fetch_outages_is_down(&outages, 5));
+    note(5, BIDE_KIND_OK, 200, 170);
+    note(5, BIDE_KIND_TRANSIENT, 503, 171);
+    for (size_t i = 0; i < FETCH_OUTAGE_URLS + 1; i++)
+        fetch_outages_note_end(&outages, i);
     assert_false(fetch_outages_is_down(&outages, 5));
 }
 
@@ -117,6 +137,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(waits_end_when_a_server_failed_for_waits_max, enter, leave),
         cmocka_unit_test_setup_teardown(any_response_of_a_working_server_ends_the_outage, enter, leave),
         cmocka_unit_test_setup_teardown(some_broken_urls_are_no_proof_that_a_server_is_down, enter, leave),
+        cmocka_unit_test_setup_teardown(urls_that_give_up_before_waits_max_are_no_proof_that_a_server_is_down, enter,
+                                        leave),
         cmocka_unit_test_setup_teardown(with_a_common_target_all_urls_have_one_server, enter, leave),
         cmocka_unit_test_setup_teardown(urls_that_do_not_wait_have_no_limit, enter, leave),
     };
