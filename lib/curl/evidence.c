@@ -53,7 +53,15 @@ struct bide_text http_header_field(CURL *easy, const char *name)
     return head_field((struct head){easy, CURLH_HEADER}, name);
 }
 
-/* If the field is repeated, the longest wait counts. *present: there is such a field, readable or not. */
+/* Returns true for a date before the Date of the response: local time that is called GMT, or a date long forgotten. */
+static bool hint_is_past_date(struct bide_text value, struct bide_hint hint)
+{
+    bool is_number = value.length > 0 && value.at[0] >= '0' && value.at[0] <= '9';
+    return hint.kind == BIDE_HINT_WAIT && hint.wait_ns == 0 && !is_number;
+}
+
+/* If the field is repeated, the longest wait counts. *present: there is such a field, readable or not. A past date
+ * counts as one that cannot be read. */
 static struct bide_hint hint_from_retry_after(struct head head, struct bide_text date, int64_t wall_s, bool *present)
 {
     struct bide_hint hint = {0};
@@ -62,14 +70,16 @@ static struct bide_hint hint_from_retry_after(struct head head, struct bide_text
         *present = *present || value.at;
         if (!value.at)
             break;
-        hint = bide_hint_merge(hint, bide_hint_retry_after(value, date, wall_s));
+        struct bide_hint one = bide_hint_retry_after(value, date, wall_s);
+        if (!hint_is_past_date(value, one))
+            hint = bide_hint_merge(hint, one);
     }
     return hint;
 }
 
-/* The server asked for time in a form that cannot be read (a date in UTC, "+2", "soon"): full jitter could draw a retry
- * at once, so the wait is at least twice the base, within the limits of the policy. Only under the floor rule: presets
- * with another rule reproduce systems that ignore such a value. */
+/* The server asked for time in a form that cannot be read (a date in UTC or in the past, "+2", "soon"): full jitter
+ * could draw a retry at once, so the wait is at least twice the base, within the limits of the policy. Only under the
+ * floor rule: presets with another rule reproduce systems that ignore such a value. */
 static struct bide_hint hint_from_unreadable_field(const struct bide_policy *p)
 {
     int64_t wait_ns = 2 * p->base_ns; /* at most twice BIDE_DURATION_MAX */

@@ -129,7 +129,7 @@ static void a_hint_beyond_hint_max_ends_the_call_at_once(void **state)
 }
 
 /* The server asked for time: full jitter alone could retry at once. */
-static void a_malformed_hint_is_a_wait_of_twice_the_base(void **state)
+static void a_malformed_hint_or_a_past_date_is_a_wait_of_twice_the_base(void **state)
 {
     static const char *const value[] = {"-1",
                                         "+5",
@@ -142,7 +142,9 @@ static void a_malformed_hint_is_a_wait_of_twice_the_base(void **state)
                                         "Sun, 06 Nov 2044 08:49:37 UTC",
                                         "Sun, 06 Nov 2044 08:49:37 +0000",
                                         "sun, 06 nov 2044 08:49:37 gmt",
-                                        "2044-11-06T08:49:37Z"};
+                                        "2044-11-06T08:49:37Z",
+                                        "Sun, 06 Nov 1994 08:49:37 GMT",
+                                        "Sun Nov  6 08:49:37 1994"};
     for (size_t i = 0; i < sizeof value / sizeof *value; i++) {
         struct live_call c;
         char script[128];
@@ -219,7 +221,7 @@ int main(void)
         cmocka_unit_test(retry_waits_at_least_as_long_as_the_hint),
         cmocka_unit_test(a_hint_in_a_success_is_ignored),
         cmocka_unit_test(a_hint_beyond_hint_max_ends_the_call_at_once),
-        cmocka_unit_test(a_malformed_hint_is_a_wait_of_twice_the_base),
+        cmocka_unit_test(a_malformed_hint_or_a_past_date_is_a_wait_of_twice_the_base),
         cmocka_unit_test(the_wait_for_a_malformed_hint_is_limited_by_the_policy),
         cmocka_unit_test(a_malformed_hint_is_ignored_under_another_rule_or_beside_a_readable_one),
         cmocka_unit_test(a_stop_hint_ends_the_call),
