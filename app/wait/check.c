@@ -127,12 +127,9 @@ static _Noreturn void child_connect(const struct wait_check *check, int fd)
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
     char text[WAIT_ERROR_SIZE], host[64] = "";
     int code = getaddrinfo(check->host, check->port, &hints, &list);
-    if (code != 0) {
-        snprintf(text, sizeof text, "the name %.120s does not resolve: %s", check->host, gai_strerror(code));
-        child_end(fd, 1, text);
-    }
-    snprintf(text, sizeof text, "the name %.120s has no address", check->host);
-    for (const struct addrinfo *at = list; at != NULL; at = at->ai_next) {
+    snprintf(text, sizeof text, "%s", code != 0 ? gai_strerror(code) : "the name has no address");
+    text[0] = (char)tolower((unsigned char)text[0]);
+    for (const struct addrinfo *at = list; code == 0 && at != NULL; at = at->ai_next) {
         if (address_connect(at))
             _exit(0);
         int error = errno;
@@ -226,18 +223,29 @@ static bool child_wait(pid_t pid, int fd, int64_t deadline_ns, struct kept *kept
     }
 }
 
-/* Cuts ": REASON" off: why bide fetch, which makes one attempt, does not make another. */
+/* Cuts ": REASON" off. Returns false if the text does not end with it. */
+static bool text_cut_reason(char text[WAIT_ERROR_SIZE], const char *reason)
+{
+    size_t length = strlen(text), n = strlen(reason) + 2;
+    if (n >= length || strcmp(text + length - n + 2, reason) != 0 || memcmp(text + length - n, ": ", 2) != 0)
+        return false;
+    text[length - n] = '\0';
+    return true;
+}
+
+/* Cuts off why bide fetch, which makes one attempt, does not make another. */
 static void fetch_text_cut_reason(char text[WAIT_ERROR_SIZE])
 {
-    size_t length = strlen(text);
-    for (int i = 0; i < BIDE_REASON_COUNT; i++) {
-        const char *reason = bide_reason_text((enum bide_reason)i);
-        size_t n = strlen(reason) + 2;
-        if (n < length && strcmp(text + length - n + 2, reason) == 0 && memcmp(text + length - n, ": ", 2) == 0) {
-            text[length - n] = '\0';
-            return;
-        }
-    }
+    bool cut = text_cut_reason(text, "permanent"); /* the short form for lines without room */
+    for (int i = 0; !cut && i < BIDE_REASON_COUNT; i++)
+        cut = text_cut_reason(text, bide_reason_text((enum bide_reason)i));
+}
+
+/* Returns the message of OpenSSL without its version, code and function: the part after the last colon. */
+static const char *fetch_text_message(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    return strncmp(text, "OpenSSL/", 8) == 0 && colon != NULL ? colon + 1 : text;
 }
 
 /* "bide: URL: 503: REASON" becomes "HTTP 503", "bide fetch: URL: MISTAKE" becomes "MISTAKE". */
@@ -249,7 +257,9 @@ static void fetch_text_shorten(char text[WAIT_ERROR_SIZE])
     if (at == NULL)
         return;
     fetch_text_cut_reason(text);
-    snprintf(body, sizeof body, "%s%s", isdigit((unsigned char)at[2]) ? "HTTP " : "", at + 2);
+    const char *message = fetch_text_message(at + 2);
+    const char *prefix = isdigit((unsigned char)at[2]) ? "HTTP " : message != at + 2 ? "TLS: " : "";
+    snprintf(body, sizeof body, "%s%s", prefix, message);
     memcpy(text, body, sizeof body);
 }
 

@@ -22,7 +22,7 @@
 #define SECOND_CHECK_NS      (10 * BIDE_MS)
 #define MULTIPLIER_MAX_MILLI 1000000u
 #define LAST_CHECK_NS        (200 * BIDE_MS) /* time that the last check has at least, if --for is long enough */
-#define NAME_COLUMNS         24u             /* a line has room for that much of a name, whatever the error */
+#define NAME_COLUMNS         18u             /* a line has room for that much of a name, whatever the error */
 
 struct settings {
     int64_t for_ns, every_ns, check_ns;
@@ -145,14 +145,24 @@ static void policy_fill(struct bide_policy *policy, const struct settings *s, in
     policy->layer = BIDE_LAYER_ANY; /* a check is no load that multiplies */
 }
 
+/* " was not ready in 5s (12 checks): ", without the checks if the error needs their room. Returns its length. */
+static size_t rest_format(char *rest, size_t size, const struct waiting *w, const char *took)
+{
+    size_t used = strlen("bide wait: "), columns = cli_text_columns(w->check.name);
+    used += columns < NAME_COLUMNS ? columns : NAME_COLUMNS;
+    used += cli_text_columns(w->error.text);
+    int n = snprintf(rest, size, " was not ready in %s (%u check%s): ", took, w->checks, w->checks == 1 ? "" : "s");
+    if (used + (size_t)n >= CLI_LINE_COLUMNS)
+        n = snprintf(rest, size, " was not ready in %s: ", took);
+    return (size_t)n;
+}
+
 static int waiting_report_end(struct waiting *w, const struct bide_verdict *end)
 {
     char took[TEXT_VALUE_SIZE], rest[2 * TEXT_VALUE_SIZE + 32];
     struct line_parts parts;
     text_duration_format_short(took, bide_now() - w->start_ns);
-    int used =
-        snprintf(rest, sizeof rest, " was not ready in %s (%u check%s): ", took, w->checks, w->checks == 1 ? "" : "s");
-    line_parts_fit(&parts, w, strlen("bide wait: ") + (size_t)used);
+    line_parts_fit(&parts, w, strlen("bide wait: ") + rest_format(rest, sizeof rest, w, took));
     cli_rewrite_line(&w->term, "");
     if (end->action == BIDE_ACTION_DONE) {
         if (w->reported && !w->settings->quiet)

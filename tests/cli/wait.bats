@@ -108,6 +108,29 @@ start() {
     [[ $output == *xxx...xxx* ]]
 }
 
+@test "the error is in clear words, and the number of checks makes room for it" {
+    run bide wait --for 2s tcp:nosuch.invalid:80
+    [ "$status" -eq 124 ]
+    [[ ${lines[0]} =~ ^'bide wait: waiting for tcp:nosuch.invalid:80: '(name or service not known|temporary failure in name resolution)$ ]]
+    [[ ${lines[1]} == *' was not ready in '*"${lines[0]##*: }" ]]
+    # A server of plain HTTP, and one that closes each connection after the request.
+    python3 - > port 2> /dev/null 3>&- << 'END' &
+import http.server
+server = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+print(server.server_port, flush=True)
+server.serve_forever()
+END
+    CHILDREN+=($!)
+    eventually test -s port
+    run bide wait --for 2s -q "https://127.0.0.1:$(cat port)/"
+    [ "$status" -eq 124 ]
+    [[ $output == *": TLS: wrong version number" ]]
+    chaos_start --script '* close'
+    run bide wait --for 2s -q "$CHAOS_URL/"
+    [ "$status" -eq 124 ]
+    [[ $output == *': Server returned nothing (no headers, no data)' ]]
+}
+
 @test "a check that hangs is ended, with the processes that it started" {
     run bide wait --for 1s --attempt-timeout 200ms -q -- sh -c 'sleep 1000 & echo $! > pid; wait'
     [ "$status" -eq 124 ]
