@@ -694,23 +694,23 @@ static bool like_compile(struct settings *s)
     return true;
 }
 
-/* --sh: replaces the operands by sh -c LINE sh OPERAND... Returns NULL if out of memory. */
+/* --sh: replaces the operands by sh -c -- LINE sh OPERAND... Returns NULL if out of memory. */
 static char **shell_operands(const char *line, char **operands)
 {
-    static char shell[] = "/bin/sh", option[] = "-c", name[] = "sh";
+    static char shell[] = "/bin/sh", option[] = "-c", end[] = "--", name[] = "sh";
     size_t count = 0;
     while (operands[count] != NULL)
         count++;
-    char **all = calloc(count + 5, sizeof *all);
+    char **all = calloc(count + 6, sizeof *all);
     char *copy = strdup(line);
     if (all == NULL || copy == NULL) {
         free(all);
         free(copy);
         return NULL;
     }
-    char *first[] = {shell, option, copy, name};
+    char *first[] = {shell, option, end, copy, name};
     memcpy(all, first, sizeof first);
-    memcpy(all + 4, operands, count * sizeof *all);
+    memcpy(all + 5, operands, count * sizeof *all);
     return all;
 }
 
@@ -754,7 +754,7 @@ out:
     for (size_t i = 0; i < RUN_KNOWN_COUNT; i++)
         run_patterns_free(&s->known[i]);
     if (shell != NULL)
-        free(shell[2]);
+        free(shell[3]);
     free(shell);
     if (status < 0)
         cli_signal_die(-status);

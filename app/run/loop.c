@@ -352,12 +352,12 @@ static void streams_drain(struct run *r)
     run_tap_close(&r->hint);
 }
 
-/* Runs a command line with `sh -c`. Returns its exit status in the form that a shell reports. */
+/* Runs a command line with `sh -c --`: it may begin with '-'. Returns its exit status in the form that a shell reports. */
 static int shell_run(struct run *r, const char *line, struct run_spawn spawn, int64_t deadline_ns)
 {
-    char shell[] = "/bin/sh", option[] = "-c";
+    char shell[] = "/bin/sh", option[] = "-c", end[] = "--";
     char *copy = strdup(line);
-    char *const argv[] = {shell, option, copy, NULL};
+    char *const argv[] = {shell, option, end, copy, NULL};
     int status = RUN_EXIT_INTERNAL;
     spawn.argv = argv;
     if (copy == NULL || !child_run(r, &spawn, deadline_ns))

@@ -126,6 +126,15 @@ closed_port() {
     [[ ${lines[2]} == 'a b c' ]]
 }
 
+@test "a shell line that begins with - is a command, no option of the shell" {
+    for option in --sh --until --fallback; do
+        command=(false)
+        [ "$option" = --sh ] && command=()
+        [ "$option" = --until ] && command=(true)
+        run -127 bide run "$option=-x" --attempts 1 -- "${command[@]}" 3>&- < /dev/null
+    done
+}
+
 @test "a command that is not found but looks like a shell line is answered with --sh" {
     run -127 bide run -- 'echo hi | cat' 3>&- < /dev/null
     [ "$output" = "bide: echo hi | cat: command not found; a shell command line needs --sh 'LINE'" ]
