@@ -159,6 +159,8 @@ static _Noreturn void child_run(const struct wait_check *check, const struct chi
     dup2(null_fd, STDIN_FILENO);
     dup2(check->kind == WAIT_COMMAND ? fd : null_fd, STDOUT_FILENO); /* of a URL the body: nobody reads it */
     dup2(fd, STDERR_FILENO);
+    if (null_fd > STDERR_FILENO)
+        close(null_fd);
     switch (check->kind) {
     case WAIT_TCP: child_connect(check, fd);
     case WAIT_URL: /* the program is bide itself, which finds bide fetch */

@@ -145,10 +145,13 @@ static void policy_fill(struct bide_policy *policy, const struct settings *s, in
     policy->layer = BIDE_LAYER_ANY; /* a check is no load that multiplies */
 }
 
-/* " was not ready in 5s (12 checks): ", without the checks if the error needs their room. Returns its length. */
+/* " was not ready in 5s (12 checks): ", without the checks if the error needs their room; ": " if no check can
+ * succeed. Returns its length. */
 static size_t rest_format(char *rest, size_t size, const struct waiting *w, const char *took)
 {
     size_t used = strlen("bide wait: "), columns = cli_text_columns(w->check.name);
+    if (w->result == WAIT_IMPOSSIBLE)
+        return (size_t)snprintf(rest, size, ": ");
     used += columns < NAME_COLUMNS ? columns : NAME_COLUMNS;
     used += cli_text_columns(w->error.text);
     int n = snprintf(rest, size, " was not ready in %s (%u check%s): ", took, w->checks, w->checks == 1 ? "" : "s");
@@ -171,8 +174,6 @@ static int waiting_report_end(struct waiting *w, const struct bide_verdict *end)
     }
     if (w->checks == 0)
         cli_report(&cli_wait, "%s: the time was over before the first check", parts.name);
-    else if (w->result == WAIT_IMPOSSIBLE)
-        cli_report(&cli_wait, "%s: %s", parts.name, parts.error);
     else
         cli_report(&cli_wait, "%s%s%s", parts.name, rest, parts.error);
     return w->result == WAIT_IMPOSSIBLE && w->checks > 0 ? w->error.exit_status : EXIT_TIME_OVER;

@@ -154,6 +154,21 @@ END
     [[ $output == "bide wait: tcp:127.0.0.1:$port was not ready"* ]]
 }
 
+@test "without bide-fetch the wait for a URL ends at once: 125" {
+    cp "$BIDE_BUILD/bide" .
+    PATH=/usr/bin:/bin run ./bide wait http://127.0.0.1:12345/
+    [ "$status" -eq 125 ]
+    [[ $output == 'bide wait: http://127.0.0.1:12345/: there is no program bide-fetch'* && $output != *…* ]]
+}
+
+@test "a command has its three standard streams, and inherits no descriptor of bide wait" {
+    list='for fd in 3 4 5 6 7 8 9 10 11 12 13 14; do [ ! -e /proc/$$/fd/$fd ] || echo $fd; done > "$0"'
+    sh -c "$list" before
+    bide wait --for 10s -- sh -c "$list" within
+    cmp before within
+    bide wait --for 10s -- sh -c '[ -e /proc/$$/fd/0 ] && [ -e /proc/$$/fd/1 ] && [ -e /proc/$$/fd/2 ]' <&- >&- 2>&-
+}
+
 @test "a command that cannot be executed ends the wait at once: 127" {
     run -127 bide wait -- ./nosuch
     [ "$status" -eq 127 ]
