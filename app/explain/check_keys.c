@@ -50,6 +50,14 @@ static bool open_max_is_ineffective(const struct conf_pair *pair)
     return pair->target.breaker.kind != BIDE_BREAKER_OFF && pair->target.breaker.open_growth_milli == 1000;
 }
 
+/* An attempt ends before the hedge beside it is due. */
+static bool hedges_max_is_ineffective(const struct conf_pair *pair)
+{
+    const struct bide_policy *p = &pair->policy;
+    return p->hedges_max > 0 && p->hedge_quantile_permille == 0 && p->hedge_delay_ns != BIDE_NEVER &&
+           p->hedge_delay_ns >= core_min(p->attempt_timeout_ns, p->call_timeout_ns);
+}
+
 /* After a throttled response with a hint, the backoff of the policy applies too if hint_rule is floor or clamp, and
  * advances with hint_step = advance: there throttled_base has an effect although a response without a hint ends the
  * call. */
@@ -71,6 +79,7 @@ static const struct value_condition {
     {"cap", "backoff", cap_is_ineffective, EXPLAIN_WARNING},
     {"waits_max", "deadline", waits_max_is_ineffective, EXPLAIN_WARNING},
     {"last_wait", "deadline", last_wait_is_ineffective, EXPLAIN_NOTE}, /* a program may give a call its own deadline */
+    {"hedges_max", "hedge_delay", hedges_max_is_ineffective, EXPLAIN_WARNING},
     {"breaker.open_max", "breaker.open_growth", open_max_is_ineffective, EXPLAIN_WARNING},
     {"throttled_base", "throttled_needs_hint", throttled_base_is_ineffective, EXPLAIN_WARNING},
 };
