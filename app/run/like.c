@@ -37,7 +37,7 @@ static const struct run_like programs[] = {
           "unauthorized: ", "invalid reference format", "no such host"),
      LIST("TLS handshake timeout", "i/o timeout|Client.Timeout exceeded|context deadline exceeded",
           "connection (reset by peer|refused|timed out)|broken pipe|no route to host|network is unreachable",
-          "(: |unexpected )EOF$", "toomanyrequests|[Tt]oo [Mm]any [Rr]equests",
+          "(: |unexpected )EOF[.]?$", "toomanyrequests|[Tt]oo [Mm]any [Rr]equests",
           "Service Unavailable|Bad Gateway|Gateway Time-?out|Internal Server Error",
           "(status:|parsing HTTP|request returned) " TRANSIENT_STATUS, "server misbehaving",
           "Cannot connect to the Docker daemon"),
