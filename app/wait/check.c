@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include "common/fd.h"
+#include "common/signals.h"
 #include "text/unit.h"
 
 #include <bide/clock.h>
@@ -25,7 +26,8 @@
 #define EXIT_INVALID    125 /* of bide fetch: the URL cannot be parsed */
 #define EXIT_CANNOT_RUN 126 /* as a shell reports it */
 #define EXIT_NOT_FOUND  127
-#define KEPT_SIZE       1024u /* bytes of output that are kept: the last */
+#define KEPT_SIZE       1024u          /* bytes of output that are kept: the last */
+#define STEP_NS         (20 * BIDE_MS) /* how often the end of a child is looked for, if its output does not show it */
 
 /* ---- what the user wrote ---- */
 
@@ -102,6 +104,25 @@ const char *wait_check_parse(struct wait_check *check, const char *text)
     return "tcp:HOST:PORT, a URL, or a command after --, such as -- pg_isready";
 }
 
+/* ---- signals ---- */
+
+static volatile sig_atomic_t check_group; /* process group of the running check; 0: none */
+
+static void on_end_signal(int number)
+{
+    if (check_group > 0)
+        kill(-check_group, SIGKILL);
+    cli_signal_die(number);
+}
+
+void wait_install_signals(void)
+{
+    static const int numbers[] = {CLI_END_SIGNALS};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        cli_signal_catch(numbers[i], on_end_signal, 0);
+    signal(SIGCHLD, SIG_DFL); /* if it is ignored, the kernel reaps the children */
+}
+
 /* ---- in the child process ---- */
 
 /* The pipes from the child: what it prints, and why it could not be executed (an errno). */
@@ -151,7 +172,7 @@ static _Noreturn void child_report_errno(int fd)
 
 static _Noreturn void child_run(const struct wait_check *check, const struct child_pipes *pipes, pid_t parent)
 {
-    int null_fd = open("/dev/null", O_RDWR), fd = pipes->output.write;
+    int null_fd = cli_fd_above_first(open("/dev/null", O_RDWR | O_CLOEXEC)), fd = pipes->output.write;
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent || null_fd < 0)
@@ -206,18 +227,25 @@ static void kept_last_line(const struct kept *kept, char text[WAIT_ERROR_SIZE])
     text[n] = '\0';
 }
 
-/* Reads the child's output until the child has ended. Returns false if the time was over first. A process that the
- * child leaves behind may hold the pipe open, so its end is not waited for. */
+/* Reads the child's output until the child has ended. Returns false if the time was over first. Only waitpid decides: a
+ * process that the child leaves behind may hold the pipe open, and a child may close its output long before it ends.
+ * Most children end right after they close it, so that the first steps are short then. */
 static bool child_wait(pid_t pid, int fd, int64_t deadline_ns, struct kept *kept, int *status)
 {
+    struct pollfd set = {.fd = fd, .events = POLLIN};
+    int64_t step_ns = STEP_NS;
     for (;;) {
         int64_t left_ns = deadline_ns == BIDE_NEVER ? BIDE_S : deadline_ns - bide_now();
-        struct pollfd set = {.fd = fd, .events = POLLIN};
         if (left_ns <= 0)
             return false;
-        int ready = poll(&set, 1, (int)((left_ns < 20 * BIDE_MS ? left_ns : 20 * BIDE_MS) / BIDE_MS) + 1);
-        bool open = ready <= 0 || kept_read(kept, fd);
-        if (waitpid(pid, status, open ? WNOHANG : 0) == pid) {
+        int ready = poll(&set, 1, (int)((left_ns < step_ns ? left_ns : step_ns) / BIDE_MS) + 1);
+        if (ready > 0 && !kept_read(kept, fd)) {
+            set.fd = -1;
+            step_ns = BIDE_MS;
+        } else if (step_ns < STEP_NS) {
+            step_ns *= 2;
+        }
+        if (waitpid(pid, status, WNOHANG) == pid) {
             while (poll(&set, 1, 0) > 0 && kept_read(kept, fd))
                 continue;
             return true;
@@ -333,7 +361,9 @@ enum wait_result wait_check_run(const struct wait_check *check, int64_t deadline
     cli_fd_close(&pipes.failed.write);
     if (pid > 0) {
         setpgid(pid, pid); /* the child does the same: the order of the two is unknown */
+        check_group = pid;
         result = child_watch(check, pid, &pipes, deadline_ns, error);
+        check_group = 0;
     }
     cli_fd_close(&pipes.output.read);
     cli_fd_close(&pipes.failed.read);

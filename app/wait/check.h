@@ -43,6 +43,10 @@ struct wait_error {
     int exit_status; /* WAIT_IMPOSSIBLE: of bide wait: 125, 126 or 127 */
 };
 
+/* Prepares the process for checks: a signal that ends it ends the running check, too, and ends PID 1 of a container,
+ * which the kernel protects from signals without a handler. SIGCHLD gets its default action. */
+void wait_install_signals(void);
+
 /* Makes one check, which ends by the instant `deadline_ns`. If the condition is not met, sets `error`. As PID 1 of a
  * container it also reaps the orphans that checks have left. */
 enum wait_result wait_check_run(const struct wait_check *check, int64_t deadline_ns, struct wait_error *error);

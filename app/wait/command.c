@@ -246,6 +246,7 @@ static int wait_main(void *settings, char **operands)
     for (char **at = operands; *at != NULL; at += used) /* all mistakes before the first wait */
         if ((used = operand_parse(&check, at)) == 0)
             return CLI_EXIT_BIDE_FAILED;
+    wait_install_signals();
     for (char **at = operands; *at != NULL; at += used) {
         used = operand_parse(&check, at);
         int status = condition_wait(s, &check, start_ns, deadline_ns);

@@ -139,6 +139,26 @@ END
     eventually ended
 }
 
+@test "a check that closes its output and hangs is ended, too" {
+    run timeout 60 bide wait --for 1s --attempt-timeout 200ms -q -- sh -c 'exec sleep 1000 > /dev/null 2>&1'
+    [ "$status" -eq 124 ]
+    [[ $output == *'no answer in time' ]]
+}
+
+@test "a check gets no descriptor but the first three" {
+    run bide wait --for 1s -q -- sh -c 'for fd in 3 4 5 6 7 8 9; do [ ! -e /proc/self/fd/$fd ] || exit $fd; done' \
+        3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
+    echo "$output"
+    [ "$status" -eq 0 ]
+}
+
+@test "a check is judged although its end is not signalled: SIGCHLD is ignored" {
+    ignore='import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execvp(sys.argv[1], sys.argv[1:])'
+    run python3 -c "$ignore" bide wait --for 1s -q -- sh -c 'exit 3'
+    [ "$status" -eq 124 ]
+    [[ $output == *': exit 3' ]]
+}
+
 @test "a server that accepts and does not answer is not ready" {
     chaos_start --script '* delay=never'
     run bide wait --for 1s --attempt-timeout 200ms -q "$CHAOS_URL/"
@@ -221,8 +241,8 @@ END
     [[ $output == *': Permission denied' ]]
 }
 
-@test "a signal ends the wait and its check" {
-    start --for never -- sh -c 'echo $$ > pid; exec sleep 1000'
+@test "a signal ends the wait and its check, with the processes that it started" {
+    start --for never --attempt-timeout 1h -- sh -c 'sleep 1000 & echo $! > pid; wait'
     eventually test -s pid
     kill -TERM "$PID"
     status=0
@@ -230,6 +250,21 @@ END
     [ "$status" -eq 143 ]
     ended() { ! kill -0 "$(cat pid)" 2> /dev/null; }
     eventually ended
+}
+
+@test "a signal that was ignored at the start stays ignored" {
+    run bash -c 'trap "" HUP; exec bide wait --for 1s --every 10ms -q -- sh -c "kill -HUP \$PPID; exit 3"'
+    [ "$status" -eq 124 ]
+    [[ $output == *': exit 3' ]]
+}
+
+@test "as PID 1, the wait is ended by SIGTERM" {
+    unshare --help | grep -q -- --map-root-user
+    user=()
+    [ "$(id -u)" -eq 0 ] || user=(--map-root-user)
+    unshare "${user[@]}" --pid --fork true 2> /dev/null || skip "no PID namespaces for this user"
+    run unshare "${user[@]}" --pid --fork --mount-proc bide wait --for 30s -q -- sh -c 'kill -TERM 1; sleep 1000' 3>&-
+    [ "$status" -eq 143 ]
 }
 
 @test "the deadline of a bide run around it applies, and a check in its second attempt still repeats" {
