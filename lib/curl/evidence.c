@@ -267,7 +267,7 @@ static bool head_exceeds_libcurl_limit(const struct http_attempt *attempt, CURLc
     if (code != CURLE_OUT_OF_MEMORY || attempt->state.legs == 0 || attempt->state.stop != HTTP_STOP_NONE ||
         !(attempt->response.in_head || attempt->response.status < 200))
         return false;
-    void *line = malloc(LINE_PROBE_BYTES);
+    void *volatile line = malloc(LINE_PROBE_BYTES); /* otherwise clang removes both calls and assumes success */
     free(line);
     return line != NULL;
 }
