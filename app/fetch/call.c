@@ -77,7 +77,6 @@ static const char *code_text(const struct fetch_call *call, CURLcode code)
     return code_has_details(call, code) && call->error[0] != '\0' ? call->error : bide_curl_strerror(code);
 }
 
-/* Returns the recorded attempt, NULL if it is beyond BIDE_CURL_ATTEMPTS_RECORDED. */
 /* Finds the attempt to which the pending outcome belongs: with hedging, the verdict may name the other attempt. */
 static uint32_t event_attempt(struct fetch_call *call)
 {
