@@ -135,11 +135,11 @@ static void batch_on_event(void *context, const struct fetch_event *event)
         l->on_event(l->context, event);
 }
 
-static void batch_on_note(void *context, const struct fetch_job *job, const char *text)
+static void batch_on_restart(void *context, const struct fetch_job *job, const char *why)
 {
     const struct fetch_listener *l = &((struct batch_run *)context)->batch->listener;
-    if (l->on_note)
-        l->on_note(l->context, job, text);
+    if (l->on_restart)
+        l->on_restart(l->context, job, why);
 }
 
 /* Finishes ended jobs: file jobs at once, standard output jobs when they are next. */
@@ -278,7 +278,7 @@ static enum bide_err batch_check_options(const struct fetch_request *request, st
 
 int fetch_batch_run(struct fetch_batch *batch, struct bide_problem *problem)
 {
-    struct batch_run run = {.batch = batch, .listener = {.on_event = batch_on_event, .on_note = batch_on_note}};
+    struct batch_run run = {.batch = batch, .listener = {.on_event = batch_on_event, .on_restart = batch_on_restart}};
     run.listener.context = &run;
     int status = -1;
     enum bide_err err = batch_check_options(batch->request, problem);

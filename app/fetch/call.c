@@ -335,11 +335,8 @@ static size_t on_body(char *at, size_t size, size_t count, void *context)
 
 static void call_note_restart(const struct fetch_call *call, const char *why)
 {
-    char *text = NULL;
-    if (call->listener->on_note &&
-        asprintf(&text, "%s" CLI_PARTIAL_SUFFIX ": %s; starting over", call->job->output_path, why) >= 0)
-        call->listener->on_note(call->listener->context, call->job, text);
-    free(text);
+    if (call->listener->on_restart)
+        call->listener->on_restart(call->listener->context, call->job, why);
 }
 
 /* A 200 replaces the partial file without a failed attempt that would be reported. */

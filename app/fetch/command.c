@@ -58,11 +58,11 @@ static void progress_on_tick(void *context)
     p->shown = true;
 }
 
-static void log_on_note(void *context, const struct fetch_job *job, const char *text)
+static void log_on_restart(void *context, const struct fetch_job *job, const char *why)
 {
     struct fetch_settings *s = context;
     progress_clear(&s->progress);
-    fetch_log_note(&s->log, job, text);
+    fetch_log_restart(&s->log, job, why);
 }
 
 static void log_on_event(void *context, const struct fetch_event *event)
@@ -303,7 +303,8 @@ static bool fleet_open(struct fetch_settings *s)
 
 static struct fetch_listener listener_make(struct fetch_settings *s)
 {
-    struct fetch_listener l = {.on_event = log_on_event, .on_note = log_on_note, .tick_ns = TICK_NS, .context = s};
+    struct fetch_listener l = {
+        .on_event = log_on_event, .on_restart = log_on_restart, .tick_ns = TICK_NS, .context = s};
     bool body_on_terminal = isatty(STDOUT_FILENO) && fetch_plan_uses_stdout(&fetch_inputs.plan);
     s->log.out = stderr;
     s->log.attempts_max = s->resolved.pair.policy.attempts_max;

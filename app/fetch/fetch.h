@@ -130,7 +130,7 @@ struct fetch_event {
 
 struct fetch_listener {
     void (*on_event)(void *context, const struct fetch_event *event);
-    void (*on_note)(void *context, const struct fetch_job *job, const char *text); /* about a partial file; or NULL */
+    void (*on_restart)(void *context, const struct fetch_job *job, const char *why); /* of a partial file; or NULL */
     void (*on_tick)(void *context); /* about every tick_ns, and after every event; may be NULL */
     int64_t tick_ns;
     void *context;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define RESULT_SIZE (CURL_ERROR_SIZE + 32u)
@@ -54,6 +55,7 @@ static const char *result_text(char buffer[RESULT_SIZE], long status, const char
 #define RESULT_COLUMNS_MIN 12u
 #define URL_COLUMNS_MIN    16u
 #define PART_SIZE          160u
+#define PATH_COLUMNS       60u /* a path of any length fits into a result */
 
 struct text_line {
     const struct fetch_job *job; /* of the URL; NULL: the line names none */
@@ -379,20 +381,28 @@ void fetch_log_fleet(struct fetch_log *log, const char *text)
         fprintf(log->out, "bide: %s\n", text);
 }
 
-void fetch_log_note(struct fetch_log *log, const struct fetch_job *job, const char *text)
+static void text_restart(const struct fetch_log *log, const struct fetch_job *job, const char *why)
 {
+    struct text_line line = {.job = log->several_urls ? job : NULL};
+    cli_text_shorten(line.result, job->output_path, PATH_COLUMNS);
+    line_append(line.tail, CLI_PARTIAL_SUFFIX ": %s; starting over", why);
+    line_put(log, &line);
+}
+
+void fetch_log_restart(struct fetch_log *log, const struct fetch_job *job, const char *why)
+{
+    struct cli_event event = json_event(log, job, CLI_EVENT_ERROR);
+    char *text = NULL;
     if (log->silent)
         return;
     if (!log->json) {
-        struct text_line line = {.job = log->several_urls ? job : NULL};
-        line_append(line.head, "%s", text);
-        line_put(log, &line);
-        return;
+        text_restart(log, job, why);
+    } else if (asprintf(&text, "%s" CLI_PARTIAL_SUFFIX ": %s; starting over", job->output_path, why) >= 0) {
+        event.attempt = job->attempt;
+        event.text = text;
+        json_write(log, &event);
+        free(text);
     }
-    struct cli_event event = json_event(log, job, CLI_EVENT_ERROR);
-    event.attempt = job->attempt;
-    event.text = text;
-    json_write(log, &event);
 }
 
 void fetch_log_error(struct fetch_log *log, const char *text)

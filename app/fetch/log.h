@@ -24,8 +24,8 @@ void fetch_log_event(struct fetch_log *log, const struct fetch_event *event);
 /* Reports a message about the target's fleet. */
 void fetch_log_fleet(struct fetch_log *log, const char *text);
 
-/* Reports what happened to the partial file of a job. */
-void fetch_log_note(struct fetch_log *log, const struct fetch_job *job, const char *text);
+/* Reports why the partial file of a job is not continued. */
+void fetch_log_restart(struct fetch_log *log, const struct fetch_job *job, const char *why);
 
 /* Reports an error of bide itself, also if the log is silent. The text may quote untrusted input. */
 void fetch_log_error(struct fetch_log *log, const char *text);

@@ -119,6 +119,21 @@ has_bytes() { [ "$(size got.part)" -ge "$1" ]; }
     done
 }
 
+@test "the message about a restart fits a line and keeps its reason, however long the path is" {
+    local folder
+    folder=$(printf '%0180d' 0)
+    mkdir "$folder"
+    echo junk > "$folder/got.part"
+    serve "/x $WHOLE"
+    apart timeout 60 bide fetch -C - -o "$folder/got" "$U/x"
+    [ "$status" -eq 0 ]
+    [[ $stderr == 'bide: 000'*'…'*'0/got.part: its record (.part.bide) is missing; starting over' ]]
+    [ ${#stderr} -lt 100 ]
+    echo junk > "$folder/got.part"
+    apart timeout 60 bide fetch --json -C - -o "$folder/got" "$U/x"
+    [[ $stderr == *"\"text\":\"$folder/got.part: its record (.part.bide) is missing; starting over\""* ]]
+}
+
 @test "a partial file of another URL, without a record, or longer than the file is dropped" {
     serve "* $HALF | $WHOLE"
     run -56 get --attempts 1 "$U/x?token=secret"
