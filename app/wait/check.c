@@ -180,8 +180,6 @@ static _Noreturn void child_run(const struct wait_check *check, const struct chi
     dup2(null_fd, STDIN_FILENO);
     dup2(check->kind == WAIT_COMMAND ? fd : null_fd, STDOUT_FILENO); /* of a URL the body: nobody reads it */
     dup2(fd, STDERR_FILENO);
-    if (null_fd > STDERR_FILENO)
-        close(null_fd);
     switch (check->kind) {
     case WAIT_TCP: child_connect(check, fd);
     case WAIT_URL: /* the program is bide itself, which finds bide fetch */
@@ -351,20 +349,26 @@ static void reap_orphans(void)
 enum wait_result wait_check_run(const struct wait_check *check, int64_t deadline_ns, struct wait_error *error)
 {
     struct child_pipes pipes = {{-1, -1}, {-1, -1}};
+    struct cli_signals_blocked blocked;
     enum wait_result result = WAIT_NOT_READY;
     pid_t parent = getpid(), pid = -1;
-    if (cli_fd_pipe(&pipes.output) && cli_fd_pipe(&pipes.failed) && (pid = fork()) == 0)
+    cli_signals_collect(&blocked);
+    cli_signals_block(&blocked); /* a signal ends the child, too, from its first instruction on */
+    if (cli_fd_pipe(&pipes.output) && cli_fd_pipe(&pipes.failed) && (pid = fork()) == 0) {
+        cli_signals_unblock(&blocked);
         child_run(check, &pipes, parent);
+    }
     if (pid < 0)
         snprintf(error->text, sizeof error->text, "cannot start a process: %s", strerror(errno));
     cli_fd_close(&pipes.output.write);
     cli_fd_close(&pipes.failed.write);
-    if (pid > 0) {
+    if (pid > 0)
         setpgid(pid, pid); /* the child does the same: the order of the two is unknown */
-        check_group = pid;
+    check_group = pid > 0 ? pid : 0;
+    cli_signals_unblock(&blocked);
+    if (pid > 0)
         result = child_watch(check, pid, &pipes, deadline_ns, error);
-        check_group = 0;
-    }
+    check_group = 0;
     cli_fd_close(&pipes.output.read);
     cli_fd_close(&pipes.failed.read);
     reap_orphans();

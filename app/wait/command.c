@@ -22,7 +22,8 @@
 #define SECOND_CHECK_NS      (10 * BIDE_MS)
 #define MULTIPLIER_MAX_MILLI 1000000u
 #define LAST_CHECK_NS        (200 * BIDE_MS) /* time that the last check has at least, if --for is long enough */
-#define NAME_COLUMNS         18u             /* a line has room for that much of a name, whatever the error */
+#define LIVE_NAME_COLUMNS    60u
+#define NAME_COLUMNS         18u /* a line has room for that much of a name, whatever the error */
 
 struct settings {
     int64_t for_ns, every_ns, check_ns;
@@ -108,14 +109,15 @@ static void line_parts_fit(struct line_parts *parts, const struct waiting *w, si
 static void waiting_on_event(void *context, const struct bide_event *event)
 {
     struct waiting *w = context;
-    char line[WAIT_ERROR_SIZE + 64];
+    char line[2 * CLI_SHORT_SIZE(CLI_LINE_COLUMNS) + 16];
     struct line_parts parts;
     if (event->verdict->action != BIDE_ACTION_WAIT || w->settings->quiet)
         return;
     if (w->term.live) {
-        snprintf(line, sizeof line, "waiting for %.60s: %.200s", w->check.name, w->error.text);
-        line[w->term.width < sizeof line ? w->term.width - 1 : sizeof line - 1] = '\0';
-        cli_rewrite_line(&w->term, line);
+        cli_text_shorten(parts.name, w->check.name, LIVE_NAME_COLUMNS);
+        cli_text_shorten(parts.error, w->error.text, CLI_LINE_COLUMNS);
+        snprintf(line, sizeof line, "waiting for %s: %s", parts.name, parts.error);
+        cli_rewrite_line(&w->term, line); /* cuts the line at the width */
     } else if (!w->reported) {
         line_parts_fit(&parts, w, strlen("bide wait: waiting for : "));
         cli_report(&cli_wait, "waiting for %s: %s", parts.name, parts.error);

@@ -15,6 +15,14 @@ closed_port() {
     python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
+# namespace OPTION: sets UNSHARE to a command that runs another in such a namespace. Fails if this user may not.
+namespace() {
+    unshare --help | grep -q -- --map-root-user || return
+    UNSHARE=(unshare "$1")
+    [ "$(id -u)" -eq 0 ] || UNSHARE+=(--map-root-user)
+    "${UNSHARE[@]}" true 2> /dev/null
+}
+
 # start ARGUMENT...: bide wait in the background; its stderr goes to the file `said`.
 start() {
     bide wait "${FAST[@]}" "$@" > out 2> said 3>&- < /dev/null &
@@ -80,6 +88,25 @@ start() {
         run bide wait --for "$for" --every "$every" -- ./late
         [ "$status" -eq 0 ]
     done <<< $'2s 500ms 1000\n2s 5s 1000\n3s 1h 1500'
+}
+
+# Without the shortened last pause, one wait in six or so ends earlier.
+@test "the time is used up: the last check is made when more than two thirds of --for are over" {
+    local i took
+    for i in {1..24}; do
+        bide wait --for 1s --every 1h -q -- false 2> "said.$i" 3>&- < /dev/null &
+        CHILDREN+=($!)
+    done
+    wait || true
+    for i in {1..24}; do
+        took=$(sed -n 's/.* was not ready in \([0-9.]*m\{0,1\}s\) .*/\1/p' "said.$i")
+        echo "$took"
+        case $took in
+            *ms) [ "${took%ms}" -ge 670 ] ;;
+            *s) ;;
+            *) return 1 ;;
+        esac
+    done
 }
 
 @test "a time limit below a pause still has several checks" {
@@ -157,6 +184,40 @@ END
     run python3 -c "$ignore" bide wait --for 1s -q -- sh -c 'exit 3'
     [ "$status" -eq 124 ]
     [[ $output == *': exit 3' ]]
+}
+
+@test "control characters in the output of a check do not reach the terminal" {
+    run bide wait --for 1s -q -- sh -c 'printf "a\033[31mb\rc\n"; exit 1'
+    [[ $output == *': exit 1: a?[31mb?c' ]]
+    # The line that is rewritten; the control character is CSI in UTF-8.
+    run env TERM=xterm script -qec "bide wait --for 300ms -- sh -c 'printf \"a\\302\\2335mb\\n\"; exit 1'" /dev/null < /dev/null
+    [[ $output == *'a?5mb'* ]]
+    [[ $output != *$'\xc2\x9b'* ]]
+}
+
+@test "each address of a host is tried" {
+    namespace --mount || skip "no mount namespaces for this user"
+    printf '127.0.0.1 two\n127.0.0.2 two\n' > hosts
+    cat > listen.py <<'PY'
+import socket, sys
+s = socket.create_server((sys.argv[1], 0))
+print(s.getsockname()[1], flush=True)
+input()
+PY
+    mkfifo go
+    exec 4<> go
+    local address
+    for address in 127.0.0.1 127.0.0.2; do
+        rm -f port
+        python3 listen.py "$address" > port 3>&- <&4 &
+        CHILDREN+=($!)
+        eventually test -s port
+        run "${UNSHARE[@]}" sh -c 'mount --bind hosts /etc/hosts && exec "$@"' sh \
+            bide wait --for 1s --every 10ms -q "tcp:two:$(cat port)" 3>&- 4>&-
+        echo "$output"
+        [ "$status" -eq 0 ]
+    done
+    exec 4>&-
 }
 
 @test "a server that accepts and does not answer is not ready" {
@@ -258,12 +319,11 @@ END
     [[ $output == *': exit 3' ]]
 }
 
-@test "as PID 1, the wait is ended by SIGTERM" {
-    unshare --help | grep -q -- --map-root-user
-    user=()
-    [ "$(id -u)" -eq 0 ] || user=(--map-root-user)
-    unshare "${user[@]}" --pid --fork true 2> /dev/null || skip "no PID namespaces for this user"
-    run unshare "${user[@]}" --pid --fork --mount-proc bide wait --for 30s -q -- sh -c 'kill -TERM 1; sleep 1000' 3>&-
+@test "as PID 1, the wait reaps orphans and is ended by SIGTERM" {
+    namespace --pid || skip "no PID namespaces for this user"
+    run "${UNSHARE[@]}" --fork --mount-proc bide wait --for 30s --every 10ms -q -- sh -c '
+        [ -e orphan ] || { (sh -c "sleep 0.01 & echo \$! > orphan" &); exit 1; }
+        [ -s orphan ] && [ ! -e "/proc/$(cat orphan)" ] && kill -TERM 1; exit 1' 3>&-
     [ "$status" -eq 143 ]
 }
 
