@@ -6,6 +6,7 @@
 #include "secret.h"
 #include "url.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,7 +130,7 @@ static const char *read_rate(void *rate, const char *value)
 {
     static const char units[] = "KMG";
     size_t digits = strspn(value, "0123456789");
-    const char *unit = value[digits] == '\0' ? NULL : strchr(units, value[digits] & ~0x20);
+    const char *unit = isalpha((unsigned char)value[digits]) ? strchr(units, value[digits] & ~0x20) : NULL;
     uint64_t number = digits > 0 && digits <= 9 ? strtoull(value, NULL, 10) : 0;
     bool valid = number > 0 && (value[digits] == '\0' || (unit && value[digits + 1] == '\0'));
     *(uint64_t *)rate = unit ? number << 10 * (unit - units + 1) : number;
