@@ -177,13 +177,12 @@ static struct bide_text easy_field(CURL *easy, const char *name)
     return text_from(field->value);
 }
 
-/* Describes the response whose body may be the next in a partial file. A 206 continues the one that is in it. */
+/* Describes the response whose body may be the next in a partial file. A 206, which continues what is in it or was not
+ * requested, has no validator here. */
 static void output_describe_next(struct fetch_output *output, const char *url,
                                  const struct bide_curl_response *response)
 {
     curl_off_t total = -1;
-    if (response->status == 206)
-        return;
     curl_easy_getinfo(response->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &total);
     output->next.url_hash = fetch_partial_hash_url(url);
     output->next.total = total > 0 ? (uint64_t)total : 0;

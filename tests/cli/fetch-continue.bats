@@ -169,8 +169,59 @@ has_bytes() { [ "$(size got.part)" -ge "$1" ]; }
     [ "$(size got)" -eq 400000 ]
     rm got
     run -56 get --attempts 1 "$U/y"
-    get "$U/y"
+    apart get "$U/y"
     [ "$(size got)" -eq 400000 ]
+    [[ ${stderr_lines[0]} == "bide: attempt 1 of 4 failed: 206 with an unknown length; starting over; next in "* ]]
+    [[ ${stderr_lines[1]} == "bide: attempt 2 of 4 succeeded, after "* ]]
+    [ ${#stderr_lines[@]} -eq 2 ]
+}
+
+@test "a 206 that was not requested is never continued" {
+    local a b
+    a=$(letters 4000 a) b=$(letters 4000 b)
+    serve "/x 200 body=\"$a\" etag=v1 ranges reset=headers | 206 body=\"$b\" close=half | 200 body=\"$a\" etag=v1 ranges"
+    run -18 get --attempts 2 "$U/x"
+    apart get "$U/x"
+    [ "$status" -eq 0 ]
+    [[ $stderr == "bide: got.part: its response had no strong ETag"*"; starting over" ]]
+    [ "$(cat got)" = "$a" ]
+}
+
+@test "a partial file that another program has replaced does not become the file" {
+    serve "/x 200 bytes=400000 etag=v1 ranges drip=4000/10ms"
+    bide fetch -C - -o got "$U/x" 2> said 3>&- &
+    local pid=$!
+    CHILDREN+=("$pid")
+    eventually has_bytes 1
+    rm got.part
+    echo foreign > got.part
+    status=0
+    wait "$pid" || status=$?
+    [ "$status" -eq 23 ]
+    [ ! -e got ]
+    [ "$(cat got.part)" = foreign ]
+}
+
+@test "the file keeps the mode of the one that it replaces, which may deny writing to its owner" {
+    serve "/x $WHOLE"
+    echo old > got
+    chmod 440 got
+    run get "$U/x"
+    if [ -w got ]; then # as root
+        [ "$status" -eq 0 ]
+        [ "$(size got)" -eq 400000 ]
+    else
+        [ "$status" -eq 23 ]
+        [ "$(cat got)" = old ]
+    fi
+    [ "$(stat -c %a got)" = 440 ]
+}
+
+@test "with -C - no request is hedged" {
+    serve '/x 200 bytes=400000 etag=v1 ranges delay=300ms'
+    get --set hedges_max=1 --set hedge_delay=10ms "$U/x"
+    chaos_stop
+    [ "$(chaos_requests '"path":"/x"')" -eq 1 ]
 }
 
 @test "two invocations do not write the same file at the same time" {
