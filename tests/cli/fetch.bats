@@ -100,6 +100,15 @@ PY
     fetch --retry-on 403 "$U/other"
 }
 
+@test "beside a Retry-After that is 0 or cannot be read, the field of the rate limit counts" {
+    serve '/x 429 retry-after=0 header="RateLimit-Reset: 3000" | 200
+           /y 503 retry-after=soon header="X-RateLimit-Reset: 3000" | 200
+           /z 503 retry-after=1 header="X-RateLimit-Reset: 3000" | 200'
+    run -22 fetch --set hint_max=10m "$U/x"
+    run -22 fetch --set hint_max=10m "$U/y"
+    run -0 fetch --set hint_max=10m "$U/z"
+}
+
 @test "a Retry-After that cannot be read is no reason to retry at once" {
     serve '/x 503 retry-after="Sun, 06 Nov 2044 08:49:37 UTC" | 200'
     apart fetch --json --base 100ms "$U/x"
@@ -576,6 +585,17 @@ PY
     [[ $stderr != *waits_max* ]]
 }
 
+@test "the end of an outage ends no attempt that runs, and a URL that was never sent exits 75" {
+    serve '/bad 503
+           /slow 200 body="x" delay=3s'
+    apart fetch --json --parallel 2 --set waits_max=300ms --set breaker.kind=consecutive --set breaker.consecutive=1 \
+        --set breaker.open=1h --set breaker.open_max=1h "$U/slow" "$U/bad" "$U/bad" "$U/bad"
+    echo "$stderr"
+    [ "$output" = x ]
+    [ "$status" -eq 22 ]
+    [ "$(grep -c '"event":"give_up".*"attempt":0.*"exit":75' <<< "$stderr")" -eq 2 ]
+}
+
 @test "throttled responses of a batch are retried, and open no breaker" {
     # Two of the three requests for each URL are throttled; a breaker that counted them would open.
     local script='' urls=() i
@@ -695,6 +715,7 @@ END
     [ "$stderr" = "bide fetch: -b ***: must be NAME=VALUE; files of cookies are not read" ]
     apart fetch --limit-rate 1x http://127.0.0.1:1/
     [ "$stderr" = "bide fetch: --limit-rate 1x: must be bytes per second such as 50000, 200K or 10M" ]
+    run -125 fetch --limit-rate '1 ' http://127.0.0.1:1/
     apart fetch --url "u:SECRET@h/x" http://127.0.0.1:1/
     [[ $stderr == "bide fetch: --url ***@h/x: must be a URL with its scheme, such as http://h/x "* ]]
 }

@@ -316,6 +316,39 @@ signals_of() { # COMMAND… that prints its own /proc/self/status
     [ "$(cat got)" = "$(printf '1\n2')" ]
 }
 
+@test "SIGUSR1 that was ignored at the start is not passed on" {
+    cat > command.py <<'PY'
+import os, signal
+def on_signal(number, frame):
+    os.write(1, b"%d\n" % number)
+    if number == signal.SIGUSR2:
+        os._exit(0)
+signal.signal(signal.SIGUSR1, on_signal)
+signal.signal(signal.SIGUSR2, on_signal)
+open("ready", "w").close()
+while True:
+    signal.pause()
+PY
+    env --ignore-signal=USR1 bide run -- python3 command.py 3>&- < /dev/null > out 2> said &
+    PID=$!
+    CHILDREN+=("$PID")
+    eventually test -e ready
+    kill -USR1 "$PID"
+    kill -USR2 "$PID"
+    status_of
+    [ "$status" -eq 0 ]
+    [ "$(cat out)" = 12 ]
+}
+
+@test "--cron prints the output of a command that a signal to bide ended" {
+    start --cron -- sh -c 'echo begin; : > ready; exec sleep 1000'
+    eventually test -e ready
+    kill -TERM "$PID"
+    status_of
+    [ "$status" -eq 143 ]
+    [ "$(head -n 1 said)" = begin ]
+}
+
 # A process that bide did not start becomes its child: by exec here, as an orphan of a container if bide is PID 1.
 @test "bide reaps children that it did not start" {
     run bash -c 'sleep 0.01 & exec bide run -- bash -c "
