@@ -768,6 +768,8 @@ static void retries_in_flight_are_a_share_of_the_calls_but_at_least_the_reserve(
         target.calls = 0; /* the other calls ended: more retries are in flight than the limit allows now */
         assert_in_range(tokens_left(0), 0, 0);
     }
+    target.calls = 999999; /* a fifth is rounded downwards */
+    assert_int_equal(tokens_left(0), 1000 * (199999 - 200));
 }
 
 static void a_permit_is_released_after_a_reload_to_any_kind(void **state)

@@ -1108,6 +1108,8 @@ static void assert_next(uint32_t attempts, enum bide_reason reason, int64_t at_n
     assert_int_equal(next.attempts, attempts);
     assert_int_equal(next.reason, reason);
     assert_int_equal(next.at_ns, at_ns);
+    for (size_t i = 0; i < COUNT(next.reserved_); i++)
+        assert_int_equal(next.reserved_[i], 0);
 }
 
 static void nothing_limits_the_attempts_of_a_healthy_target(void **state)
@@ -1116,7 +1118,8 @@ static void nothing_limits_the_attempts_of_a_healthy_target(void **state)
     (void)state;
     init_target(&config);
     assert_next(UINT32_MAX, BIDE_REASON_NOTHING, NOW, NOW);
-    bide_target_hold_off(&target, NOW + S, NOW); /* for retries only */
+    assert_next(UINT32_MAX, BIDE_REASON_NOTHING, S, S); /* shortly after boot: the breaker has not just closed */
+    bide_target_hold_off(&target, NOW + S, NOW);        /* for retries only */
     assert_next(UINT32_MAX, BIDE_REASON_NOTHING, NOW, NOW);
     bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
     assert_next(UINT32_MAX, BIDE_REASON_NOTHING, NOW, NOW);
@@ -1147,7 +1150,13 @@ static void a_breaker_admits_its_probes_and_then_one_attempt_at_a_time(void **st
     assert_in_range(full.at_ns, until_ns + 10 * S, until_ns + 10 * S + 3 * MS); /* the first slot expires */
     assert_next(1, BIDE_REASON_BREAKER_PROBING, full.at_ns, full.at_ns);
     bide_call_outcome(&probe[0], 1, &ok, until_ns + 2 * S);
+    full = bide_target_next(&target, until_ns + 2 * S);
+    assert_int_equal(full.attempts, 0);
+    assert_in_range(full.at_ns, until_ns + 11 * S, until_ns + 11 * S + 3 * MS); /* the second one does */
     bide_call_outcome(&probe[1], 1, &ok, until_ns + 2 * S);
+    int64_t ramp_end_ns = ((((until_ns + 2 * S) >> 20) + 1) << 20) + 4 * S; /* the breaker counts in ticks of 2^20 ns */
+    assert_next(1, BIDE_REASON_BREAKER_RAMPING, ramp_end_ns - 1, ramp_end_ns - 1);
+    assert_next(UINT32_MAX, BIDE_REASON_NOTHING, ramp_end_ns, ramp_end_ns);
     assert_next(1, BIDE_REASON_BREAKER_RAMPING, until_ns + 3 * S, until_ns + 3 * S);
     assert_next(UINT32_MAX, BIDE_REASON_NOTHING, until_ns + 7 * S, until_ns + 7 * S);
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
