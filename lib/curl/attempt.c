@@ -643,8 +643,12 @@ static bool response_is_undecided(const struct http_attempt *attempt, CURLcode c
                             : response->leg_may_follow && response->status >= 400;
 }
 
+/* A connection that closes within the head of a success has no response; libcurl returns CURLE_OK, as for one without
+ * a body. A failure counts, whatever the rest of its head would be. */
 enum http_attempt_next http_attempt_end(struct http_attempt *attempt, CURLcode code, int64_t now_ns)
 {
+    if (code == CURLE_OK && attempt->response.in_head && attempt->response.status < 400)
+        code = CURLE_PARTIAL_FILE;
     attempt->state.end_code = code;
     attempt->state.complete = code == CURLE_OK;
     if (http_attempt_has_lost(attempt) && !attempt->state.reported) {

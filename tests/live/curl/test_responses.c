@@ -1,5 +1,6 @@
 /* test_responses.c - the outcome of each response: the status table, timeouts, gates, results. */
 #include "live_call.h"
+#include "live_tcp.h"
 
 #include <bide/clock.h>
 
@@ -359,6 +360,52 @@ static void a_failure_status_counts_although_its_body_breaks_off(void **state)
         }
 }
 
+/* The first connection closes within the head. */
+static void serve_part_of_a_head(void *context, int fd, unsigned number)
+{
+    static const char whole[] = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine";
+    char head[1024], body;
+    const char *at = number == 1 ? context : whole;
+    if (live_tcp_read_head(fd, head, sizeof head) && (head[0] != 'P' || live_tcp_read(fd, &body, 1)))
+        live_tcp_write(fd, at, strlen(at));
+}
+
+static void a_response_that_ends_within_its_head_is_no_response(void **state)
+{
+    static const char *const parts[] = {"HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Le",
+                                        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n",
+                                        "HTTP/1.1 302 Found\r\nLocation: /b\r\n"};
+    for (size_t i = 0; i < 2 * sizeof parts / sizeof *parts; i++) {
+        struct live_call c;
+        char url[64];
+        struct live_tcp *server = live_tcp_new(serve_part_of_a_head, (void *)(uintptr_t)parts[i / 2]);
+        snprintf(url, sizeof url, "http://127.0.0.1:%u/", live_tcp_port(server));
+        live_call_open(&c, "* 500", 3);
+        if (i % 2 == 1)
+            live_call_without_sink(&c);
+        assert_int_equal(live_call_perform_url(&c, url), CURLE_OK);
+        live_expect(&c, BIDE_ACTION_DONE, BIDE_REASON_SUCCEEDED, 2);
+        live_expect_attempt(&c, 0, CURLE_PARTIAL_FILE, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
+        live_expect_text(&c.sink, "fine");
+        live_tcp_free(server);
+        live_call_close(&c);
+    }
+}
+
+static void a_post_whose_response_ends_within_its_head_is_not_repeated(void **state)
+{
+    struct live_call c;
+    char url[64];
+    struct live_tcp *server = live_tcp_new(serve_part_of_a_head, (void *)(uintptr_t) "HTTP/1.1 200 OK\r\nConte");
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/", live_tcp_port(server));
+    live_call_open(&c, "* 500", 3);
+    live_call_post(&c, "x");
+    assert_int_equal(live_call_perform_url(&c, url), CURLE_PARTIAL_FILE);
+    live_expect(&c, BIDE_ACTION_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
+    live_tcp_free(server);
+    live_call_close(&c);
+}
+
 static void interim_responses_are_ignored(void **state)
 {
     struct live_call c;
@@ -679,6 +726,8 @@ int main(void)
         cmocka_unit_test(a_failure_of_the_second_leg_is_retried),
         cmocka_unit_test(head_limits_apply_to_each_leg),
         cmocka_unit_test(a_failure_status_counts_although_its_body_breaks_off),
+        cmocka_unit_test(a_response_that_ends_within_its_head_is_no_response),
+        cmocka_unit_test(a_post_whose_response_ends_within_its_head_is_not_repeated),
         cmocka_unit_test(interim_responses_are_ignored),
         cmocka_unit_test(a_head_request_is_retried_on_the_same_connection),
         cmocka_unit_test(a_header_field_cannot_imitate_a_status_line),
