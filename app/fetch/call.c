@@ -206,11 +206,31 @@ static bool response_is_throttled(const struct bide_curl_response *response)
            (response->status == 403 && easy_field(response->easy, "X-RateLimit-Remaining").at != NULL);
 }
 
+static bool request_has_range(const struct fetch_request *request)
+{
+    bool found = request->range != NULL;
+    for (const struct curl_slist *line = request->headers; line && !found; line = line->next)
+        found = strncasecmp(line->data, "Range:", strlen("Range:")) == 0;
+    return found;
+}
+
+/* Returns true for a 206 of which no range was requested, unless it has the whole body. It is not the file. */
+static bool response_is_unrequested_part(const struct fetch_call *call, const struct bide_curl_response *response)
+{
+    struct bide_text range = easy_field(response->easy, "Content-Range");
+    long long last, total;
+    if (response->status != 206 || call->job->bytes > 0 || request_has_range(call->request))
+        return false;
+    return !range.at || sscanf(range.at, "bytes 0-%lld/%lld", &last, &total) != 2 || last != total - 1;
+}
+
 /* Records the status, and reads the fields that libbide-curl does not read without knowing their unit. */
 static void on_response(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome)
 {
     struct fetch_call *call = context;
     call->seen_status = response->status;
+    if (response_is_unrequested_part(call, response))
+        *outcome = (struct bide_outcome){.kind = BIDE_KIND_PERMANENT, .evidence = BIDE_EVIDENCE_ANSWERED};
     if (call->request->continues)
         output_describe_next(&call->output, call->job->url, response);
     if (!response_is_throttled(response) ||

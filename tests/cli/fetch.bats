@@ -91,6 +91,25 @@ PY
     [ "$(seen /x)" -eq 3 ] # the last wait is longer than hint_max
 }
 
+@test "a 206 of which no range was requested is not the file, unless it is all of it" {
+    local part='206 body="abc" header="Content-Range: bytes'
+    serve "/part $part 0-2/100\"
+           /tail $part 97-99/100\"
+           /unknown $part 0-2/*\"
+           /none 206 body=abc
+           /whole $part 0-2/3\""
+    local path
+    for path in part tail unknown none; do
+        run -22 fetch -o got "$U/$path"
+        [[ $output == *": 206: permanent"* ]]
+        [ ! -e got ]
+    done
+    fetch -o got "$U/whole"
+    [ "$(cat got)" = abc ]
+    run -0 fetch -r 0-2 "$U/part"
+    run -0 fetch -H 'Range: bytes=0-2' "$U/part"
+}
+
 @test "a 403 because of a rate limit, if it is retried, waits for its reset" {
     serve '/limit 403 header="X-RateLimit-Remaining: 0" header="X-RateLimit-Reset: 1" | 200
            /other 403 header="X-RateLimit-Reset: 3000" | 200'
