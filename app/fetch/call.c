@@ -77,21 +77,6 @@ static const char *code_text(const struct fetch_call *call, CURLcode code)
     return code_has_details(call, code) && call->error[0] != '\0' ? call->error : bide_curl_strerror(code);
 }
 
-/* Finds the attempt to which the pending outcome belongs: with hedging, the verdict may name the other attempt. */
-static uint32_t event_attempt(struct fetch_call *call)
-{
-    uint32_t begun =
-        call->job->attempt < BIDE_CURL_ATTEMPTS_RECORDED ? call->job->attempt : BIDE_CURL_ATTEMPTS_RECORDED;
-    for (uint32_t i = 0; call->held_ended && i < begun; i++) {
-        const struct bide_curl_attempt *record = &call->result.attempt[i];
-        if ((call->reported & 1u << i) != 0 || record->time_ns == 0 || record->kind != call->held_outcome.kind)
-            continue;
-        call->reported |= 1u << i;
-        return i + 1;
-    }
-    return call->held_verdict.attempt;
-}
-
 static void listener_notify(struct fetch_call *call, const struct fetch_event *event)
 {
     if (call->listener->on_event)
@@ -103,20 +88,21 @@ void fetch_call_report(struct fetch_call *call)
     if (!call->has_event)
         return;
     call->has_event = false;
+    const struct bide_event *held = &call->held;
     struct fetch_event event = {
         .job = call->job, .index = call->index, .verdict = call->held_verdict, .text = "", .mismatch = ""};
     if (call->held_verdict.action != BIDE_ACTION_START) {
-        event.ended = call->held_ended;
-        event.attempt = event_attempt(call);
-        const struct bide_curl_attempt *record = attempt_record(call, event.attempt);
+        const struct bide_curl_attempt *record = attempt_record(call, held->attempt);
+        event.ended = held->outcome != NULL;
+        event.attempt = event.ended ? held->attempt : call->held_verdict.attempt;
         event.kind = call->held_outcome.kind;
-        event.status = record ? record->status : call->seen_status;
-        event.code = record && record->status < 400 ? record->code : CURLE_OK;
+        event.status = held->status;
+        event.code = record && held->status < 400 ? record->code : CURLE_OK;
         event.mismatch = bide_curl_mismatch_text(record ? record->mismatch : BIDE_CURL_MISMATCH_NONE);
         event.text = event.mismatch[0] != '\0' ? "" : code_text(call, event.code);
         event.hint = call->held_outcome.hint;
-        event.wait_ns = call->held_verdict.wake_ns - call->held_ns;
-        event.time_ns = record ? record->time_ns : 0;
+        event.wait_ns = call->held_verdict.wake_ns - held->now_ns;
+        event.time_ns = event.ended ? held->now_ns - held->start_ns : 0;
     }
     listener_notify(call, &event);
 }
@@ -125,15 +111,15 @@ static void event_hold(struct fetch_call *call, const struct bide_event *event)
 {
     fetch_call_report(call);
     call->has_event = true;
-    call->held_ns = event->now_ns;
+    call->held = *event;
     call->held_verdict = *event->verdict;
-    call->held_ended = event->outcome != NULL;
     call->held_outcome = event->outcome ? *event->outcome : (struct bide_outcome){0};
+    call->held.outcome = event->outcome ? &call->held_outcome : NULL;
 }
 
-/* Holds back the outcome of an attempt after which no attempt or wait follows: the call ends, or another attempt still
+/* Holds back the end of an attempt after which no attempt or wait follows: the call ends, or another attempt still
  * runs. */
-static void event_hold_outcome(struct fetch_call *call, const struct bide_event *event)
+static void event_hold_end(struct fetch_call *call, const struct bide_event *event)
 {
     if (!event->outcome)
         return;
@@ -162,10 +148,10 @@ static void on_event(void *context, const struct bide_event *event)
         call->gave_up = true;
         if (event->outcome)
             cli_hint_pass_on(&event->outcome->hint); /* a bide run around bide fetch then waits as long */
-        event_hold_outcome(call, event);
+        event_hold_end(call, event);
         break;
     case BIDE_ACTION_NONE:
-    case BIDE_ACTION_DONE: event_hold_outcome(call, event); break;
+    case BIDE_ACTION_DONE: event_hold_end(call, event); break;
     }
 }
 

@@ -38,11 +38,9 @@ struct fetch_call {
     bool upload_paused; /* the request body is not available yet */
     long seen_status;   /* of the current attempt */
     bool has_event;     /* an event is held back: libcurl's code becomes known shortly after the verdict */
-    int64_t held_ns;
-    struct bide_verdict held_verdict;
+    struct bide_event held;
+    struct bide_verdict held_verdict; /* copies of what it points to */
     struct bide_outcome held_outcome;
-    bool held_ended;   /* an attempt ended */
-    uint32_t reported; /* a bit per attempt: its end was reported */
     char error[CURL_ERROR_SIZE];
 };
 

@@ -13,6 +13,7 @@
 #include <bide/clock.h>
 #include <bide/details.h>
 #include <bide/entropy.h>
+#include <bide/event.h>
 #include <bide/hint.h>
 #include <bide/inbound.h>
 #include <bide/key.h>

@@ -220,13 +220,15 @@ struct bide_curl_options {
     /* The response was 401: gets new credentials and sets them. Returns true to repeat the attempt, which does not
      * count as a retry. Called once per call; without a sink, before libcurl could react to a challenge by itself. */
     bool (*refresh)(void *context, CURL *easy);
-    void (*event)(void *context, const struct bide_event *event);
+    void (*event)(void *context, const struct bide_event *event); /* see event.h */
 
     /* The call begins by resuming this part (needs `resume`; for a GET). NULL: the sink is empty. A response that does
      * not continue it replaces it, with `rewind`; without `rewind` the call gives up. */
     const struct bide_curl_resume_from *resume_from;
 
-    uint64_t reserved_[7]; /* zero: room to grow */
+    const char *target_name; /* in events; NULL: the origin of the URL, which is the name in a table of targets */
+
+    uint64_t reserved_[6]; /* zero: room to grow */
 };
 
 /* Why a response did not continue the bytes in the sink. The body starts over then, or the call gives up if the sink

@@ -19,22 +19,14 @@
 #define BIDE_RUN_H
 
 #include <bide/call.h>
+#include <bide/event.h>
 #include <bide/targets.h>
 #include <bide/wait.h>
 
 BIDE_BEGIN_DECLS
 
-/* An event for logs and metrics: each verdict, with the outcome that led to it (NULL for begin, wake and cancel). START
- * is reported once for each attempt. */
-struct bide_event {
-    const struct bide_verdict *verdict;
-    const struct bide_outcome *outcome;
-    int64_t now_ns;        /* time of the report, slightly after the decision */
-    uint64_t reserved_[4]; /* zero: room to grow */
-};
-
 struct bide_job {
-    const char *name;                 /* of the dependency; NULL: "default". Unused if there is a target */
+    const char *name;                 /* of the dependency; NULL: "default". With a target: only for events */
     const struct bide_policy *policy; /* NULL: the preset service */
     struct bide_target *target;  /* NULL: the target of that name in bide_targets_default; BIDE_NO_TARGET: no gates of a
                                  * target, also if there is no memory for that table */

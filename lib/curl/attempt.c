@@ -546,7 +546,7 @@ static CURLcode attempt_report_failed_start(struct http_attempt *attempt, enum b
     struct http_call *call = attempt->call;
     call->code = code;
     attempt->state.reported = true;
-    http_call_set_verdict(call, bide_call_outcome(&call->engine, attempt->start.attempt, &outcome, now_ns), &outcome,
+    http_call_end_attempt(call, (struct bide_attempt_end){.outcome = &outcome, .attempt = attempt->start.attempt},
                           now_ns);
     return code;
 }
@@ -574,6 +574,7 @@ CURLcode http_attempt_start(struct http_attempt *attempt, const struct bide_verd
 CURLcode http_attempt_restart(struct http_attempt *attempt, int64_t now_ns)
 {
     assert(!attempt->state.reported && attempt->call->credentials_refreshed);
+    http_call_report_refresh(attempt->call, attempt, now_ns);
     CURLcode code = attempt_prepare(attempt, now_ns);
     if (code != CURLE_OK)
         return attempt_report_failed_start(attempt, BIDE_EVIDENCE_ANSWERED, code, now_ns);

@@ -142,6 +142,22 @@ static enum bide_err call_check_options(const struct http_call *call, struct bid
     return err;
 }
 
+static bool call_has_listener(const struct http_call *call)
+{
+    return call->options->event || bide_listener_get();
+}
+
+static void call_begin_report(struct http_call *call, CURL *easy, const struct bide_target *target)
+{
+    const struct bide_curl_options *o = call->options;
+    char origin[HTTP_ORIGIN_SIZE];
+    struct bide_listener own = {.event = o->event, .context = o->context};
+    struct bide_report_call report = {.target = o->target_name, .trace = &call->trace, .listener = &own};
+    if (!report.target && target != BIDE_NO_TARGET)
+        report.target = http_target_name(origin, easy);
+    call->is_reported = bide_report_begin(&call->report, &report, call->begin_ns);
+}
+
 /* Checks the options and begins the engine's call. */
 static enum bide_err call_begin(struct http_call *call, CURL *easy, struct bide_target *target,
                                 struct bide_problem *problem)
@@ -161,6 +177,8 @@ static enum bide_err call_begin(struct http_call *call, CURL *easy, struct bide_
     call->safety_known = call->safety_given;
     if (!http_resume_begin(call))
         return http_problem_set_text(problem, BIDE_ERR_NOMEM, "out of memory");
+    if (call_has_listener(call))
+        call_begin_report(call, easy, target);
     struct bide_request request = options_request(o, now_ns);
     struct bide_target *used_target = target ? target : http_target_for_url(o->targets, easy, call->record, now_ns);
     call_set_verdict_unless_cancelled(
@@ -187,10 +205,11 @@ enum bide_err http_call_begin(struct http_call *call, CURL *easy, struct bide_ta
     struct bide_problem found;
     struct http_record *record = easy ? http_record_find(easy) : NULL;
     bool busy = record && record->running;
-    *call = (struct http_call){.options = record && !busy ? http_record_options(record, options) : options,
-                               .record = record,
-                               .result = result,
-                               .begin_ns = bide_now()};
+    memset(call, 0, offsetof(struct http_call, report));
+    call->options = record && !busy ? http_record_options(record, options) : options;
+    call->record = record;
+    call->result = result;
+    call->begin_ns = bide_now();
     enum bide_err err;
     if (record && !busy)
         record->sent_nothing = true;
@@ -233,7 +252,7 @@ bool http_call_set_safety(struct http_call *call, struct http_attempt *attempt, 
 
 /* ---- verdicts and records ---- */
 
-void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, const struct bide_outcome *outcome,
+void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, const struct bide_attempt_end *end,
                            int64_t now_ns)
 {
     if (call->is_over)
@@ -244,11 +263,29 @@ void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, 
         call->is_over = true;
     if (call->record && call->record->set.verbose)
         http_trace_verdict(call, now_ns);
-    if (call->options->event)
-        call->options->event(call->options->context,
-                             &(struct bide_event){.verdict = &call->verdict, .outcome = outcome, .now_ns = now_ns});
+    if (call->is_reported)
+        bide_report(&call->report, &call->verdict, end, now_ns);
     if (call->on_change)
         call->on_change(call);
+}
+
+void http_call_end_attempt(struct http_call *call, struct bide_attempt_end end, int64_t now_ns)
+{
+    struct bide_verdict v = bide_call_outcome(&call->engine, end.attempt, end.outcome, now_ns);
+    http_call_set_verdict(call, v, &end, now_ns);
+}
+
+void http_call_report_refresh(struct http_call *call, const struct http_attempt *attempt, int64_t now_ns)
+{
+    struct bide_verdict none = {.attempt = attempt->start.attempt,
+                                .wake_ns = BIDE_NEVER,
+                                .attempt_deadline_ns = BIDE_NEVER,
+                                .connect_deadline_ns = BIDE_NEVER};
+    struct bide_attempt_end end = {&attempt->state.outcome, attempt->start.attempt, attempt->response.status};
+    if (!call->is_reported)
+        return;
+    bide_report(&call->report, &none, &end, now_ns);
+    bide_report(&call->report, &attempt->start, NULL, now_ns);
 }
 
 /* Returns the attempt's entry in the result; NULL if the caller wants no result or the number exceeds the array. */

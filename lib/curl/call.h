@@ -129,6 +129,8 @@ struct http_call {
     bool sink_refuted;           /* ... and the sink still holds the bytes that it did not continue */
     bool body_dropped;           /* the final response's body did not reach the sink */
     bool is_over;                /* DONE or GIVE_UP was received */
+    bool is_reported;            /* there is a listener */
+    struct bide_report report;   /* last member: uninitialised if there is no listener */
 };
 
 /* Set a problem, which may be NULL: "FIELD is VALUE; must be WANT", or any text (with errno, for BIDE_ERR_SYSTEM).
@@ -152,10 +154,16 @@ void http_call_wake(struct http_call *call, int64_t now_ns);
 /* Cancels the call. Returns false if it was over already. */
 bool http_call_cancel(struct http_call *call, int64_t now_ns);
 
-/* Stores a verdict of the engine and notifies the event hook and on_change. Verdicts after DONE or GIVE_UP are ignored.
- * outcome: the outcome that led to the verdict, or NULL. */
-void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, const struct bide_outcome *outcome,
+/* Stores a verdict of the engine, reports it to the listeners and notifies on_change. Verdicts after DONE or GIVE_UP are
+ * ignored. end: the end of the attempt that led to the verdict, or NULL. */
+void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, const struct bide_attempt_end *end,
                            int64_t now_ns);
+
+/* Passes the outcome of an attempt to the engine, and stores the verdict. */
+void http_call_end_attempt(struct http_call *call, struct bide_attempt_end end, int64_t now_ns);
+
+/* Reports to the listeners that an attempt ended with a 401 and starts once more. The engine does not learn that. */
+void http_call_report_refresh(struct http_call *call, const struct http_attempt *attempt, int64_t now_ns);
 
 /* Corrects the safety in the engine: when the method becomes known, and when a redirect makes the key useless. Returns
  * false if the policy requires a key: the call is over, and the request must not be sent. */

@@ -99,9 +99,11 @@ static void inject_write_attempt(struct http_inject *in, const struct http_call 
     bide_layer_format(in->attempt + used, sizeof in->attempt - used, &layer);
 }
 
-static void inject_write_trace(struct http_inject *in, const struct bide_trace *trace)
+/* The parent id is that of the attempt's events, if there is a listener. */
+static void inject_write_trace(struct http_inject *in, const struct http_call *call, uint32_t attempt)
 {
-    struct bide_trace child = bide_trace_child(trace);
+    struct bide_trace child =
+        call->is_reported ? bide_report_trace(&call->report, attempt) : bide_trace_child(&call->trace);
     bide_trace_format(in->trace + field_write_name(in->trace, BIDE_TRACE_HEADER ": "), &child);
 }
 
@@ -162,7 +164,7 @@ CURLcode http_inject_prepare_attempt(struct http_attempt *attempt, int64_t now_n
     if (o->inject & BIDE_CURL_INJECT_ATTEMPT)
         inject_write_attempt(attempt->inject, call, v, now_ns);
     if (o->inject & BIDE_CURL_INJECT_TRACE)
-        inject_write_trace(attempt->inject, &call->trace);
+        inject_write_trace(attempt->inject, call, v->attempt);
     if (call->resume && !inject_write_range(attempt->inject, call))
         return CURLE_OUT_OF_MEMORY;
     return inject_set_list(attempt);

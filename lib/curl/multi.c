@@ -161,10 +161,8 @@ static bool multi_call_is_running(const struct bide_multi_call *call)
 static void multi_call_report_unsent(struct bide_multi_call *call, uint32_t attempt)
 {
     static const struct bide_outcome unsent = {.kind = BIDE_KIND_CANCELLED, .evidence = BIDE_EVIDENCE_NOT_SENT};
-    int64_t now_ns = bide_now();
     call->http.code = CURLE_FAILED_INIT;
-    http_call_set_verdict(&call->http, bide_call_outcome(&call->http.engine, attempt, &unsent, now_ns), &unsent,
-                          now_ns);
+    http_call_end_attempt(&call->http, (struct bide_attempt_end){.outcome = &unsent, .attempt = attempt}, bide_now());
 }
 
 /* The connect timeout on the handle applies. If libcurl counts its queue as connect time, the slot is checked when half

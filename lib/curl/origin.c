@@ -132,8 +132,17 @@ static void record_keep_origin(struct record_origin *kept, const char *url, cons
     kept->length = length;
 }
 
-/* All URLs that bide_curl_origin rejects share a target. For a name that is too long the table returns its overflow
- * target. */
+/* All URLs that bide_curl_origin rejects share a target. */
+#define UNKNOWN_ORIGIN "unknown origin"
+
+const char *http_target_name(char origin[HTTP_ORIGIN_SIZE], CURL *easy)
+{
+    const char *url = NULL;
+    curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url);
+    return url && bide_curl_origin(origin, HTTP_ORIGIN_SIZE, url) ? origin : UNKNOWN_ORIGIN;
+}
+
+/* For a name that is too long the table returns its overflow target. */
 struct bide_target *http_target_for_url(struct bide_targets *table, CURL *easy, struct http_record *record,
                                         int64_t now_ns)
 {
@@ -145,7 +154,7 @@ struct bide_target *http_target_for_url(struct bide_targets *table, CURL *easy, 
     if (url && record && record_has_origin_of(&record->origin, url))
         return bide_targets_get(table, record->origin.text, now_ns);
     if (!url || !bide_curl_origin(origin, sizeof origin, url))
-        return bide_targets_get(table, "unknown origin", now_ns);
+        return bide_targets_get(table, UNKNOWN_ORIGIN, now_ns);
     if (record)
         record_keep_origin(&record->origin, url, origin);
     return bide_targets_get(table, origin, now_ns);

@@ -13,4 +13,7 @@ struct http_record;
 struct bide_target *http_target_for_url(struct bide_targets *table, CURL *easy, struct http_record *record,
                                         int64_t now_ns);
 
+/* Returns the name of that target: the URL's origin, which is written into `origin`, or a constant. */
+const char *http_target_name(char origin[HTTP_ORIGIN_SIZE], CURL *easy);
+
 #endif

@@ -43,7 +43,10 @@ void http_report_outcome(struct http_attempt *attempt, const struct bide_outcome
     if (o.kind != BIDE_KIND_OK)
         http_attempt_check_scheme(attempt);
     http_call_record_outcome(call, attempt, &o, now_ns);
-    http_call_set_verdict(call, bide_call_outcome(&call->engine, attempt->start.attempt, &o, now_ns), &o, now_ns);
+    http_call_end_attempt(
+        call,
+        (struct bide_attempt_end){.outcome = &o, .attempt = attempt->start.attempt, .status = attempt->response.status},
+        now_ns);
 }
 
 static bool response_write_sink(struct http_attempt *attempt, const char *at, size_t length)

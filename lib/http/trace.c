@@ -7,6 +7,7 @@
  * Ids are drawn from bide_seed: different in every thread and after fork, never 0, and without a system call, since
  * every attempt needs an id. They are random, as the specification requires, but not secret. */
 #include <bide/entropy.h>
+#include <bide/event.h>
 #include <bide/trace.h>
 
 #include "text/slice.h"
@@ -85,12 +86,16 @@ bool bide_trace_parse(struct bide_text value, struct bide_trace *trace)
 
 struct bide_trace bide_trace_new(void)
 {
-    return (struct bide_trace){
+    const struct bide_listener *listener = bide_listener_get();
+    struct bide_trace trace = {
         .trace_hi = bide_seed(),
         .trace_lo = bide_seed(),
         .parent = bide_seed(),
         .flags = BIDE_TRACE_RANDOM,
     };
+    if (listener != NULL && listener->sample != NULL && listener->sample(listener->context, &trace))
+        trace.flags |= BIDE_TRACE_SAMPLED;
+    return trace;
 }
 
 struct bide_trace bide_trace_child(const struct bide_trace *trace)

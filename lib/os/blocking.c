@@ -1,8 +1,7 @@
 /* blocking.c - bide_run: makes a call in the calling thread and blocks until it has ended.
  *
- * The loop executes each verdict with one action, decides nothing, and reports each verdict to the job's listener
- * before executing it. One thread makes one attempt at a time, so the wake-up time for a hedge that comes with START is
- * ignored.
+ * The loop executes each verdict with one action, decides nothing, and reports each verdict before executing it. One
+ * thread makes one attempt at a time, so the wake-up time for a hedge that comes with START is ignored.
  *
  * Cancellation is checked before each attempt and during each wait. If the call was cancelled by the time of a START,
  * the loop cancels it before reporting, so the listener sees START exactly once per attempt made. A cancellation during
@@ -14,55 +13,78 @@
 
 #include <assert.h>
 
-static void job_report(const struct bide_job *job, const struct bide_verdict *verdict,
-                       const struct bide_outcome *outcome)
+struct run {
+    const struct bide_job *job;
+    struct bide_call call;
+    int64_t now_ns;             /* the instant given to the engine with the last event */
+    struct bide_report *report; /* NULL: there is no listener */
+};
+
+static const char *job_name(const struct bide_job *job)
 {
-    if (job->event == NULL)
-        return; /* no listener: do not read the clock */
-    struct bide_event event = {.verdict = verdict, .outcome = outcome, .now_ns = bide_now()};
-    job->event(job->context, &event);
+    return job->name != NULL ? job->name : "default";
 }
 
 static struct bide_target *job_target(const struct bide_job *job, int64_t now_ns)
 {
     struct bide_targets *table = job->target == NULL ? bide_targets_default() : NULL;
     if (table != NULL)
-        return bide_targets_get(table, job->name != NULL ? job->name : "default", now_ns);
+        return bide_targets_get(table, job_name(job), now_ns);
     return job->target != NULL ? job->target : BIDE_NO_TARGET;
 }
 
-static struct bide_verdict job_begin(const struct bide_job *job, struct bide_call *call)
+static bool job_has_listener(const struct bide_job *job)
 {
-    struct bide_request request = job->request;
-    int64_t now_ns = bide_now();
-    struct bide_target *target = job_target(job, now_ns);
+    return job->event != NULL || bide_listener_get() != NULL;
+}
+
+static void run_begin_report(struct run *r, struct bide_report *report)
+{
+    const struct bide_job *job = r->job;
+    struct bide_listener own = {.event = job->event, .context = job->context};
+    bool has_name = job->target == NULL || job->name != NULL;
+    struct bide_report_call call = {.target = has_name ? job_name(job) : NULL, .listener = &own};
+    if (bide_report_begin(report, &call, r->now_ns))
+        r->report = report;
+}
+
+static struct bide_verdict run_begin(struct run *r)
+{
+    struct bide_request request = r->job->request;
+    struct bide_target *target = job_target(r->job, r->now_ns);
     request.seed = request.seed != 0 ? request.seed : bide_seed();
     request.lane = bide_lane();
-    return bide_call_begin(call, job->policy, target, &request, now_ns);
+    return bide_call_begin(&r->call, r->job->policy, target, &request, r->now_ns);
 }
 
-static struct bide_verdict job_attempt(const struct bide_job *job, struct bide_call *call,
-                                       const struct bide_verdict *start, struct bide_outcome *outcome)
+static struct bide_verdict run_cancel(struct run *r)
 {
-    *outcome = job->attempt(job->context, start);
-    return bide_call_outcome(call, start->attempt, outcome, bide_now());
+    r->now_ns = bide_now();
+    return bide_call_cancel(&r->call, r->now_ns);
 }
 
-static struct bide_verdict job_wait(const struct bide_job *job, struct bide_call *call, int64_t until_ns)
+static struct bide_verdict run_attempt(struct run *r, const struct bide_verdict *start, struct bide_outcome *outcome)
 {
-    bool reached = bide_wait_until(until_ns, job->cancel);
-    int64_t now_ns = bide_now();
-    return reached ? bide_call_wake(call, now_ns) : bide_call_cancel(call, now_ns);
+    *outcome = r->job->attempt(r->job->context, start);
+    r->now_ns = bide_now();
+    return bide_call_outcome(&r->call, start->attempt, outcome, r->now_ns);
+}
+
+static struct bide_verdict run_wait(struct run *r, int64_t until_ns)
+{
+    if (!bide_wait_until(until_ns, r->job->cancel))
+        return run_cancel(r);
+    r->now_ns = bide_now();
+    return bide_call_wake(&r->call, r->now_ns);
 }
 
 /* Handles the verdict NONE, which this loop gives the engine no reason to return. If a wake-up is pending, waits for
  * it; otherwise ends the call instead of looping for ever. */
-static struct bide_verdict job_handle_none(const struct bide_job *job, struct bide_call *call, int64_t wake_ns)
+static struct bide_verdict run_handle_none(struct run *r, int64_t wake_ns)
 {
-    int64_t now_ns = bide_now();
-    if (wake_ns != BIDE_NEVER && wake_ns > now_ns)
-        return job_wait(job, call, wake_ns);
-    struct bide_verdict v = bide_call_cancel(call, now_ns);
+    if (wake_ns != BIDE_NEVER && wake_ns > bide_now())
+        return run_wait(r, wake_ns);
+    struct bide_verdict v = run_cancel(r);
     if (v.action == BIDE_ACTION_NONE) /* the call had already ended */
         v = (struct bide_verdict){
             .action = BIDE_ACTION_GIVE_UP, .reason = BIDE_REASON_CANCELLED, .wake_ns = BIDE_NEVER};
@@ -71,20 +93,24 @@ static struct bide_verdict job_handle_none(const struct bide_job *job, struct bi
 
 struct bide_verdict bide_run(const struct bide_job *job)
 {
-    assert(job->attempt != NULL);
-    struct bide_call call = {0};
-    struct bide_verdict v = job_begin(job, &call);
+    struct run r = {.job = job, .now_ns = bide_now()};
+    struct bide_report report;
     struct bide_outcome outcome;
-    const struct bide_outcome *cause = NULL; /* the outcome that led to the current verdict */
+    struct bide_attempt_end end = {.outcome = &outcome}; /* of the attempt whose outcome led to the verdict */
+    assert(job->attempt != NULL);
+    if (job_has_listener(job))
+        run_begin_report(&r, &report);
+    struct bide_verdict v = run_begin(&r);
     for (;;) {
         if (v.action == BIDE_ACTION_START && bide_cancelled(job->cancel))
-            v = bide_call_cancel(&call, bide_now());
-        job_report(job, &v, cause);
-        cause = v.action == BIDE_ACTION_START ? &outcome : NULL;
+            v = run_cancel(&r);
+        if (r.report != NULL)
+            bide_report(r.report, &v, end.attempt > 0 ? &end : NULL, r.now_ns);
+        end.attempt = v.action == BIDE_ACTION_START ? v.attempt : 0;
         switch (v.action) {
-        case BIDE_ACTION_NONE: v = job_handle_none(job, &call, v.wake_ns); break;
-        case BIDE_ACTION_START: v = job_attempt(job, &call, &v, &outcome); break;
-        case BIDE_ACTION_WAIT: v = job_wait(job, &call, v.wake_ns); break;
+        case BIDE_ACTION_NONE: v = run_handle_none(&r, v.wake_ns); break;
+        case BIDE_ACTION_START: v = run_attempt(&r, &v, &outcome); break;
+        case BIDE_ACTION_WAIT: v = run_wait(&r, v.wake_ns); break;
         case BIDE_ACTION_DONE:
         case BIDE_ACTION_GIVE_UP: return v;
         }

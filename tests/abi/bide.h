@@ -662,6 +662,116 @@ BIDE_API uint64_t bide_seed(void);
 BIDE_API uint32_t bide_lane(void);
 BIDE_END_DECLS
 #endif
+#ifndef BIDE_EVENT_H
+#define BIDE_EVENT_H
+#ifndef BIDE_TARGETS_H
+#define BIDE_TARGETS_H
+#define BIDE_TARGET_NAME_MAX 127u
+BIDE_BEGIN_DECLS
+struct bide_targets;
+struct bide_targets_view {
+    size_t held;
+    uint64_t evicted;
+    uint64_t overflowed;
+    uint64_t reserved_[2];
+};
+BIDE_API struct bide_targets *bide_targets_default(void);
+BIDE_API enum bide_err bide_targets_new(struct bide_targets **table, size_t most,
+                                        const struct bide_target_config *config, struct bide_problem *problem);
+BIDE_API void bide_targets_free(struct bide_targets *table);
+BIDE_API enum bide_err bide_targets_name_check(const char *name, struct bide_problem *problem);
+BIDE_API struct bide_target *bide_targets_get(struct bide_targets *table, const char *name, int64_t now_ns);
+BIDE_API struct bide_target *bide_targets_find(struct bide_targets *table, const char *name);
+BIDE_API enum bide_err bide_targets_configure(struct bide_targets *table, const struct bide_target_config *config,
+                                              int64_t now_ns, struct bide_problem *problem);
+BIDE_API struct bide_targets_view bide_targets_view_get(struct bide_targets *table);
+BIDE_END_DECLS
+#endif
+#ifndef BIDE_TRACE_H
+#define BIDE_TRACE_H
+#define BIDE_TRACE_HEADER    "traceparent"
+#define BIDE_TRACE_TEXT_SIZE 56u
+BIDE_BEGIN_DECLS
+enum bide_trace_flag {
+    BIDE_TRACE_SAMPLED = 1u << 0,
+    BIDE_TRACE_RANDOM = 1u << 1,
+};
+struct bide_trace {
+    uint64_t trace_hi;
+    uint64_t trace_lo;
+    uint64_t parent;
+    uint8_t flags;
+};
+BIDE_API bool bide_trace_parse(struct bide_text value, struct bide_trace *trace);
+BIDE_API struct bide_trace bide_trace_new(void);
+BIDE_API struct bide_trace bide_trace_child(const struct bide_trace *trace);
+BIDE_API void bide_trace_format(char text[BIDE_TRACE_TEXT_SIZE], const struct bide_trace *trace);
+BIDE_END_DECLS
+#endif
+BIDE_BEGIN_DECLS
+enum bide_attempt_kind {
+    BIDE_ATTEMPT_REGULAR = 0,
+    BIDE_ATTEMPT_HEDGE,
+    BIDE_ATTEMPT_REFRESH,
+};
+struct bide_event {
+    const struct bide_verdict *verdict;
+    const struct bide_outcome *outcome;
+    const char *target;
+    const struct bide_trace *trace;
+    uint64_t call_id;
+    int64_t now_ns;
+    int64_t begin_ns;
+    int64_t start_ns;
+    int64_t ended_ns;
+    uint32_t attempt;
+    enum bide_attempt_kind attempt_kind;
+    int status;
+    uint64_t reserved_[4];
+};
+struct bide_listener {
+    void (*event)(void *context, const struct bide_event *event);
+    bool (*sample)(void *context, const struct bide_trace *trace);
+    void *context;
+    uint64_t reserved_[2];
+};
+BIDE_API enum bide_err bide_listen(const struct bide_listener *listener);
+BIDE_API const struct bide_listener *bide_listener_get(void);
+struct bide_report_call {
+    const char *target;
+    const struct bide_trace *trace;
+    const struct bide_listener *listener;
+    uint64_t reserved_[4];
+};
+struct bide_report {
+    struct bide_listener own;
+    const struct bide_listener *process;
+    struct bide_trace trace;
+    uint64_t call_id;
+    int64_t begin_ns;
+    int64_t ended_ns;
+    uint32_t attempts;
+    bool is_over;
+    struct bide_report_attempt {
+        int64_t start_ns;
+        uint64_t span;
+        uint32_t number;
+        enum bide_attempt_kind kind;
+    } running[1 + BIDE_HEDGES_MAX];
+    char target[BIDE_TARGET_NAME_MAX + 1];
+    uint64_t reserved_[4];
+};
+struct bide_attempt_end {
+    const struct bide_outcome *outcome;
+    uint32_t attempt;
+    int status;
+};
+BIDE_API bool bide_report_begin(struct bide_report *report, const struct bide_report_call *call, int64_t now_ns);
+BIDE_API void bide_report(struct bide_report *report, const struct bide_verdict *verdict,
+                          const struct bide_attempt_end *end, int64_t now_ns);
+BIDE_API struct bide_trace bide_report_trace(const struct bide_report *report, uint32_t attempt);
+BIDE_END_DECLS
+#endif
 #ifndef BIDE_INBOUND_H
 #define BIDE_INBOUND_H
 #ifndef BIDE_LAYER_H
@@ -743,29 +853,6 @@ BIDE_END_DECLS
 #endif
 #ifndef BIDE_RUN_H
 #define BIDE_RUN_H
-#ifndef BIDE_TARGETS_H
-#define BIDE_TARGETS_H
-#define BIDE_TARGET_NAME_MAX 127u
-BIDE_BEGIN_DECLS
-struct bide_targets;
-struct bide_targets_view {
-    size_t held;
-    uint64_t evicted;
-    uint64_t overflowed;
-    uint64_t reserved_[2];
-};
-BIDE_API struct bide_targets *bide_targets_default(void);
-BIDE_API enum bide_err bide_targets_new(struct bide_targets **table, size_t most,
-                                        const struct bide_target_config *config, struct bide_problem *problem);
-BIDE_API void bide_targets_free(struct bide_targets *table);
-BIDE_API enum bide_err bide_targets_name_check(const char *name, struct bide_problem *problem);
-BIDE_API struct bide_target *bide_targets_get(struct bide_targets *table, const char *name, int64_t now_ns);
-BIDE_API struct bide_target *bide_targets_find(struct bide_targets *table, const char *name);
-BIDE_API enum bide_err bide_targets_configure(struct bide_targets *table, const struct bide_target_config *config,
-                                              int64_t now_ns, struct bide_problem *problem);
-BIDE_API struct bide_targets_view bide_targets_view_get(struct bide_targets *table);
-BIDE_END_DECLS
-#endif
 #ifndef BIDE_WAIT_H
 #define BIDE_WAIT_H
 BIDE_BEGIN_DECLS
@@ -781,12 +868,6 @@ BIDE_API bool bide_wait_until(int64_t until_ns, const struct bide_cancel *cancel
 BIDE_END_DECLS
 #endif
 BIDE_BEGIN_DECLS
-struct bide_event {
-    const struct bide_verdict *verdict;
-    const struct bide_outcome *outcome;
-    int64_t now_ns;
-    uint64_t reserved_[4];
-};
 struct bide_job {
     const char *name;
     const struct bide_policy *policy;
@@ -877,27 +958,6 @@ BIDE_API void bide_timers_free(struct bide_timers *queue);
 BIDE_API enum bide_err bide_timers_set(struct bide_timers *queue, struct bide_timer *timer, int64_t due_ns);
 BIDE_API int64_t bide_timers_due_get(const struct bide_timers *queue);
 BIDE_API struct bide_timer *bide_timers_pop(struct bide_timers *queue, int64_t now_ns);
-BIDE_END_DECLS
-#endif
-#ifndef BIDE_TRACE_H
-#define BIDE_TRACE_H
-#define BIDE_TRACE_HEADER    "traceparent"
-#define BIDE_TRACE_TEXT_SIZE 56u
-BIDE_BEGIN_DECLS
-enum bide_trace_flag {
-    BIDE_TRACE_SAMPLED = 1u << 0,
-    BIDE_TRACE_RANDOM = 1u << 1,
-};
-struct bide_trace {
-    uint64_t trace_hi;
-    uint64_t trace_lo;
-    uint64_t parent;
-    uint8_t flags;
-};
-BIDE_API bool bide_trace_parse(struct bide_text value, struct bide_trace *trace);
-BIDE_API struct bide_trace bide_trace_new(void);
-BIDE_API struct bide_trace bide_trace_child(const struct bide_trace *trace);
-BIDE_API void bide_trace_format(char text[BIDE_TRACE_TEXT_SIZE], const struct bide_trace *trace);
 BIDE_END_DECLS
 #endif
 #endif
@@ -1006,7 +1066,8 @@ struct bide_curl_options {
     bool (*refresh)(void *context, CURL *easy);
     void (*event)(void *context, const struct bide_event *event);
     const struct bide_curl_resume_from *resume_from;
-    uint64_t reserved_[7];
+    const char *target_name;
+    uint64_t reserved_[6];
 };
 enum bide_curl_mismatch {
     BIDE_CURL_MISMATCH_NONE = 0,

@@ -1,4 +1,4 @@
-/* test_hooks.c - the caller's hooks (classify, before, refresh, event), and problem details. */
+/* test_hooks.c - the caller's hooks (classify, before, refresh), and problem details. */
 #include "live_call.h"
 
 #include <bide/clock.h>
@@ -543,62 +543,6 @@ static void a_post_is_sent_again_after_refresh(void **state)
     live_call_close(&c);
 }
 
-/* ---- events ---- */
-
-struct event_log {
-    char text[512];
-};
-
-static void log_event(void *context, const struct bide_event *event)
-{
-    struct event_log *event_log = context;
-    size_t used = strlen(event_log->text);
-    snprintf(event_log->text + used, sizeof event_log->text - used, "%s %s%s%s\n",
-             bide_action_label(event->verdict->action), bide_reason_label(event->verdict->reason),
-             event->outcome ? " after " : "", event->outcome ? bide_kind_label(event->outcome->kind) : "");
-}
-
-static void expect_events(const char *script, uint32_t attempts, const char *text)
-{
-    struct live_call c;
-    struct event_log event_log = {""};
-    live_call_open(&c, script, attempts);
-    c.options.event = log_event;
-    c.options.context = &event_log;
-    live_call_perform(&c, "/a");
-    assert_string_equal(event_log.text, text);
-    live_call_close(&c);
-}
-
-static void event_gets_every_verdict_in_order(void **state)
-{
-    expect_events("/a 200", 3, "start first_attempt\ndone succeeded after ok\n");
-    expect_events("/a 503 | 429 | 200", 3,
-                  "start first_attempt\nwait backoff after transient\nstart retry\nwait backoff after throttled\n"
-                  "start retry\ndone succeeded after ok\n");
-    expect_events("/a reset", 2,
-                  "start first_attempt\nwait backoff after transient\nstart retry\n"
-                  "give_up attempts_spent after transient\n");
-    expect_events("/a 404", 2, "start first_attempt\ngive_up permanent after permanent\n");
-}
-
-static void event_gets_no_start_of_a_cancelled_call(void **state)
-{
-    struct live_call c;
-    struct event_log event_log = {""};
-    struct bide_cancel cancel;
-    live_call_open(&c, "/a 200", 3);
-    assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
-    bide_cancel_now(&cancel);
-    c.options.cancel = &cancel;
-    c.options.event = log_event;
-    c.options.context = &event_log;
-    live_call_perform(&c, "/a");
-    assert_string_equal(event_log.text, "give_up cancelled\n");
-    bide_cancel_free(&cancel);
-    live_call_close(&c);
-}
-
 /* ---- problem details ---- */
 
 static const struct bide_details_rule types[] = {
@@ -783,8 +727,6 @@ int main(void)
         cmocka_unit_test(a_spent_body_is_not_sent_again_after_refresh),
         cmocka_unit_test(a_retry_whose_repetition_is_refused_is_not_refunded),
         cmocka_unit_test(a_post_is_sent_again_after_refresh),
-        cmocka_unit_test(event_gets_every_verdict_in_order),
-        cmocka_unit_test(event_gets_no_start_of_a_cancelled_call),
         cmocka_unit_test(a_problem_type_overrides_the_status),
         cmocka_unit_test(problem_members_are_hints),
         cmocka_unit_test(problem_details_of_a_retried_failure_do_not_reach_the_sink),

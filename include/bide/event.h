@@ -1,0 +1,132 @@
+/* event.h - each step of a call, reported from one place: for logs, metrics and traces.
+ *
+ *     static void log_event(void *context, const struct bide_event *event) { ... }
+ *
+ *     static const struct bide_listener listener = {.event = log_event};
+ *     bide_listen(&listener); // all calls of the process that begin from now on
+ *
+ * The drivers (bide_run, bide_curl_perform, bide_multi) report to the listener of the process and to the `event`
+ * function of the call. An event is a verdict, with the attempt that it starts or that has just ended:
+ *
+ *     START          attempt number `attempt` starts
+ *     WAIT           the call waits until verdict->wake_ns
+ *     DONE, GIVE_UP  the call has ended: the last event of every call that began
+ *     NONE           the call goes on: another attempt is in flight, or a gate refused a hedge (verdict->reason)
+ *
+ * With `outcome` set, attempt number `attempt` has ended, which led to the verdict. Every START is followed by exactly
+ * one such event, before DONE or GIVE_UP or with it: a hedge that lost and an attempt that was cut by a cancellation
+ * end as BIDE_KIND_CANCELLED.
+ *
+ * A program that drives the engine itself has a struct bide_report beside its struct bide_call. It passes each verdict
+ * to bide_report, with the instant that the engine was given: no event reads a clock.
+ *
+ *     bide_report_begin(&report, &(struct bide_report_call){.target = "inventory"}, now_ns);
+ *     verdict = bide_call_begin(&call, policy, target, &request, now_ns);
+ *     bide_report(&report, &verdict, NULL, now_ns);
+ *     ...
+ *     verdict = bide_call_outcome(&call, 1, &outcome, now_ns);
+ *     bide_report(&report, &verdict, &(struct bide_attempt_end){.attempt = 1, .outcome = &outcome}, now_ns);
+ *
+ * Threads: bide_listen may be called from any thread. A report is used by one thread at a time, and calls its listeners
+ * in that thread; the listener of the process is called from several threads at once. */
+#ifndef BIDE_EVENT_H
+#define BIDE_EVENT_H
+
+#include <bide/outcome.h>
+#include <bide/policy.h>
+#include <bide/targets.h>
+#include <bide/trace.h>
+#include <bide/verdict.h>
+
+BIDE_BEGIN_DECLS
+
+enum bide_attempt_kind {
+    BIDE_ATTEMPT_REGULAR = 0, /* the first attempt, or a retry */
+    BIDE_ATTEMPT_HEDGE,       /* started beside a slow attempt */
+    BIDE_ATTEMPT_REFRESH,     /* repeats the attempt of its number after a 401, with new credentials: no retry */
+};
+
+struct bide_event {
+    const struct bide_verdict *verdict;
+    const struct bide_outcome *outcome; /* of the attempt that has ended; NULL: none has */
+    const char *target;                 /* name of the target; "": it has none */
+    const struct bide_trace *trace;     /* of the call; of an attempt its parent id is the one that the attempt sends.
+                                         * NULL: the call has no trace */
+    uint64_t call_id;                   /* not 0; differs between calls, processes and hosts */
+    int64_t now_ns;                     /* of this event; the following three are instants of the same clock */
+    int64_t begin_ns;                   /* when the call began */
+    int64_t start_ns;                   /* when the attempt started; 0: the event has no attempt */
+    int64_t ended_ns; /* START: when an attempt of the call last ended; 0: none has, or another event */
+    uint32_t attempt; /* number of the attempt that starts or has ended; 0: the event has none */
+    enum bide_attempt_kind attempt_kind;
+    int status;            /* of the attempt that has ended: HTTP status or exit status; 0: unknown or success */
+    uint64_t reserved_[4]; /* zero: room to grow */
+};
+
+/* Receives events. It must not begin, report or end the call whose event it gets; other calls it may. */
+struct bide_listener {
+    void (*event)(void *context, const struct bide_event *event); /* NULL: no events */
+    /* Returns true if a new trace (bide_trace_new) is to be recorded: its sampled flag. NULL: none is. */
+    bool (*sample)(void *context, const struct bide_trace *trace);
+    void *context;
+    uint64_t reserved_[2]; /* zero: room to grow */
+};
+
+/* Sets the listener of the process, for calls that begin from now on; NULL: none. The struct must stay valid until
+ * those calls have ended. BIDE_ERR_BUSY: there is another listener. */
+BIDE_API enum bide_err bide_listen(const struct bide_listener *listener);
+
+/* Returns the listener of the process; NULL: none. */
+BIDE_API const struct bide_listener *bide_listener_get(void);
+
+/* What the reports of a call need to know about it. */
+struct bide_report_call {
+    const char *target;                   /* copied; NULL, or longer than BIDE_TARGET_NAME_MAX: "" */
+    const struct bide_trace *trace;       /* copied; NULL: none */
+    const struct bide_listener *listener; /* of this call, beside that of the process; copied. NULL: none */
+    uint64_t reserved_[4];                /* zero: room to grow */
+};
+
+/* Private: the fields are public only so that a report can live on the stack. */
+struct bide_report {
+    struct bide_listener own;
+    const struct bide_listener *process;
+    struct bide_trace trace;
+    uint64_t call_id;
+    int64_t begin_ns;
+    int64_t ended_ns;
+    uint32_t attempts; /* highest number started */
+    bool is_over;
+    struct bide_report_attempt {
+        int64_t start_ns;
+        uint64_t span;
+        uint32_t number; /* 0: an empty place */
+        enum bide_attempt_kind kind;
+    } running[1 + BIDE_HEDGES_MAX];
+    char target[BIDE_TARGET_NAME_MAX + 1];
+    uint64_t reserved_[4]; /* zero: room to grow */
+};
+
+/* How an attempt ended. Final: its size will not change. */
+struct bide_attempt_end {
+    const struct bide_outcome *outcome;
+    uint32_t attempt;
+    int status; /* HTTP status or exit status; 0: unknown or success */
+};
+
+/* Initialises the report of a call that is about to begin. Returns false if there is no listener: reports are then
+ * ignored. */
+BIDE_API bool bide_report_begin(struct bide_report *report, const struct bide_report_call *call, int64_t now_ns);
+
+/* Reports a verdict; `end` is the end of an attempt that led to it, or NULL. A START with the number of an attempt that
+ * has ended is a refresh. Ignored: NONE without end and without the refusal of a hedge, the second end of an attempt,
+ * and everything after DONE or GIVE_UP. */
+BIDE_API void bide_report(struct bide_report *report, const struct bide_verdict *verdict,
+                          const struct bide_attempt_end *end, int64_t now_ns);
+
+/* Returns the trace of a running attempt, with its own parent id, for its traceparent; of any other number, or without
+ * a trace, an empty one. */
+BIDE_API struct bide_trace bide_report_trace(const struct bide_report *report, uint32_t attempt);
+
+BIDE_END_DECLS
+#endif
