@@ -278,7 +278,7 @@ static void the_check_reports_the_first_wrong_rule(void **state)
     };
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
-        struct bide_rule rule[] = {{1, 2, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0}, table[i].rule, {9, 8, 0, 0, 0}};
+        struct bide_rule rule[] = {{1, 2, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 127}, table[i].rule, {9, 8, 0, 0, 0}};
         struct bide_problem problem;
         assert_int_equal(bide_rules_check(&(struct bide_rules){&rule[1], 1, false}, NULL), BIDE_ERR_INVALID);
         assert_int_equal(bide_rules_check(&(struct bide_rules){rule, COUNT(rule), false}, &problem), BIDE_ERR_INVALID);
