@@ -157,8 +157,10 @@ static const struct cli_option stream_options[] = {
      .help = "print nothing unless bide gives up; then the output of the last attempt and the reason, on stderr",
      .kind = CLI_FLAG,
      CLI_AT(struct settings, cron),
-     .details = "Stores stdout and stderr of each attempt, like `--hold`, and drops them after a success: cron then "
-                "sends no mail. With `--hold` the stdout of the successful attempt is written."},
+     .details =
+         "Stores stdout and stderr of each attempt, like `--hold`, and drops them after a success: cron then "
+         "sends no mail. With `--hold` the stdout of the successful attempt is written. A setting that bide cannot "
+         "follow, such as a target that cannot be shared, is reported in any case."},
     {.name = "stdin",
      .value = "MODE",
      .help = "input from a pipe: lend (default), inherit or replay",
