@@ -289,7 +289,7 @@ static const char *result_text(char text[TEXT_SIZE], const struct run_result *e,
     const char *matched = e->pattern;
     if (e->pattern != NULL)
         n += (size_t)snprintf(text + n, TEXT_SIZE - n, ", and %s matches ", e->stream);
-    else if (e->status != 0 && (matched = e->known[RUN_KNOWN_PERMANENT]) != NULL)
+    else if (e->status != 0 && !e->timed_out && (matched = e->known[RUN_KNOWN_PERMANENT]) != NULL)
         n += (size_t)snprintf(text + n, TEXT_SIZE - n, ", permanent for %s: ", e->like->name);
     else if (e->condition_status != 0)
         snprintf(text + n, TEXT_SIZE - n, ", but the condition exited %d", e->condition_status);

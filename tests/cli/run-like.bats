@@ -126,6 +126,13 @@ closed_port() {
     [[ ${lines[2]} == 'a b c' ]]
 }
 
+@test "an attempt that timed out is not called permanent, whatever it printed" {
+    run -124 bide run --like git --attempts 1 --attempt-timeout 300ms -- \
+        sh -c "echo 'fatal: repository not found' >&2; exec sleep 1000" 3>&- < /dev/null
+    [[ $output == *'timed out after 300ms'* ]]
+    [[ $output != *'permanent for'* ]]
+}
+
 @test "a shell line that begins with - is a command, no option of the shell" {
     for option in --sh --until --fallback; do
         command=(false)
