@@ -52,14 +52,19 @@ static inline double bench_ns(bench_body *body, void *context, uint32_t n)
     return best;
 }
 
-/* aim: the maximum, or BENCH_NO_AIM. */
-static inline void bench_figure(const char *key, double value, const char *unit, double aim)
+/* Ends a line with the aim: the maximum, or BENCH_NO_AIM. */
+static inline void bench_aim(double aim)
 {
-    printf("%s %.3f %s ", key, value, unit);
     if (aim < 0)
         puts("-");
     else
         printf("%.2f\n", aim);
+}
+
+static inline void bench_figure(const char *key, double value, const char *unit, double aim)
+{
+    printf("%s %.3f %s ", key, value, unit);
+    bench_aim(aim);
 }
 
 /* least: the minimum. */
@@ -71,17 +76,15 @@ static inline void bench_figure_least(const char *key, double value, const char 
 /* difference: "one-other", the names of two parts. */
 static inline void bench_instructions(const char *key, const char *difference, double aim)
 {
-    printf("%s @%s instructions %.2f\n", key, difference, aim);
+    printf("%s @%s instructions ", key, difference);
+    bench_aim(aim);
 }
 
 /* ratio: "one/other" or "one/other:n". */
 static inline void bench_instruction_ratio(const char *key, const char *ratio, double aim)
 {
     printf("%s @%s ratio ", key, ratio);
-    if (aim < 0)
-        puts("-");
-    else
-        printf("%.2f\n", aim);
+    bench_aim(aim);
 }
 
 /* Runs a part to be counted: `program name n`. Returns the program's exit status. */

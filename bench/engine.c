@@ -121,6 +121,21 @@ static void run_blocking(void *context, uint32_t n)
     }
 }
 
+static void ignore_event(void *context, const struct bide_event *event)
+{
+    (void)context;
+    (void)event;
+}
+
+/* The same under a listener of the process that does nothing. */
+static void run_blocking_with_listener(void *context, uint32_t n)
+{
+    static const struct bide_listener listener = {.event = ignore_event};
+    bide_listen(&listener);
+    run_blocking(context, n);
+    bide_listen(NULL);
+}
+
 /* ---- counted: n calls on n copies of a target ---- */
 
 static void copy_targets(void *context, uint32_t n)
@@ -162,8 +177,11 @@ static void count_retries(void *context, uint32_t n)
     }
 }
 
-static const struct bench_part parts[] = {
-    {"copies", copy_targets}, {"successes", count_successes}, {"retries", count_retries}};
+static const struct bench_part parts[] = {{"copies", copy_targets},
+                                          {"successes", count_successes},
+                                          {"retries", count_retries},
+                                          {"blocking", run_blocking},
+                                          {"listener", run_blocking_with_listener}};
 
 /* ---- results ---- */
 
@@ -226,6 +244,7 @@ int main(int argc, char **argv)
         return bench_count(parts, sizeof parts / sizeof *parts, &world, argv);
     bench_instructions("engine.success.instructions", "successes-copies", 200);
     bench_instructions("engine.retry.instructions", "retries-successes", 650);
+    bench_instructions("event.success.instructions", "listener-blocking", BENCH_NO_AIM);
     print_times(&world);
     print_allocations(&world);
     bench_figure("engine.call.bytes", sizeof(struct bide_call), "bytes", 96);

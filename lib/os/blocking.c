@@ -16,8 +16,10 @@
 struct run {
     const struct bide_job *job;
     struct bide_call call;
-    int64_t now_ns;             /* the instant given to the engine with the last event */
-    struct bide_report *report; /* NULL: there is no listener */
+    int64_t now_ns;              /* the instant given to the engine with the last event */
+    struct bide_outcome outcome; /* of the last attempt */
+    uint32_t ended;              /* its number, until it is reported */
+    struct bide_report *report;  /* NULL: there is no listener */
 };
 
 static const char *job_name(const struct bide_job *job)
@@ -38,14 +40,14 @@ static bool job_has_listener(const struct bide_job *job)
     return job->event != NULL || bide_listener_get() != NULL;
 }
 
-static void run_begin_report(struct run *r, struct bide_report *report)
+/* Returns the report, or NULL if there is no listener of events after all. */
+static struct bide_report *run_begin_report(const struct run *r, struct bide_report *report)
 {
     const struct bide_job *job = r->job;
     struct bide_listener own = {.event = job->event, .context = job->context};
     bool has_name = job->target == NULL || job->name != NULL;
     struct bide_report_call call = {.target = has_name ? job_name(job) : NULL, .listener = &own};
-    if (bide_report_begin(report, &call, r->now_ns))
-        r->report = report;
+    return bide_report_begin(report, &call, r->now_ns) ? report : NULL;
 }
 
 static struct bide_verdict run_begin(struct run *r)
@@ -63,11 +65,19 @@ static struct bide_verdict run_cancel(struct run *r)
     return bide_call_cancel(&r->call, r->now_ns);
 }
 
-static struct bide_verdict run_attempt(struct run *r, const struct bide_verdict *start, struct bide_outcome *outcome)
+static void run_report(struct run *r, const struct bide_verdict *verdict)
 {
-    *outcome = r->job->attempt(r->job->context, start);
+    struct bide_attempt_end end = {.outcome = &r->outcome, .attempt = r->ended};
+    bide_report(r->report, verdict, end.attempt > 0 ? &end : NULL, r->now_ns);
+    r->ended = 0;
+}
+
+static struct bide_verdict run_attempt(struct run *r, const struct bide_verdict *start)
+{
+    r->outcome = r->job->attempt(r->job->context, start);
+    r->ended = start->attempt;
     r->now_ns = bide_now();
-    return bide_call_outcome(&r->call, start->attempt, outcome, r->now_ns);
+    return bide_call_outcome(&r->call, start->attempt, &r->outcome, r->now_ns);
 }
 
 static struct bide_verdict run_wait(struct run *r, int64_t until_ns)
@@ -93,23 +103,22 @@ static struct bide_verdict run_handle_none(struct run *r, int64_t wake_ns)
 
 struct bide_verdict bide_run(const struct bide_job *job)
 {
-    struct run r = {.job = job, .now_ns = bide_now()};
+    struct run r; /* bide_call_begin initialises the call */
     struct bide_report report;
-    struct bide_outcome outcome;
-    struct bide_attempt_end end = {.outcome = &outcome}; /* of the attempt whose outcome led to the verdict */
     assert(job->attempt != NULL);
-    if (job_has_listener(job))
-        run_begin_report(&r, &report);
+    r.job = job;
+    r.now_ns = bide_now();
+    r.ended = 0;
+    r.report = job_has_listener(job) ? run_begin_report(&r, &report) : NULL;
     struct bide_verdict v = run_begin(&r);
     for (;;) {
         if (v.action == BIDE_ACTION_START && bide_cancelled(job->cancel))
             v = run_cancel(&r);
         if (r.report != NULL)
-            bide_report(r.report, &v, end.attempt > 0 ? &end : NULL, r.now_ns);
-        end.attempt = v.action == BIDE_ACTION_START ? v.attempt : 0;
+            run_report(&r, &v);
         switch (v.action) {
         case BIDE_ACTION_NONE: v = run_handle_none(&r, v.wake_ns); break;
-        case BIDE_ACTION_START: v = run_attempt(&r, &v, &outcome); break;
+        case BIDE_ACTION_START: v = run_attempt(&r, &v); break;
         case BIDE_ACTION_WAIT: v = run_wait(&r, v.wake_ns); break;
         case BIDE_ACTION_DONE:
         case BIDE_ACTION_GIVE_UP: return v;
