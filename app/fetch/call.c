@@ -200,14 +200,26 @@ static bool request_has_range(const struct fetch_request *request)
     return found;
 }
 
+/* Returns true for "bytes 0-99/100". */
+static bool range_is_whole(struct bide_text range)
+{
+    static const char start[] = "bytes 0-";
+    uint64_t last, total;
+    size_t used = sizeof start - 1, length;
+    if (range.length < used || strncasecmp(range.at, start, used) != 0)
+        return false;
+    length = text_number_take(range.at + used, range.length - used, &last);
+    used += length + 1;
+    return length > 0 && range.at[used - 1] == '/' && text_number_parse(range.at + used, range.length - used, &total) &&
+           last == total - 1;
+}
+
 /* Returns true for a 206 of which no range was requested, unless it has the whole body. It is not the file. */
 static bool response_is_unrequested_part(const struct fetch_call *call, const struct bide_curl_response *response)
 {
-    struct bide_text range = easy_field(response->easy, "Content-Range");
-    long long last, total;
     if (response->status != 206 || call->job->bytes > 0 || request_has_range(call->request))
         return false;
-    return !range.at || sscanf(range.at, "bytes 0-%lld/%lld", &last, &total) != 2 || last != total - 1;
+    return !range_is_whole(easy_field(response->easy, "Content-Range"));
 }
 
 /* Records the status, and reads the fields that libbide-curl does not read without knowing their unit. */
