@@ -40,7 +40,9 @@ struct run {
     struct bide_call call;
     struct bide_request request;
     struct bide_verdict verdict;
-    int64_t verdict_ns; /* when the verdict was returned */
+    int64_t verdict_ns;        /* when the verdict was returned */
+    struct bide_report report; /* to the listener of the process, if there is one */
+    bool is_reported;
     int64_t call_start_ns;
     int64_t deadline_ns; /* of the call; BIDE_NEVER: none */
 
@@ -352,7 +354,8 @@ static void streams_drain(struct run *r)
     run_tap_close(&r->hint);
 }
 
-/* Runs a command line with `sh -c --`: it may begin with '-'. Returns its exit status in the form that a shell reports. */
+/* Runs a command line with `sh -c --`: it may begin with '-'. Returns its exit status in the form that a shell
+ * reports. */
 static int shell_run(struct run *r, const char *line, struct run_spawn spawn, int64_t deadline_ns)
 {
     char shell[] = "/bin/sh", option[] = "-c", end[] = "--";
@@ -632,10 +635,25 @@ static int call_succeed(struct run *r)
 
 /* ---- verdicts ---- */
 
+/* `end`: the end of the attempt that led to the verdict, or NULL. */
+static void verdict_set(struct run *r, struct bide_verdict verdict, const struct bide_attempt_end *end)
+{
+    r->verdict = verdict;
+    if (r->is_reported)
+        bide_report_verdict(&r->report, &verdict, end, r->verdict_ns);
+}
+
 static void call_cancel(struct run *r)
 {
     r->verdict_ns = bide_now();
-    r->verdict = bide_call_cancel(&r->call, r->verdict_ns);
+    verdict_set(r, bide_call_cancel(&r->call, r->verdict_ns), NULL);
+}
+
+static void call_end_attempt(struct run *r)
+{
+    struct bide_attempt_end end = {&r->result.outcome, r->verdict.attempt, r->result.status};
+    r->verdict_ns = bide_now();
+    verdict_set(r, bide_call_outcome(&r->call, end.attempt, end.outcome, r->verdict_ns), &end);
 }
 
 static void execute_start(struct run *r)
@@ -650,12 +668,10 @@ static void execute_start(struct run *r)
     if (r->failed)
         return;
     event_report(r, RUN_ATTEMPT_ENDED, 0);
-    if (r->signal != 0 && r->result.outcome.kind != BIDE_KIND_OK) {
+    if (r->signal != 0 && r->result.outcome.kind != BIDE_KIND_OK)
         call_cancel(r);
-        return;
-    }
-    r->verdict_ns = bide_now();
-    r->verdict = bide_call_outcome(&r->call, r->verdict.attempt, &r->result.outcome, r->verdict_ns);
+    else
+        call_end_attempt(r);
 }
 
 static void execute_wait(struct run *r)
@@ -674,7 +690,7 @@ static void execute_wait(struct run *r)
         return;
     }
     r->verdict_ns = now_ns;
-    r->verdict = bide_call_wake(&r->call, now_ns);
+    verdict_set(r, bide_call_wake(&r->call, now_ns), NULL);
 }
 
 /* Executes verdicts until the call ends. Returns the exit status. */
@@ -688,6 +704,7 @@ static int execute_verdicts(struct run *r)
         case BIDE_ACTION_GIVE_UP: return call_give_up(r);
         case BIDE_ACTION_NONE: call_cancel(r); break; /* unreachable from this loop */
         }
+    call_cancel(r); /* releases what the call has acquired of a shared target */
     return RUN_EXIT_INTERNAL;
 }
 
@@ -739,7 +756,9 @@ static void call_begin(struct run *r)
     r->deadline_ns = own_ns == BIDE_NEVER ? BIDE_NEVER : r->call_start_ns + own_ns;
     if (r->request.deadline_ns != 0 && r->request.deadline_ns < r->deadline_ns)
         r->deadline_ns = r->request.deadline_ns;
-    r->verdict = bide_call_begin(&r->call, config->policy, config->target, &r->request, r->call_start_ns);
+    r->is_reported =
+        bide_report_begin(&r->report, &(struct bide_report_call){.target = config->target_name}, r->call_start_ns);
+    verdict_set(r, bide_call_begin(&r->call, config->policy, config->target, &r->request, r->call_start_ns), NULL);
 }
 
 static void run_free(struct run *r)

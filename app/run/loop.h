@@ -15,6 +15,7 @@
 
 #include <bide/call.h>
 #include <bide/classify.h>
+#include <bide/event.h>
 
 #include "lines.h"
 #include "result.h"

@@ -18,14 +18,14 @@
  * end as BIDE_KIND_CANCELLED.
  *
  * A program that drives the engine itself has a struct bide_report beside its struct bide_call. It passes each verdict
- * to bide_report, with the instant that the engine was given: no event reads a clock.
+ * to bide_report_verdict, with the instant that the engine was given: no event reads a clock.
  *
  *     bide_report_begin(&report, &(struct bide_report_call){.target = "inventory"}, now_ns);
  *     verdict = bide_call_begin(&call, policy, target, &request, now_ns);
- *     bide_report(&report, &verdict, NULL, now_ns);
+ *     bide_report_verdict(&report, &verdict, NULL, now_ns);
  *     ...
  *     verdict = bide_call_outcome(&call, 1, &outcome, now_ns);
- *     bide_report(&report, &verdict, &(struct bide_attempt_end){.attempt = 1, .outcome = &outcome}, now_ns);
+ *     bide_report_verdict(&report, &verdict, &(struct bide_attempt_end){.attempt = 1, .outcome = &outcome}, now_ns);
  *
  * Threads: bide_listen may be called from any thread. A report is used by one thread at a time, and calls its listeners
  * in that thread; the listener of the process is called from several threads at once. */
@@ -121,8 +121,8 @@ BIDE_API bool bide_report_begin(struct bide_report *report, const struct bide_re
 /* Reports a verdict; `end` is the end of an attempt that led to it, or NULL. A START with the number of an attempt that
  * has ended is a refresh. Ignored: NONE without end and without the refusal of a hedge, the second end of an attempt,
  * and everything after DONE or GIVE_UP. */
-BIDE_API void bide_report(struct bide_report *report, const struct bide_verdict *verdict,
-                          const struct bide_attempt_end *end, int64_t now_ns);
+BIDE_API void bide_report_verdict(struct bide_report *report, const struct bide_verdict *verdict,
+                                  const struct bide_attempt_end *end, int64_t now_ns);
 
 /* Returns the trace of a running attempt, with its own parent id, for its traceparent; of any other number, or without
  * a trace, an empty one. */

@@ -264,7 +264,7 @@ void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, 
     if (call->record && call->record->set.verbose)
         http_trace_verdict(call, now_ns);
     if (call->is_reported)
-        bide_report(&call->report, &call->verdict, end, now_ns);
+        bide_report_verdict(&call->report, &call->verdict, end, now_ns);
     if (call->on_change)
         call->on_change(call);
 }
@@ -284,8 +284,8 @@ void http_call_report_refresh(struct http_call *call, const struct http_attempt 
     struct bide_attempt_end end = {&attempt->state.outcome, attempt->start.attempt, attempt->response.status};
     if (!call->is_reported)
         return;
-    bide_report(&call->report, &none, &end, now_ns);
-    bide_report(&call->report, &attempt->start, NULL, now_ns);
+    bide_report_verdict(&call->report, &none, &end, now_ns);
+    bide_report_verdict(&call->report, &attempt->start, NULL, now_ns);
 }
 
 /* Returns the attempt's entry in the result; NULL if the caller wants no result or the number exceeds the array. */

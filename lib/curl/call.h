@@ -154,8 +154,8 @@ void http_call_wake(struct http_call *call, int64_t now_ns);
 /* Cancels the call. Returns false if it was over already. */
 bool http_call_cancel(struct http_call *call, int64_t now_ns);
 
-/* Stores a verdict of the engine, reports it to the listeners and notifies on_change. Verdicts after DONE or GIVE_UP are
- * ignored. end: the end of the attempt that led to the verdict, or NULL. */
+/* Stores a verdict of the engine, reports it to the listeners and notifies on_change. Verdicts after DONE or GIVE_UP
+ * are ignored. end: the end of the attempt that led to the verdict, or NULL. */
 void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, const struct bide_attempt_end *end,
                            int64_t now_ns);
 

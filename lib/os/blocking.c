@@ -68,7 +68,7 @@ static struct bide_verdict run_cancel(struct run *r)
 static void run_report(struct run *r, const struct bide_verdict *verdict)
 {
     struct bide_attempt_end end = {.outcome = &r->outcome, .attempt = r->ended};
-    bide_report(r->report, verdict, end.attempt > 0 ? &end : NULL, r->now_ns);
+    bide_report_verdict(r->report, verdict, end.attempt > 0 ? &end : NULL, r->now_ns);
     r->ended = 0;
 }
 

@@ -128,8 +128,8 @@ static void report_cut_attempts(struct bide_report *report, uint32_t last, int64
     }
 }
 
-void bide_report(struct bide_report *report, const struct bide_verdict *verdict, const struct bide_attempt_end *end,
-                 int64_t now_ns)
+void bide_report_verdict(struct bide_report *report, const struct bide_verdict *verdict,
+                         const struct bide_attempt_end *end, int64_t now_ns)
 {
     if (report->is_over)
         return;

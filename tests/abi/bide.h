@@ -767,8 +767,8 @@ struct bide_attempt_end {
     int status;
 };
 BIDE_API bool bide_report_begin(struct bide_report *report, const struct bide_report_call *call, int64_t now_ns);
-BIDE_API void bide_report(struct bide_report *report, const struct bide_verdict *verdict,
-                          const struct bide_attempt_end *end, int64_t now_ns);
+BIDE_API void bide_report_verdict(struct bide_report *report, const struct bide_verdict *verdict,
+                                  const struct bide_attempt_end *end, int64_t now_ns);
 BIDE_API struct bide_trace bide_report_trace(const struct bide_report *report, uint32_t attempt);
 BIDE_END_DECLS
 #endif

@@ -53,7 +53,7 @@ struct driven {
 static void driven_step(struct driven *d, struct bide_verdict verdict, const struct bide_attempt_end *end, int64_t now)
 {
     d->verdict = verdict;
-    bide_report(&d->report, &verdict, end, now);
+    bide_report_verdict(&d->report, &verdict, end, now);
 }
 
 static void driven_begin_traced(struct driven *d, uint32_t hedges, const struct bide_trace *trace)
@@ -391,7 +391,7 @@ static void without_a_listener_reports_are_ignored(void **state)
     struct bide_verdict start = {.action = BIDE_ACTION_START, .attempt = 1};
     (void)state;
     assert_false(bide_report_begin(&report, &(struct bide_report_call){.target = "payments"}, T0));
-    bide_report(&report, &start, NULL, T0);
+    bide_report_verdict(&report, &start, NULL, T0);
     assert_int_equal(bide_report_trace(&report, 1).trace_lo, 0);
 }
 

@@ -122,6 +122,26 @@ static void unreadable_output_is_no_success(void **state)
     assert_string_equal(error_text, "cannot read the command's stderr: Input/output error");
 }
 
+static struct bide_verdict last_verdict;
+
+static void record_verdict(void *context, const struct bide_event *event)
+{
+    (void)context;
+    last_verdict = *event->verdict;
+}
+
+static void a_call_that_bide_itself_fails_is_cancelled(void **state)
+{
+    static const struct bide_listener listener = {.event = record_verdict};
+    (void)state;
+    fails.read_pipe = true;
+    assert_int_equal(bide_listen(&listener), BIDE_OK);
+    assert_int_equal(run_shell_command("echo busy >&2", "busy", 1), RUN_EXIT_INTERNAL);
+    bide_listen(NULL);
+    assert_int_equal(last_verdict.action, BIDE_ACTION_GIVE_UP);
+    assert_int_equal(last_verdict.reason, BIDE_REASON_CANCELLED);
+}
+
 static void search_and_read_of_stdout_fail_as_those_of_stderr(void **state)
 {
     (void)state;
@@ -181,6 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(failed_search_is_no_success),
         cmocka_unit_test(unreadable_output_is_no_success),
+        cmocka_unit_test(a_call_that_bide_itself_fails_is_cancelled),
         cmocka_unit_test(search_and_read_of_stdout_fail_as_those_of_stderr),
         cmocka_unit_test(unreadable_input_is_no_end_of_input),
         cmocka_unit_test(command_that_cannot_be_waited_for_ends_the_call),
