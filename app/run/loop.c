@@ -42,7 +42,6 @@ struct run {
     struct bide_verdict verdict;
     int64_t verdict_ns;        /* when the verdict was returned */
     struct bide_report report; /* to the listener of the process, if there is one */
-    bool is_reported;
     int64_t call_start_ns;
     int64_t deadline_ns; /* of the call; BIDE_NEVER: none */
 
@@ -639,8 +638,7 @@ static int call_succeed(struct run *r)
 static void verdict_set(struct run *r, struct bide_verdict verdict, const struct bide_attempt_end *end)
 {
     r->verdict = verdict;
-    if (r->is_reported)
-        bide_report_verdict(&r->report, &verdict, end, r->verdict_ns);
+    bide_report_verdict(&r->report, &verdict, end, r->verdict_ns);
 }
 
 static void call_cancel(struct run *r)
@@ -756,8 +754,7 @@ static void call_begin(struct run *r)
     r->deadline_ns = own_ns == BIDE_NEVER ? BIDE_NEVER : r->call_start_ns + own_ns;
     if (r->request.deadline_ns != 0 && r->request.deadline_ns < r->deadline_ns)
         r->deadline_ns = r->request.deadline_ns;
-    r->is_reported =
-        bide_report_begin(&r->report, &(struct bide_report_call){.target = config->target_name}, r->call_start_ns);
+    bide_report_begin(&r->report, &(struct bide_report_call){.target = config->target_name}, r->call_start_ns);
     verdict_set(r, bide_call_begin(&r->call, config->policy, config->target, &r->request, r->call_start_ns), NULL);
 }
 
