@@ -91,6 +91,16 @@ PY
     [ "$(seen /x)" -eq 3 ] # the last wait is longer than hint_max
 }
 
+@test "each attempt has one outcome in the events, also a hedge that lost" {
+    serve '/x 200 body="slow" delay=10m | 200 body="fast"'
+    apart fetch --json --set hedges_max=1 --set hedge_delay=10ms "$U/x"
+    [ "$output" = fast ]
+    [ "$(grep -c '"event":"attempt"' <<< "$stderr")" -eq 2 ]
+    [[ ${stderr_lines[2]} == *'"event":"outcome"'*'"attempt":1,'*'"kind":"cancelled"'* ]]
+    [[ ${stderr_lines[3]} == *'"event":"outcome"'*'"attempt":2,'*'"kind":"ok"'* ]]
+    [[ ${stderr_lines[4]} == *'"event":"done"'* ]]
+}
+
 @test "a 206 of which no range was requested is not the file, unless it is all of it" {
     local part='206 body="abc" header="Content-Range: bytes'
     serve "/part $part 0-2/100\"
