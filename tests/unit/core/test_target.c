@@ -1161,6 +1161,8 @@ static void a_breaker_admits_its_probes_and_then_one_attempt_at_a_time(void **st
     assert_next(UINT32_MAX, BIDE_REASON_NOTHING, until_ns + 7 * S, until_ns + 7 * S);
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
     assert_next(0, BIDE_REASON_BREAKER_OPEN, BIDE_NEVER, NOW);
+    assert_int_equal(bide_target_get(&target, NOW).breaker.openings_total, 1);
+    assert_int_equal(bide_target_get(&target, NOW).reserved_[0], 0);
 }
 
 static void the_smallest_limit_of_all_gates_counts(void **state)
