@@ -62,23 +62,23 @@ static bool report_has_trace(const struct bide_report *report)
 }
 
 /* Passes an event to the listeners. attempt: the attempt that starts or has ended; NULL: none. */
-static void report_send(struct bide_report *report, struct bide_event *event, const struct bide_report_attempt *attempt)
+static void report_send(struct bide_report *report, struct bide_event event, const struct bide_report_attempt *attempt)
 {
     struct bide_trace trace = report->trace;
-    event->target = report->target;
-    event->call_id = report->call_id;
-    event->begin_ns = report->begin_ns;
-    event->trace = report_has_trace(report) ? &trace : NULL;
+    event.target = report->target;
+    event.call_id = report->call_id;
+    event.begin_ns = report->begin_ns;
+    event.trace = report_has_trace(report) ? &trace : NULL;
     if (attempt != NULL) {
-        event->attempt = attempt->number;
-        event->attempt_kind = attempt->kind;
-        event->start_ns = attempt->start_ns;
+        event.attempt = attempt->number;
+        event.attempt_kind = attempt->kind;
+        event.start_ns = attempt->start_ns;
         trace.parent = attempt->span;
     }
     if (report->own.event != NULL)
-        report->own.event(report->own.context, event);
+        report->own.event(report->own.context, &event);
     if (report->process != NULL && report->process->event != NULL)
-        report->process->event(report->process->context, event);
+        report->process->event(report->process->context, &event);
 }
 
 static void report_start(struct bide_report *report, const struct bide_verdict *verdict, int64_t now_ns)
@@ -96,7 +96,7 @@ static void report_start(struct bide_report *report, const struct bide_verdict *
         attempt->kind = BIDE_ATTEMPT_HEDGE;
     if (verdict->attempt > report->attempts)
         report->attempts = verdict->attempt;
-    report_send(report, &(struct bide_event){.verdict = verdict, .now_ns = now_ns, .ended_ns = report->ended_ns},
+    report_send(report, (struct bide_event){.verdict = verdict, .now_ns = now_ns, .ended_ns = report->ended_ns},
                 attempt);
 }
 
@@ -110,7 +110,7 @@ static void report_end(struct bide_report *report, const struct bide_verdict *ve
     report->ended_ns = now_ns;
     report_send(
         report,
-        &(struct bide_event){.verdict = verdict, .outcome = end->outcome, .status = end->status, .now_ns = now_ns},
+        (struct bide_event){.verdict = verdict, .outcome = end->outcome, .status = end->status, .now_ns = now_ns},
         &ended);
 }
 
@@ -142,7 +142,7 @@ void bide_report_verdict(struct bide_report *report, const struct bide_verdict *
     else if (verdict->action == BIDE_ACTION_START)
         report_start(report, verdict, now_ns);
     else if (verdict->action != BIDE_ACTION_NONE || verdict->reason != BIDE_REASON_NOTHING)
-        report_send(report, &(struct bide_event){.verdict = verdict, .now_ns = now_ns}, NULL);
+        report_send(report, (struct bide_event){.verdict = verdict, .now_ns = now_ns}, NULL);
 }
 
 struct bide_trace bide_report_trace(const struct bide_report *report, uint32_t attempt)
