@@ -367,10 +367,12 @@ struct waiting {
     size_t bytes;
 };
 
-static void count_waits(void *context, const struct bide_event *event)
+/* Each response is a 503, after which the call waits. A listener of events would add to the bytes of a call. */
+static void count_waits(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome)
 {
-    struct waiting *w = context;
-    w->waits += event->verdict->action == BIDE_ACTION_WAIT;
+    (void)response;
+    (void)outcome;
+    ((struct waiting *)context)->waits++;
 }
 
 static void prepare_waiting(struct waiting *w)
@@ -388,7 +390,7 @@ static void prepare_waiting(struct waiting *w)
     w->options.policy = &w->policy;
     w->options.write = sink;
     w->options.write_data = &w->bytes;
-    w->options.event = count_waits;
+    w->options.classify = count_waits;
     w->options.context = w;
 }
 

@@ -142,9 +142,9 @@ static enum bide_err call_check_options(const struct http_call *call, struct bid
     return err;
 }
 
-static bool call_has_listener(const struct http_call *call)
+bool http_call_has_listener(const struct bide_curl_options *options)
 {
-    return call->options->event || bide_listener_get();
+    return (options && options->event) || bide_listener_get();
 }
 
 static void call_begin_report(struct http_call *call, CURL *easy, const struct bide_target *target)
@@ -155,7 +155,8 @@ static void call_begin_report(struct http_call *call, CURL *easy, const struct b
     struct bide_report_call report = {.target = o->target_name, .trace = &call->trace, .listener = &own};
     if (!report.target && target != BIDE_NO_TARGET)
         report.target = http_target_name(origin, easy);
-    call->is_reported = bide_report_begin(&call->report, &report, call->begin_ns);
+    if (!bide_report_begin(call->report, &report, call->begin_ns))
+        call->report = NULL;
 }
 
 /* Checks the options and begins the engine's call. */
@@ -177,7 +178,7 @@ static enum bide_err call_begin(struct http_call *call, CURL *easy, struct bide_
     call->safety_known = call->safety_given;
     if (!http_resume_begin(call))
         return http_problem_set_text(problem, BIDE_ERR_NOMEM, "out of memory");
-    if (call_has_listener(call))
+    if (call->report)
         call_begin_report(call, easy, target);
     struct bide_request request = options_request(o, now_ns);
     struct bide_target *used_target = target ? target : http_target_for_url(o->targets, easy, call->record, now_ns);
@@ -205,11 +206,11 @@ enum bide_err http_call_begin(struct http_call *call, CURL *easy, struct bide_ta
     struct bide_problem found;
     struct http_record *record = easy ? http_record_find(easy) : NULL;
     bool busy = record && record->running;
-    memset(call, 0, offsetof(struct http_call, report));
-    call->options = record && !busy ? http_record_options(record, options) : options;
-    call->record = record;
-    call->result = result;
-    call->begin_ns = bide_now();
+    *call = (struct http_call){.options = record && !busy ? http_record_options(record, options) : options,
+                               .record = record,
+                               .result = result,
+                               .report = call->report,
+                               .begin_ns = bide_now()};
     enum bide_err err;
     if (record && !busy)
         record->sent_nothing = true;
@@ -263,8 +264,8 @@ void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, 
         call->is_over = true;
     if (call->record && call->record->set.verbose)
         http_trace_verdict(call, now_ns);
-    if (call->is_reported)
-        bide_report_verdict(&call->report, &call->verdict, end, now_ns);
+    if (call->report)
+        bide_report_verdict(call->report, &call->verdict, end, now_ns);
     if (call->on_change)
         call->on_change(call);
 }
@@ -282,10 +283,10 @@ void http_call_report_refresh(struct http_call *call, const struct http_attempt 
                                 .attempt_deadline_ns = BIDE_NEVER,
                                 .connect_deadline_ns = BIDE_NEVER};
     struct bide_attempt_end end = {&attempt->state.outcome, attempt->start.attempt, attempt->response.status};
-    if (!call->is_reported)
+    if (!call->report)
         return;
-    bide_report_verdict(&call->report, &none, &end, now_ns);
-    bide_report_verdict(&call->report, &attempt->start, NULL, now_ns);
+    bide_report_verdict(call->report, &none, &end, now_ns);
+    bide_report_verdict(call->report, &attempt->start, NULL, now_ns);
 }
 
 /* Returns the attempt's entry in the result; NULL if the caller wants no result or the number exceeds the array. */

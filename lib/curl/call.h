@@ -27,13 +27,12 @@
  *                 body_dropped after a 401
  *     resume.c    resume; delivered_bytes when the call begins with a part of the body
  *     body.c      file_stamp           evidence.c  connect_status
- *     easy.c      credentials_refreshed
- *     multi.c     sockets, on_change, driver_ends_late, credentials_refreshed; code when libcurl rejects the handle or
- *                 the call is cancelled late; clears winner when the call is cancelled; sets verdict.wake_ns to
- *                 BIDE_NEVER when a planned hedge is impossible
+ *     easy.c      credentials_refreshed, report
+ *     multi.c     sockets, report, on_change, driver_ends_late, credentials_refreshed; code when libcurl rejects the
+ *                 handle or the call is cancelled late; clears winner when the call is cancelled; sets
+ *                 verdict.wake_ns to BIDE_NEVER when a planned hedge is impossible
  *
- * The engine is called by call.c, and with outcomes by response.c, attempt.c and multi.c; each of them passes the
- * verdict to http_call_set_verdict. */
+ * Only call.c calls the engine; response.c, attempt.c and multi.c pass it outcomes by http_call_end_attempt. */
 #ifndef HTTP_CALL_H
 #define HTTP_CALL_H
 
@@ -97,6 +96,7 @@ struct http_call {
     const struct bide_curl_options *options;   /* the caller's; of a recorded handle, completed by its values */
     struct http_record *record;                /* NULL: the handle is not recorded */
     struct bide_curl_result *result;           /* NULL: not wanted */
+    struct bide_report *report;                /* to the listeners; NULL: there is none */
     const struct http_attempt *winner;         /* its response goes to the sink; NULL: no response does yet */
     const struct http_attempt *last_attempt;   /* its outcome was reported last; its code is the call's */
     struct http_attempt *kept_attempt;         /* holds the final response if no attempt follows after all */
@@ -129,8 +129,6 @@ struct http_call {
     bool sink_refuted;           /* ... and the sink still holds the bytes that it did not continue */
     bool body_dropped;           /* the final response's body did not reach the sink */
     bool is_over;                /* DONE or GIVE_UP was received */
-    bool is_reported;            /* there is a listener */
-    struct bide_report report;   /* last member: uninitialised if there is no listener */
 };
 
 /* Set a problem, which may be NULL: "FIELD is VALUE; must be WANT", or any text (with errno, for BIDE_ERR_SYSTEM).
@@ -141,7 +139,10 @@ enum bide_err http_problem_set_text(struct bide_problem *problem, enum bide_err 
 /* Checks the options of a call, except the policy (see bide_curl_options_check). */
 enum bide_err http_options_check(const struct bide_curl_options *options, struct bide_problem *problem);
 
-/* Begins the call: checks the options, finds the target, begins the engine's call. The first verdict is in
+/* Returns true if a call with these options has a listener: call->report must then be memory for its reports. */
+bool http_call_has_listener(const struct bide_curl_options *options);
+
+/* Begins the call, of which only `report` is set: checks the options, finds the target, begins the engine's call. The first verdict is in
  * call->verdict. If the options are wrong, returns BIDE_ERR_INVALID after filling *problem (may be NULL); if no
  * idempotency key can be generated, BIDE_ERR_SYSTEM. Then the call has not begun. */
 enum bide_err http_call_begin(struct http_call *call, CURL *easy, struct bide_target *target,

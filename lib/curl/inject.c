@@ -102,8 +102,7 @@ static void inject_write_attempt(struct http_inject *in, const struct http_call 
 /* The parent id is that of the attempt's events, if there is a listener. */
 static void inject_write_trace(struct http_inject *in, const struct http_call *call, uint32_t attempt)
 {
-    struct bide_trace child =
-        call->is_reported ? bide_report_trace(&call->report, attempt) : bide_trace_child(&call->trace);
+    struct bide_trace child = call->report ? bide_report_trace(call->report, attempt) : bide_trace_child(&call->trace);
     bide_trace_format(in->trace + field_write_name(in->trace, BIDE_TRACE_HEADER ": "), &child);
 }
 

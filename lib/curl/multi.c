@@ -59,10 +59,11 @@ struct bide_multi_call {
     struct bide_multi_call *next_ready; /* in the ready list of the multi */
     void (*done)(void *context, const struct bide_multi_end *end);
     void *context;
-    bool is_ready;         /* it is in the ready list, or being processed */
-    bool start_due;        /* START was received and not executed yet */
-    bool hedge_due;        /* a hedge was due before the method was known */
-    bool cancel_requested; /* executed before anything else */
+    bool is_ready;               /* it is in the ready list, or being processed */
+    bool start_due;              /* START was received and not executed yet */
+    bool hedge_due;              /* a hedge was due before the method was known */
+    bool cancel_requested;       /* executed before anything else */
+    struct bide_report report[]; /* one, if the call has a listener */
 };
 
 struct bide_multi {
@@ -763,9 +764,11 @@ static enum bide_err job_check(const struct bide_multi *multi, const struct bide
  * before glibc 2.41 does not use the allocator's cache.) */
 static struct bide_multi_call *multi_call_new(struct bide_multi *multi, const struct bide_multi_job *job)
 {
-    struct bide_multi_call *call = malloc(sizeof *call);
+    bool has_listener = http_call_has_listener(job->options);
+    struct bide_multi_call *call = malloc(sizeof *call + (has_listener ? sizeof call->report[0] : 0));
     if (!call)
         return NULL;
+    call->http.report = has_listener ? call->report : NULL;
     memset(&call->timer, 0, sizeof *call - offsetof(struct bide_multi_call, timer));
     call->multi = multi;
     call->done = job->done;
