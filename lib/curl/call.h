@@ -142,9 +142,9 @@ enum bide_err http_options_check(const struct bide_curl_options *options, struct
 /* Returns true if a call with these options has a listener: call->report must then be memory for its reports. */
 bool http_call_has_listener(const struct bide_curl_options *options);
 
-/* Begins the call, of which only `report` is set: checks the options, finds the target, begins the engine's call. The first verdict is in
- * call->verdict. If the options are wrong, returns BIDE_ERR_INVALID after filling *problem (may be NULL); if no
- * idempotency key can be generated, BIDE_ERR_SYSTEM. Then the call has not begun. */
+/* Begins the call, of which only `report` is set: checks the options, finds the target, begins the engine's call. The
+ * first verdict is in call->verdict. If the options are wrong, returns BIDE_ERR_INVALID after filling *problem (may be
+ * NULL); if no idempotency key can be generated, BIDE_ERR_SYSTEM. Then the call has not begun. */
 enum bide_err http_call_begin(struct http_call *call, CURL *easy, struct bide_target *target,
                               const struct bide_curl_options *options, struct bide_curl_result *result,
                               struct bide_problem *problem);
