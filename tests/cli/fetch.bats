@@ -497,7 +497,7 @@ PY
     serve '/close close=request
            /loop 302 location=/loop'
     run -7 fetch --attempts 2 http://127.0.0.1:1/
-    run -6 fetch --attempts 2 http://nosuch.invalid/
+    run -6 fetch --attempts 2 http://nosuch..invalid/ # a label is empty: no name server is asked
     run -52 fetch --attempts 2 "$U/close"
     run -47 fetch -L --max-redirs 2 "$U/loop"
 }
@@ -1327,7 +1327,7 @@ END
     fails 'permanent' "$CHAOS_URL/404"
     fails 'it may have run and is not safe to repeat' -X POST -d x "$CHAOS_URL/503"
     fails 'the server asked for more than hint_max' --set hint_long=give_up "$CHAOS_URL/wait"
-    fails 'no attempts left' --attempts 2 http://nonexistent.invalid/
-    [[ ${stderr_lines[-1]} == 'bide: http://nonexistent.invalid/: after 2 attempts: Could not resolve host: no attempts left' ]]
+    fails 'no attempts left' --attempts 2 http://nonexisten..invalid/
+    [[ ${stderr_lines[-1]} == 'bide: http://nonexisten..invalid/: after 2 attempts: Could not resolve host: no attempts left' ]]
     fails 'no attempts left' --attempts 2 "http://127.0.0.1:1/$path"
 }

@@ -74,9 +74,9 @@ start() {
     run bide wait --for 1s "${FAST[@]}" -q -- sh -c 'echo first; echo "no such table" >&2; exit 3'
     [ "$status" -eq 124 ]
     [[ $output == *': exit 3: no such table' ]]
-    run bide wait --for 1s "${FAST[@]}" -q tcp:nosuch.invalid:80
+    run bide wait --for 1s "${FAST[@]}" -q tcp:nosuch..invalid:80
     [ "$status" -eq 124 ]
-    [[ $output == *'nosuch.invalid'* ]]
+    [[ $output == *'nosuch..invalid'* ]]
 }
 
 @test "the last check is made in the second half of a short --for, even with a long --every" {
@@ -136,9 +136,9 @@ start() {
 }
 
 @test "the error is in clear words, and the number of checks makes room for it" {
-    run bide wait --for 2s tcp:nosuch.invalid:80
+    run bide wait --for 2s tcp:nosuch..invalid:80
     [ "$status" -eq 124 ]
-    [[ ${lines[0]} =~ ^'bide wait: waiting for tcp:nosuch.invalid:80: '(name or service not known|temporary failure in name resolution)$ ]]
+    [[ ${lines[0]} =~ ^'bide wait: waiting for tcp:nosuch..invalid:80: name or service not known'$ ]]
     [[ ${lines[1]} == *' was not ready in '*"${lines[0]##*: }" ]]
     # A server of plain HTTP, and one that closes each connection after the request.
     python3 - > port 2> /dev/null 3>&- << 'END' &
