@@ -1,15 +1,18 @@
 # Installation: find_package(bide) gives bide::bide and bide::bide_static; its component curl gives bide::curl and
-# bide::curl_static, its component fleet the same of libbide-fleet; pkg-config knows bide, bide-curl and bide-fleet.
+# bide::curl_static, its components fleet and telemetry the same of their libraries; pkg-config knows bide, bide-curl,
+# bide-fleet and bide-telemetry.
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/bide)
 
-# bide.h includes all headers of libbide; fleet.h belongs to libbide-fleet, the others to libbide-curl. A header is
-# installed only with its library.
+# bide.h includes all headers of libbide; fleet.h belongs to libbide-fleet, telemetry.h to libbide-telemetry, the others
+# to libbide-curl. A header is installed only with its library.
 file(STRINGS include/bide/bide.h of_bide REGEX "^#include <bide/")
 foreach(header IN LISTS public_headers)
     cmake_path(GET header FILENAME name)
     set(library bide)
     if(name STREQUAL fleet.h)
         set(library bide_fleet)
+    elseif(name STREQUAL telemetry.h)
+        set(library bide_telemetry)
     elseif(NOT "<bide/bide.h>;${of_bide}" MATCHES "<bide/${name}>")
         set(library bide_curl)
     endif()
@@ -28,6 +31,10 @@ endif()
 if(TARGET bide_fleet)
     install(TARGETS bide_fleet bide_fleet_static EXPORT bideFleetTargets)
     install(EXPORT bideFleetTargets NAMESPACE bide:: DESTINATION ${package_dir})
+endif()
+if(TARGET bide_telemetry)
+    install(TARGETS bide_telemetry bide_telemetry_static EXPORT bideTelemetryTargets)
+    install(EXPORT bideTelemetryTargets NAMESPACE bide:: DESTINATION ${package_dir})
 endif()
 if(installed_programs)
     install(TARGETS ${installed_programs})
@@ -59,6 +66,9 @@ if(TARGET bide_curl)
 endif()
 if(TARGET bide_fleet)
     list(APPEND pc_files bide-fleet.pc)
+endif()
+if(TARGET bide_telemetry)
+    list(APPEND pc_files bide-telemetry.pc)
 endif()
 foreach(file IN LISTS pc_files)
     configure_file(cmake/${file}.in ${file} @ONLY)

@@ -754,7 +754,10 @@ static void call_begin(struct run *r)
     r->deadline_ns = own_ns == BIDE_NEVER ? BIDE_NEVER : r->call_start_ns + own_ns;
     if (r->request.deadline_ns != 0 && r->request.deadline_ns < r->deadline_ns)
         r->deadline_ns = r->request.deadline_ns;
-    bide_report_begin(&r->report, &(struct bide_report_call){.target = config->target_name}, r->call_start_ns);
+    bide_report_begin(&r->report,
+                      &(struct bide_report_call){
+                          .target_name = config->target_name, .target = config->target, .lane = r->request.lane},
+                      r->call_start_ns);
     verdict_set(r, bide_call_begin(&r->call, config->policy, config->target, &r->request, r->call_start_ns), NULL);
 }
 

@@ -18,6 +18,7 @@
 #include <bide/inbound.h>
 #include <bide/key.h>
 #include <bide/layer.h>
+#include <bide/meter.h>
 #include <bide/outcome.h>
 #include <bide/policy.h>
 #include <bide/request.h>

@@ -1,4 +1,4 @@
-/* event.h - each step of a call, reported from one place: for logs, metrics and traces.
+/* event.h - each step of a call, reported from one place: for meters (meter.h), logs and traces.
  *
  *     static void log_event(void *context, const struct bide_event *event) { ... }
  *
@@ -20,7 +20,7 @@
  * A program that drives the engine itself has a struct bide_report beside its struct bide_call. It passes each verdict
  * to bide_report_verdict, with the instant that the engine was given: no event reads a clock.
  *
- *     bide_report_begin(&report, &(struct bide_report_call){.target = "inventory"}, now_ns);
+ *     bide_report_begin(&report, &(struct bide_report_call){.target_name = "inventory", .target = target}, now_ns);
  *     verdict = bide_call_begin(&call, policy, target, &request, now_ns);
  *     bide_report_verdict(&report, &verdict, NULL, now_ns);
  *     ...
@@ -32,6 +32,7 @@
 #ifndef BIDE_EVENT_H
 #define BIDE_EVENT_H
 
+#include <bide/meter.h>
 #include <bide/outcome.h>
 #include <bide/policy.h>
 #include <bide/targets.h>
@@ -63,13 +64,19 @@ struct bide_event {
     uint64_t reserved_[4]; /* zero: room to grow */
 };
 
+struct bide_report_call;
+
 /* Receives events. It must not begin, report or end the call whose event it gets; other calls it may. */
 struct bide_listener {
     void (*event)(void *context, const struct bide_event *event); /* NULL: no events */
     /* Returns true if a new trace (bide_trace_new) is to be recorded: its sampled flag. NULL: none is. */
     bool (*sample)(void *context, const struct bide_trace *trace);
+    /* Returns the meter that counts a call, for its whole time; NULL: none does. Called once for each call that begins,
+     * but not for calls on a shared target (shared.h), which has a meter of its own. Only of the listener of the
+     * process. NULL: no call is counted. */
+    struct bide_meter *(*meter)(void *context, const struct bide_report_call *call);
     void *context;
-    uint64_t reserved_[2]; /* zero: room to grow */
+    uint64_t reserved_[1]; /* zero: room to grow */
 };
 
 /* Sets the listener of the process, for calls that begin from now on; NULL: none. The struct must stay valid until
@@ -81,29 +88,39 @@ BIDE_API const struct bide_listener *bide_listener_get(void);
 
 /* What the reports of a call need to know about it. */
 struct bide_report_call {
-    const char *target;                   /* copied; NULL, or longer than BIDE_TARGET_NAME_MAX: "" */
+    const char *target_name;                 /* copied; NULL, or longer than BIDE_TARGET_NAME_MAX: "" */
+    const char *(*find_name)(void *context); /* with target_name NULL: returns it, if it is needed. NULL: "" */
+    void *context;
+    const struct bide_target *target;     /* whose meter counts the call; NULL or BIDE_NO_TARGET: it has none */
     const struct bide_trace *trace;       /* copied; NULL: none */
     const struct bide_listener *listener; /* of this call, beside that of the process; copied. NULL: none */
-    uint64_t reserved_[4];                /* zero: room to grow */
+    uint32_t lane;                        /* as in the request of the call (bide_lane) */
+    bool is_of_table;                     /* the target was found in a table (targets.h), under that name */
+    uint64_t reserved_;                   /* zero: room to grow */
 };
 
-/* Private: the fields are public only so that a report can live on the stack. */
+/* Private: the fields are public only so that a report can live on the stack. The fields from `process` on are
+ * initialised when the report needs more than the fields before. */
 struct bide_report {
-    struct bide_listener own;
-    const struct bide_listener *process;
-    struct bide_trace trace;
-    uint64_t call_id;
+    struct bide_meter_lane_ *lane; /* of the meter; NULL: the call is not counted */
     int64_t begin_ns;
-    int64_t ended_ns;
     uint32_t attempts; /* highest number started */
-    bool is_over;
+    uint8_t phase;     /* enum report_phase in lib/os/event.c */
+    bool is_waiting;
+    bool has_listener; /* of events */
+    const struct bide_listener *process;
+    int64_t ended_ns;
+    int64_t wait_ns; /* when the wait began, if the call waits */
     struct bide_report_attempt {
         int64_t start_ns;
         uint64_t span;
         uint32_t number; /* 0: an empty place */
         enum bide_attempt_kind kind;
     } running[1 + BIDE_HEDGES_MAX];
-    char target[BIDE_TARGET_NAME_MAX + 1];
+    struct bide_listener own;
+    struct bide_trace trace;
+    uint64_t call_id;
+    char target_name[BIDE_TARGET_NAME_MAX + 1];
     uint64_t reserved_[4]; /* zero: room to grow */
 };
 
@@ -114,8 +131,20 @@ struct bide_attempt_end {
     int status; /* HTTP status or exit status; 0: unknown or success */
 };
 
-/* Initialises the report of a call that is about to begin. Returns false if there is no listener: reports are then
- * ignored. */
+/* Returns false if neither a listener nor a meter receives reports of a call on that target (may be NULL or
+ * BIDE_NO_TARGET) with that listener (may be NULL): a driver then needs no report. */
+BIDE_API bool bide_report_wanted(const struct bide_target *target, const struct bide_listener *own);
+
+/* Returns the name of the target of a call: target_name, or that of find_name. Never NULL. */
+static inline const char *bide_report_target_name(const struct bide_report_call *call)
+{
+    const char *name =
+        call->target_name != NULL || call->find_name == NULL ? call->target_name : call->find_name(call->context);
+    return name != NULL && __builtin_strlen(name) <= BIDE_TARGET_NAME_MAX ? name : "";
+}
+
+/* Initialises the report of a call that is about to begin. Returns false if there is neither a listener nor a meter:
+ * reports are then ignored. */
 BIDE_API bool bide_report_begin(struct bide_report *report, const struct bide_report_call *call, int64_t now_ns);
 
 /* Reports a verdict; `end` is the end of an attempt that led to it, or NULL. A START with the number of an attempt that

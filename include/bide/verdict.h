@@ -105,6 +105,9 @@ BIDE_API const char *bide_reason_text(enum bide_reason reason);
 /* Returns "start", "wait", "done", "give_up" or "none". Never NULL. */
 BIDE_API const char *bide_action_label(enum bide_action action);
 
+/* Returns the gate that refuses with this reason; 0: the reason is no refusal of a gate. */
+BIDE_API enum bide_gate bide_reason_gate(enum bide_reason reason);
+
 /* Returns "budget" for a single bit of enum bide_gate. Never NULL. */
 BIDE_API const char *bide_gate_label(enum bide_gate gate);
 

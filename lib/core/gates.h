@@ -5,7 +5,7 @@
  * interfered. Each copy is consistent; two copies in one event may be of two configurations, so every field must be
  * valid for every kind.
  *
- * Writers of a target: target.c writes identity (lib/os adds CORE_SHARED), active, claim, hot, config and the hold-off
+ * Writers of a target: target.c writes identity (lib/os adds CORE_SHARED, CORE_OVERFLOW), active, claim, hot, config and the hold-off
  * (which a success in call.c ends), and resets everything. breaker.c: breaker, probe, failures, votes, openings,
  * healthy votes. budget.c: budget, spends, requests and the counts of a leased target (which lease.c resets when it
  * collects them). lease.c: the words of the lease. throttle.c: asks, attempts, accepts. keylimit.c: key. latency.c:
@@ -198,8 +198,10 @@ static inline uint16_t core_owner(const struct bide_target *t)
     return (uint16_t)(core_load(&t->identity) >> 16);
 }
 
-/* A bit of the identity word, set by the creator of a target in memory that processes share. */
-#define CORE_SHARED (UINT64_C(1) << 15)
+/* Bits of the identity word, set by the creator of a target: it is in memory that processes share; it is the overflow
+ * target of a table, which serves several names. */
+#define CORE_SHARED   (UINT64_C(1) << 15)
+#define CORE_OVERFLOW (UINT64_C(1) << 14)
 
 /* ---- tables of targets ---- */
 

@@ -32,6 +32,26 @@ const char *bide_action_label(enum bide_action action)
     return CORE_LABEL(action_labels, action);
 }
 
+enum bide_gate bide_reason_gate(enum bide_reason reason)
+{
+    static const uint16_t gates[BIDE_REASON_COUNT] = {
+        [BIDE_REASON_KEY_REQUIRED] = BIDE_GATE_KEY,
+        [BIDE_REASON_NOT_REPEATABLE] = BIDE_GATE_REPEAT,
+        [BIDE_REASON_SERVER_STOP] = BIDE_GATE_HINT,
+        [BIDE_REASON_HINT_TOO_LONG] = BIDE_GATE_HINT,
+        [BIDE_REASON_HINT_MISSING] = BIDE_GATE_HINT,
+        [BIDE_REASON_INNER_LAYER] = BIDE_GATE_LAYER,
+        [BIDE_REASON_THROTTLE] = BIDE_GATE_THROTTLE,
+        [BIDE_REASON_IN_FLIGHT_FULL] = BIDE_GATE_IN_FLIGHT,
+        [BIDE_REASON_BREAKER_OPEN] = BIDE_GATE_BREAKER,
+        [BIDE_REASON_BREAKER_PROBING] = BIDE_GATE_BREAKER,
+        [BIDE_REASON_BREAKER_RAMPING] = BIDE_GATE_BREAKER,
+        [BIDE_REASON_KEY_LIMIT] = BIDE_GATE_KEY_LIMIT,
+        [BIDE_REASON_BUDGET_EMPTY] = BIDE_GATE_BUDGET,
+    };
+    return (unsigned)reason < BIDE_REASON_COUNT ? (enum bide_gate)gates[reason] : 0;
+}
+
 const char *bide_gate_label(enum bide_gate gate)
 {
     size_t bit = 0;

@@ -142,19 +142,38 @@ static enum bide_err call_check_options(const struct http_call *call, struct bid
     return err;
 }
 
-bool http_call_has_listener(const struct bide_curl_options *options)
+bool http_call_is_watched(const struct bide_curl_options *options, const struct bide_target *target)
 {
-    return (options && options->event) || bide_listener_get();
+    struct bide_listener own = {.event = options ? options->event : NULL};
+    return bide_report_wanted(target, &own);
 }
 
-static void call_begin_report(struct http_call *call, CURL *easy, const struct bide_target *target)
+/* Where the name of a target is found if the options have none. */
+struct call_name {
+    CURL *easy;
+    char origin[HTTP_ORIGIN_SIZE];
+};
+
+static const char *call_find_name(void *context)
+{
+    struct call_name *name = context;
+    return http_target_name(name->origin, name->easy);
+}
+
+/* given: the target that the caller gave; NULL: `target` was found by its origin. */
+static void call_begin_report(struct http_call *call, CURL *easy, const struct bide_target *given,
+                              const struct bide_target *target, uint32_t lane)
 {
     const struct bide_curl_options *o = call->options;
-    char origin[HTTP_ORIGIN_SIZE];
+    struct call_name name;
+    name.easy = easy;
     struct bide_listener own = {.event = o->event, .context = o->context};
-    struct bide_report_call report = {.target = o->target_name, .trace = &call->trace, .listener = &own};
-    if (!report.target && target != BIDE_NO_TARGET)
-        report.target = http_target_name(origin, easy);
+    struct bide_report_call report = {
+        .target_name = o->target_name, .context = &name, .target = target, .trace = &call->trace, .listener = &own};
+    report.is_of_table = !given && !o->target_name;
+    report.lane = lane;
+    if (target != BIDE_NO_TARGET)
+        report.find_name = call_find_name;
     if (!bide_report_begin(call->report, &report, call->begin_ns))
         call->report = NULL;
 }
@@ -178,10 +197,10 @@ static enum bide_err call_begin(struct http_call *call, CURL *easy, struct bide_
     call->safety_known = call->safety_given;
     if (!http_resume_begin(call))
         return http_problem_set_text(problem, BIDE_ERR_NOMEM, "out of memory");
-    if (call->report)
-        call_begin_report(call, easy, target);
     struct bide_request request = options_request(o, now_ns);
     struct bide_target *used_target = target ? target : http_target_for_url(o->targets, easy, call->record, now_ns);
+    if (call->report)
+        call_begin_report(call, easy, target, used_target, request.lane);
     call_set_verdict_unless_cancelled(
         call, bide_call_begin(&call->engine, options_policy(o), used_target, &request, now_ns), now_ns);
     return BIDE_OK;

@@ -139,8 +139,9 @@ enum bide_err http_problem_set_text(struct bide_problem *problem, enum bide_err 
 /* Checks the options of a call, except the policy (see bide_curl_options_check). */
 enum bide_err http_options_check(const struct bide_curl_options *options, struct bide_problem *problem);
 
-/* Returns true if a call with these options has a listener: call->report must then be memory for its reports. */
-bool http_call_has_listener(const struct bide_curl_options *options);
+/* Returns true if a call with these options (may be NULL), on the target that the caller gave (may be NULL), has a
+ * listener or a meter: call->report must then be memory for its reports. */
+bool http_call_is_watched(const struct bide_curl_options *options, const struct bide_target *target);
 
 /* Begins the call, of which only `report` is set: checks the options, finds the target, begins the engine's call. The
  * first verdict is in call->verdict. If the options are wrong, returns BIDE_ERR_INVALID after filling *problem (may be

@@ -107,7 +107,7 @@ CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct 
 {
     struct http_call call;
     struct bide_report report;
-    call.report = http_call_has_listener(options) ? &report : NULL;
+    call.report = http_call_is_watched(options, target) ? &report : NULL;
     if (result)
         memset(result, 0, sizeof *result);
     enum bide_err err = http_call_begin(&call, easy, target, options, result, NULL);

@@ -63,7 +63,7 @@ struct bide_multi_call {
     bool start_due;              /* START was received and not executed yet */
     bool hedge_due;              /* a hedge was due before the method was known */
     bool cancel_requested;       /* executed before anything else */
-    struct bide_report report[]; /* one, if the call has a listener */
+    struct bide_report report[]; /* one, if the call has a listener or a meter */
 };
 
 struct bide_multi {
@@ -764,11 +764,11 @@ static enum bide_err job_check(const struct bide_multi *multi, const struct bide
  * before glibc 2.41 does not use the allocator's cache.) */
 static struct bide_multi_call *multi_call_new(struct bide_multi *multi, const struct bide_multi_job *job)
 {
-    bool has_listener = http_call_has_listener(job->options);
-    struct bide_multi_call *call = malloc(sizeof *call + (has_listener ? sizeof call->report[0] : 0));
+    bool is_watched = http_call_is_watched(job->options, job->target);
+    struct bide_multi_call *call = malloc(sizeof *call + (is_watched ? sizeof call->report[0] : 0));
     if (!call)
         return NULL;
-    call->http.report = has_listener ? call->report : NULL;
+    call->http.report = is_watched ? call->report : NULL;
     memset(&call->timer, 0, sizeof *call - offsetof(struct bide_multi_call, timer));
     call->multi = multi;
     call->done = job->done;

@@ -11,15 +11,19 @@
 #include <bide/entropy.h>
 #include <bide/run.h>
 
+#include "meter.h"
+
 #include <assert.h>
 
 struct run {
     const struct bide_job *job;
     struct bide_call call;
+    struct bide_target *target;
+    uint32_t lane;
     int64_t now_ns;              /* the instant given to the engine with the last event */
     struct bide_outcome outcome; /* of the last attempt */
     uint32_t ended;              /* its number, until it is reported */
-    struct bide_report *report;  /* NULL: there is no listener */
+    struct bide_report *report;  /* NULL: nobody receives reports */
 };
 
 static const char *job_name(const struct bide_job *job)
@@ -35,28 +39,34 @@ static struct bide_target *job_target(const struct bide_job *job, int64_t now_ns
     return job->target != NULL ? job->target : BIDE_NO_TARGET;
 }
 
-static bool job_has_listener(const struct bide_job *job)
+/* Returns false if nobody receives reports of the call: neither a listener nor a meter. */
+static bool job_is_watched(const struct bide_job *job, const struct bide_target *target)
 {
-    return job->event != NULL || bide_listener_get() != NULL;
+    return job->event != NULL || bide_listener_get() != NULL || os_target_has_meter(target);
 }
 
-/* Returns the report, or NULL if there is no listener of events after all. */
-static struct bide_report *run_begin_report(const struct run *r, struct bide_report *report)
+/* Returns the report, or NULL if the listener of the process wants nothing of this call. */
+static __attribute__((noinline)) struct bide_report *run_begin_report(const struct run *r, struct bide_report *report)
 {
     const struct bide_job *job = r->job;
-    struct bide_listener own = {.event = job->event, .context = job->context};
-    bool has_name = job->target == NULL || job->name != NULL;
-    struct bide_report_call call = {.target = has_name ? job_name(job) : NULL, .listener = &own};
+    struct bide_listener own;
+    struct bide_report_call call = {
+        .target_name = job_name(job), .target = r->target, .lane = r->lane, .is_of_table = job->target == NULL};
+    if (job->target != NULL && job->name == NULL)
+        call.target_name = NULL;
+    if (job->event != NULL) {
+        own = (struct bide_listener){.event = job->event, .context = job->context};
+        call.listener = &own;
+    }
     return bide_report_begin(report, &call, r->now_ns) ? report : NULL;
 }
 
 static struct bide_verdict run_begin(struct run *r)
 {
     struct bide_request request = r->job->request;
-    struct bide_target *target = job_target(r->job, r->now_ns);
     request.seed = request.seed != 0 ? request.seed : bide_seed();
-    request.lane = bide_lane();
-    return bide_call_begin(&r->call, r->job->policy, target, &request, r->now_ns);
+    request.lane = r->lane;
+    return bide_call_begin(&r->call, r->job->policy, r->target, &request, r->now_ns);
 }
 
 static struct bide_verdict run_cancel(struct run *r)
@@ -109,7 +119,9 @@ struct bide_verdict bide_run(const struct bide_job *job)
     r.job = job;
     r.now_ns = bide_now();
     r.ended = 0;
-    r.report = job_has_listener(job) ? run_begin_report(&r, &report) : NULL;
+    r.target = job_target(job, r.now_ns);
+    r.lane = bide_lane();
+    r.report = job_is_watched(job, r.target) ? run_begin_report(&r, &report) : NULL;
     struct bide_verdict v = run_begin(&r);
     for (;;) {
         if (v.action == BIDE_ACTION_START && bide_cancelled(job->cancel))

@@ -1,15 +1,21 @@
-/* event.c - reports each step of a call to the listeners: see bide/event.h.
+/* event.c - reports each step of a call to its meter and to the listeners: see bide/event.h.
  *
  * A report keeps the attempts in flight, at most one round of them (an attempt and its hedges), so that each START is
  * matched by one end: an end without a running attempt is ignored, and at the end of the call every attempt that still
- * runs is reported as cancelled. */
+ * runs is reported as cancelled.
+ *
+ * Fast path: no listener of events, and a call that succeeds by its first attempt, which started when the call began.
+ * Then the end of the attempt and of the call are one count. */
 #include <bide/entropy.h>
 #include <bide/event.h>
+
+#include "meter.h"
 
 #include <assert.h>
 #include <string.h>
 
 #define RUNNING_MAX (1 + BIDE_HEDGES_MAX)
+#define OUT_OF_LINE static __attribute__((noinline)) /* the fast path needs no frame for it */
 
 /* ---- the listener of the process ---- */
 
@@ -34,18 +40,64 @@ const struct bide_listener *bide_listener_get(void)
 
 /* ---- the report of a call ---- */
 
+enum report_phase {
+    REPORT_BEGUN = 0, /* fast path: no event yet */
+    REPORT_FIRST,     /* fast path: the first attempt runs; it started when the call began, and nothing else happened */
+    REPORT_FULL,      /* slow path: all fields are in use */
+    REPORT_OVER,      /* the call has ended, or nobody receives reports of it */
+};
+
+/* Returns NULL if no meter of a listener counts the call. A shared target has its own. */
+static struct bide_meter *report_meter(const struct bide_report_call *call, const struct bide_listener *process)
+{
+    if (process == NULL || process->meter == NULL || os_target_has_meter(call->target))
+        return NULL;
+    return process->meter(process->context, call);
+}
+
+/* Leaves the fast path. */
+static void report_fill(struct bide_report *report)
+{
+    bool runs = report->phase == REPORT_FIRST;
+    memset(report->running, 0, sizeof report->running);
+    if (runs)
+        report->running[0] = (struct bide_report_attempt){.start_ns = report->begin_ns, .number = report->attempts};
+    report->ended_ns = 0;
+    report->is_waiting = false;
+    report->phase = REPORT_FULL;
+}
+
+/* Begins a report with a listener of events. */
+OUT_OF_LINE void report_begin_events(struct bide_report *report, const struct bide_report_call *call)
+{
+    const char *name = bide_report_target_name(call);
+    report_fill(report);
+    report->own = call->listener != NULL ? *call->listener : (struct bide_listener){0};
+    report->trace = call->trace != NULL ? *call->trace : (struct bide_trace){0};
+    report->call_id = bide_seed();
+    memcpy(report->target_name, name, strlen(name) + 1);
+}
+
+bool bide_report_wanted(const struct bide_target *target, const struct bide_listener *own)
+{
+    return (own != NULL && own->event != NULL) || bide_listener_get() != NULL || os_target_has_meter(target);
+}
+
 bool bide_report_begin(struct bide_report *report, const struct bide_report_call *call, int64_t now_ns)
 {
-    const struct bide_listener *process = bide_listener_get();
-    *report = (struct bide_report){.process = process, .call_id = bide_seed(), .begin_ns = now_ns};
-    if (call->listener != NULL)
-        report->own = *call->listener;
-    if (call->trace != NULL)
-        report->trace = *call->trace;
-    if (call->target != NULL && strnlen(call->target, sizeof report->target) < sizeof report->target)
-        memcpy(report->target, call->target, strlen(call->target));
-    report->is_over = report->own.event == NULL && (process == NULL || process->event == NULL);
-    return !report->is_over;
+    const struct bide_listener *process = bide_listener_get(), *own = call->listener;
+    struct bide_meter *meter = report_meter(call, process);
+    report->lane = meter != NULL ? &meter->lane[call->lane % BIDE_LANES] : NULL;
+    report->begin_ns = now_ns;
+    report->attempts = 0;
+    report->phase = REPORT_BEGUN;
+    report->process = process;
+    report->has_listener = (process != NULL && process->event != NULL) || (own != NULL && own->event != NULL);
+    if (report->has_listener)
+        report_begin_events(report, call);
+    else if (meter == NULL)
+        report->phase = REPORT_OVER;
+    return report->phase != REPORT_OVER;
 }
 
 static struct bide_report_attempt *report_find(struct bide_report *report, uint32_t number)
@@ -58,14 +110,14 @@ static struct bide_report_attempt *report_find(struct bide_report *report, uint3
 
 static bool report_has_trace(const struct bide_report *report)
 {
-    return (report->trace.trace_hi | report->trace.trace_lo) != 0;
+    return report->has_listener && (report->trace.trace_hi | report->trace.trace_lo) != 0;
 }
 
 /* Passes an event to the listeners. attempt: the attempt that starts or has ended; NULL: none. */
 static void report_send(struct bide_report *report, struct bide_event event, const struct bide_report_attempt *attempt)
 {
     struct bide_trace trace = report->trace;
-    event.target = report->target;
+    event.target = report->target_name;
     event.call_id = report->call_id;
     event.begin_ns = report->begin_ns;
     event.trace = report_has_trace(report) ? &trace : NULL;
@@ -96,8 +148,11 @@ static void report_start(struct bide_report *report, const struct bide_verdict *
         attempt->kind = BIDE_ATTEMPT_HEDGE;
     if (verdict->attempt > report->attempts)
         report->attempts = verdict->attempt;
-    report_send(report, (struct bide_event){.verdict = verdict, .now_ns = now_ns, .ended_ns = report->ended_ns},
-                attempt);
+    if (report->lane != NULL)
+        os_meter_start(report->lane, os_meter_attempt(attempt->number, attempt->kind));
+    if (report->has_listener)
+        report_send(report, (struct bide_event){.verdict = verdict, .now_ns = now_ns, .ended_ns = report->ended_ns},
+                    attempt);
 }
 
 /* Reports the end of a running attempt, and with it the verdict. */
@@ -106,12 +161,17 @@ static void report_end(struct bide_report *report, const struct bide_verdict *ve
 {
     struct bide_report_attempt *running = report_find(report, end->attempt);
     struct bide_report_attempt ended = *running;
-    *running = (struct bide_report_attempt){0};
+    running->number = 0;
     report->ended_ns = now_ns;
-    report_send(
-        report,
-        (struct bide_event){.verdict = verdict, .outcome = end->outcome, .status = end->status, .now_ns = now_ns},
-        &ended);
+    if (report->lane != NULL)
+        os_meter_end(report->lane, &(struct os_meter_end){.attempt = os_meter_attempt(ended.number, ended.kind),
+                                                          .kind = end->outcome->kind,
+                                                          .time_ns = now_ns - ended.start_ns});
+    if (report->has_listener)
+        report_send(
+            report,
+            (struct bide_event){.verdict = verdict, .outcome = end->outcome, .status = end->status, .now_ns = now_ns},
+            &ended);
 }
 
 /* The call has ended: the attempts that still run are cut. `last` is the number of the attempt whose end ended the
@@ -128,28 +188,67 @@ static void report_cut_attempts(struct bide_report *report, uint32_t last, int64
     }
 }
 
-void bide_report_verdict(struct bide_report *report, const struct bide_verdict *verdict,
-                         const struct bide_attempt_end *end, int64_t now_ns)
+/* Counts a verdict: the wait that it ends, its refusals, the wait that it begins, or the end of the call. NONE leaves a
+ * waiting call waiting. */
+static void report_count(struct bide_report *report, const struct bide_verdict *verdict, int64_t now_ns)
 {
-    if (report->is_over)
-        return;
+    if (report->is_waiting && verdict->action != BIDE_ACTION_NONE) {
+        os_meter_wait_end(report->lane, now_ns - report->wait_ns);
+        report->is_waiting = false;
+    }
+    os_meter_refusals(report->lane, verdict);
+    if (verdict->action == BIDE_ACTION_WAIT) {
+        os_meter_wait(report->lane, verdict->reason);
+        report->is_waiting = true;
+        report->wait_ns = now_ns;
+    }
+    if (report->phase == REPORT_OVER)
+        os_meter_call(report->lane, verdict, report->attempts, now_ns - report->begin_ns);
+}
+
+/* Reports a verdict on the slow path. */
+OUT_OF_LINE void report_verdict(struct bide_report *report, const struct bide_verdict *verdict,
+                                const struct bide_attempt_end *end, int64_t now_ns)
+{
+    if (report->phase < REPORT_FULL)
+        report_fill(report);
     bool ended = end != NULL && end->attempt > 0 && report_find(report, end->attempt) != NULL;
-    report->is_over = verdict->action == BIDE_ACTION_DONE || verdict->action == BIDE_ACTION_GIVE_UP;
-    if (report->is_over)
+    bool is_over = verdict->action == BIDE_ACTION_DONE || verdict->action == BIDE_ACTION_GIVE_UP;
+    report->phase = is_over ? REPORT_OVER : REPORT_FULL;
+    if (is_over)
         report_cut_attempts(report, ended ? end->attempt : 0, now_ns);
+    if (report->lane != NULL)
+        report_count(report, verdict, now_ns);
     if (ended)
         report_end(report, verdict, end, now_ns);
     else if (verdict->action == BIDE_ACTION_START)
         report_start(report, verdict, now_ns);
-    else if (verdict->action != BIDE_ACTION_NONE || verdict->reason != BIDE_REASON_NOTHING)
+    else if (report->has_listener && (verdict->action != BIDE_ACTION_NONE || verdict->reason != BIDE_REASON_NOTHING))
         report_send(report, (struct bide_event){.verdict = verdict, .now_ns = now_ns}, NULL);
+}
+
+void bide_report_verdict(struct bide_report *report, const struct bide_verdict *verdict,
+                         const struct bide_attempt_end *end, int64_t now_ns)
+{
+    if (report->phase == REPORT_BEGUN && verdict->action == BIDE_ACTION_START && verdict->observed == 0 &&
+        now_ns == report->begin_ns) {
+        report->attempts = verdict->attempt;
+        report->phase = REPORT_FIRST;
+        os_meter_start(report->lane, BIDE_METER_ATTEMPT_1);
+    } else if (report->phase == REPORT_FIRST && verdict->action == BIDE_ACTION_DONE && verdict->observed == 0 &&
+               end != NULL && end->attempt == report->attempts) {
+        report->phase = REPORT_OVER;
+        os_meter_at_once(report->lane, now_ns - report->begin_ns);
+    } else if (report->phase != REPORT_OVER) {
+        report_verdict(report, verdict, end, now_ns);
+    }
 }
 
 struct bide_trace bide_report_trace(const struct bide_report *report, uint32_t attempt)
 {
-    struct bide_trace trace = report->trace;
-    for (size_t i = 0; i < RUNNING_MAX; i++)
-        if (attempt > 0 && report->running[i].number == attempt && report_has_trace(report)) {
+    for (size_t i = 0; i < RUNNING_MAX && report_has_trace(report); i++)
+        if (attempt > 0 && report->running[i].number == attempt) {
+            struct bide_trace trace = report->trace;
             trace.parent = report->running[i].span;
             return trace;
         }

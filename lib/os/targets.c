@@ -280,8 +280,10 @@ static void slot_occupy(struct bide_targets *table, struct slot *slot, int64_t n
  * that instant. */
 static struct bide_target *table_overflow(struct bide_targets *table, int64_t now_ns)
 {
-    if (!table->overflow_ready)
+    if (!table->overflow_ready) {
         bide_target_init(&table->overflow, &table->config, now_ns, NULL);
+        table->overflow.identity |= CORE_OVERFLOW;
+    }
     table->overflow_ready = true;
     __atomic_add_fetch(&table->overflowed, 1, __ATOMIC_RELAXED);
     return &table->overflow;

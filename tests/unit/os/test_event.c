@@ -65,7 +65,7 @@ static void driven_begin_traced(struct driven *d, uint32_t hedges, const struct 
     d->policy.hedges_max = hedges;
     d->policy.hedge_delay_ns = hedges > 0 ? 100 * BIDE_MS : d->policy.hedge_delay_ns;
     assert_true(bide_report_begin(
-        &d->report, &(struct bide_report_call){.target = "payments", .listener = &listener, .trace = trace}, T0));
+        &d->report, &(struct bide_report_call){.target_name = "payments", .listener = &listener, .trace = trace}, T0));
     driven_step(d, bide_call_begin(&d->call, &d->policy, BIDE_NO_TARGET, &get, T0), NULL, T0);
 }
 
@@ -154,12 +154,12 @@ static void a_target_name_beyond_the_limit_is_no_name(void **state)
     (void)state;
     memset(name, 'x', sizeof name);
     name[BIDE_TARGET_NAME_MAX + 1] = '\0';
-    bide_report_begin(&report, &(struct bide_report_call){.target = name, .listener = &listener}, T0);
-    assert_string_equal(report.target, "");
-    bide_report_begin(&report, &(struct bide_report_call){.target = name + 1, .listener = &listener}, T0);
-    assert_string_equal(report.target, name + 1);
+    bide_report_begin(&report, &(struct bide_report_call){.target_name = name, .listener = &listener}, T0);
+    assert_string_equal(report.target_name, "");
+    bide_report_begin(&report, &(struct bide_report_call){.target_name = name + 1, .listener = &listener}, T0);
+    assert_string_equal(report.target_name, name + 1);
     bide_report_begin(&report, &(struct bide_report_call){.listener = &listener}, T0);
-    assert_string_equal(report.target, "");
+    assert_string_equal(report.target_name, "");
 }
 
 static void a_refused_call_has_one_event(void **state)
@@ -390,7 +390,7 @@ static void without_a_listener_reports_are_ignored(void **state)
     struct bide_report report;
     struct bide_verdict start = {.action = BIDE_ACTION_START, .attempt = 1};
     (void)state;
-    assert_false(bide_report_begin(&report, &(struct bide_report_call){.target = "payments"}, T0));
+    assert_false(bide_report_begin(&report, &(struct bide_report_call){.target_name = "payments"}, T0));
     bide_report_verdict(&report, &start, NULL, T0);
     assert_int_equal(bide_report_trace(&report, 1).trace_lo, 0);
 }

@@ -1,0 +1,55 @@
+/* telemetry.h - see what retries do: metrics, spans and log lines of all calls of the process.
+ *
+ *     struct bide_problem problem;
+ *     if (bide_telemetry_start(&(struct bide_telemetry_options){.listen = "127.0.0.1:9464"}, &problem) != BIDE_OK)
+ *         ... report problem.text
+ *     ...
+ *     bide_telemetry_stop();
+ *
+ * From then on a meter (meter.h) counts the calls of each target, exactly, and Prometheus can scrape them. docs/metrics.md
+ * lists all metrics. Calls on shared targets (shared.h) are counted with or without telemetry, in the file that the
+ * processes share; `bide metrics` exports them, once per host.
+ *
+ * Telemetry is the listener of the process (event.h). It takes no lock and makes no system call in a call.
+ *
+ * After fork the child counts on, in its own memory, but exports nothing: the thread that does belongs to the parent.
+ * The child may start telemetry itself.
+ *
+ * Threads: all functions may be called from any thread, but start and stop not at the same time as each other. */
+#ifndef BIDE_TELEMETRY_H
+#define BIDE_TELEMETRY_H
+
+#include <bide/event.h>
+#include <bide/meter.h>
+#include <bide/targets.h>
+
+#define BIDE_TELEMETRY_TARGETS 128u /* default of targets_max */
+
+BIDE_BEGIN_DECLS
+
+struct bide_telemetry_options {
+    const char *listen;           /* "127.0.0.1:9464", "[::1]:9464": serve /metrics there. NULL: nowhere */
+    uint32_t targets_max;         /* target names with a meter of their own; calls of further names are counted
+                                   * together, under the name "_other". 0: BIDE_TELEMETRY_TARGETS; at most 100000 */
+    struct bide_targets *targets; /* where budgets, breakers and hold-offs are read, by name; it must live until
+                                   * stop. NULL: bide_targets_default */
+    uint64_t reserved_[8];        /* zero: room to grow */
+};
+
+/* Starts telemetry. NULL options: meters only, for bide_telemetry_write. BIDE_ERR_BUSY: it runs already, or the process
+ * has another listener. */
+BIDE_API enum bide_err bide_telemetry_start(const struct bide_telemetry_options *options, struct bide_problem *problem);
+
+/* Stops it, after sending what is left, for at most 500 ms. Calls that began before are counted to their end; a later
+ * start continues with the same counts. */
+BIDE_API void bide_telemetry_stop(void);
+
+/* Writes all metrics in the text format of Prometheus (0.0.4), with a NUL. Returns the length of the whole text without
+ * the NUL; if that is not below `size`, the text was cut: call again with more memory. */
+BIDE_API size_t bide_telemetry_write(char *text, size_t size);
+
+/* The Content-Type of that text. */
+#define BIDE_TELEMETRY_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+BIDE_END_DECLS
+#endif
