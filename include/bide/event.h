@@ -47,20 +47,34 @@ enum bide_attempt_kind {
     BIDE_ATTEMPT_REFRESH,     /* repeats the attempt of its number after a 401, with new credentials: no retry */
 };
 
+/* What the attempts of a call do, for spans and logs. Unknown: NULL. */
+struct bide_call_about {
+    const char *method;  /* HTTP: "GET" */
+    const char *url;     /* HTTP: as it is used, so mask its credentials and its query before you write it anywhere */
+    const char *program; /* a command: its name, without directories */
+    const char *trace_state; /* the tracestate that is sent with the traceparent */
+    uint64_t reserved_[4];   /* zero: room to grow */
+};
+
 struct bide_event {
     const struct bide_verdict *verdict;
     const struct bide_outcome *outcome; /* of the attempt that has ended; NULL: none has */
     const char *target;                 /* name of the target; "": it has none */
     const struct bide_trace *trace;     /* of the call; of an attempt its parent id is the one that the attempt sends.
                                          * NULL: the call has no trace */
-    uint64_t call_id;                   /* not 0; differs between calls, processes and hosts */
-    int64_t now_ns;                     /* of this event; the following three are instants of the same clock */
+    uint64_t call_id;                   /* not 0; differs between calls, processes and hosts. In a trace it is the id of
+                                         * the call's span, the parent of its attempts */
+    uint64_t inbound_id;                /* parent id of the trace that the call continues; 0: its trace is new */
+    int64_t now_ns;                     /* of this event; the following two are instants of the same clock */
     int64_t begin_ns;                   /* when the call began */
     int64_t start_ns;                   /* when the attempt started; 0: the event has no attempt */
-    int64_t ended_ns; /* START: when an attempt of the call last ended; 0: none has, or another event */
+    int64_t delay_ns; /* of the attempt: how long no attempt ran before it; 0 for the first, a hedge and a refresh */
     uint32_t attempt; /* number of the attempt that starts or has ended; 0: the event has none */
     enum bide_attempt_kind attempt_kind;
-    int status;            /* of the attempt that has ended: HTTP status or exit status; 0: unknown or success */
+    int status; /* of the attempt that has ended: HTTP status or exit status; 0: unknown or success */
+    /* Describes the call; NULL: its driver knows no more. Called only during the event, if at all. */
+    void (*about)(void *about_context, struct bide_call_about *about);
+    void *about_context;
     uint64_t reserved_[4]; /* zero: room to grow */
 };
 
@@ -69,7 +83,8 @@ struct bide_report_call;
 /* Receives events. It must not begin, report or end the call whose event it gets; other calls it may. */
 struct bide_listener {
     void (*event)(void *context, const struct bide_event *event); /* NULL: no events */
-    /* Returns true if a new trace (bide_trace_new) is to be recorded: its sampled flag. NULL: none is. */
+    /* Returns true if a new trace (bide_trace_new) is to be recorded: its sampled flag. NULL: none is. A process whose
+     * listener has this function gives each call a trace, if it has none. */
     bool (*sample)(void *context, const struct bide_trace *trace);
     /* Returns the meter that counts a call, for its whole time; NULL: none does. Called once for each call that begins,
      * but not for calls on a shared target (shared.h), which has a meter of its own. Only of the listener of the
@@ -96,7 +111,9 @@ struct bide_report_call {
     const struct bide_listener *listener; /* of this call, beside that of the process; copied. NULL: none */
     uint32_t lane;                        /* as in the request of the call (bide_lane) */
     bool is_of_table;                     /* the target was found in a table (targets.h), under that name */
-    uint64_t reserved_;                   /* zero: room to grow */
+    void (*about)(void *about_context, struct bide_call_about *about); /* see struct bide_event. NULL: none */
+    void *about_context;                                               /* must stay valid until the call has ended */
+    uint64_t reserved_[4];                                             /* zero: room to grow */
 };
 
 /* Private: the fields are public only so that a report can live on the stack. The fields from `process` on are
@@ -113,13 +130,16 @@ struct bide_report {
     int64_t wait_ns; /* when the wait began, if the call waits */
     struct bide_report_attempt {
         int64_t start_ns;
+        int64_t delay_ns;
         uint64_t span;
         uint32_t number; /* 0: an empty place */
         enum bide_attempt_kind kind;
     } running[1 + BIDE_HEDGES_MAX];
     struct bide_listener own;
-    struct bide_trace trace;
+    struct bide_trace trace; /* its parent is that of the call: inbound_id of the events */
     uint64_t call_id;
+    void (*about)(void *about_context, struct bide_call_about *about);
+    void *about_context;
     char target_name[BIDE_TARGET_NAME_MAX + 1];
     uint64_t reserved_[4]; /* zero: room to grow */
 };

@@ -172,6 +172,8 @@ static void call_begin_report(struct http_call *call, CURL *easy, const struct b
         .target_name = o->target_name, .context = &name, .target = target, .trace = &call->trace, .listener = &own};
     report.is_of_table = !given && !o->target_name;
     report.lane = lane;
+    report.about = http_describe_about;
+    report.about_context = call;
     if (target != BIDE_NO_TARGET)
         report.find_name = call_find_name;
     if (!bide_report_begin(call->report, &report, call->begin_ns))
@@ -229,6 +231,7 @@ enum bide_err http_call_begin(struct http_call *call, CURL *easy, struct bide_ta
                                .record = record,
                                .result = result,
                                .report = call->report,
+                               .easy = easy,
                                .begin_ns = bide_now()};
     enum bide_err err;
     if (record && !busy)

@@ -38,6 +38,16 @@ const struct bide_listener *bide_listener_get(void)
     return __atomic_load_n(&process_listener, __ATOMIC_ACQUIRE);
 }
 
+/* Here and not with the rest of trace.h, because the listener decides about its sampled flag. */
+struct bide_trace bide_trace_new(void)
+{
+    const struct bide_listener *listener = bide_listener_get();
+    struct bide_trace trace = {.trace_hi = bide_seed(), .trace_lo = bide_seed(), .flags = BIDE_TRACE_RANDOM};
+    if (listener != NULL && listener->sample != NULL && listener->sample(listener->context, &trace))
+        trace.flags |= BIDE_TRACE_SAMPLED;
+    return trace;
+}
+
 /* ---- the report of a call ---- */
 
 enum report_phase {
@@ -67,14 +77,35 @@ static void report_fill(struct bide_report *report)
     report->phase = REPORT_FULL;
 }
 
+static bool trace_is_empty(const struct bide_trace *trace)
+{
+    return (trace->trace_hi | trace->trace_lo) == 0;
+}
+
+/* Returns the trace of the caller; without one a new trace, if the listener of the process records traces. */
+static struct bide_trace report_new_trace(const struct bide_report_call *call, const struct bide_listener *process)
+{
+    if (call->trace != NULL && !trace_is_empty(call->trace))
+        return *call->trace;
+    return process != NULL && process->sample != NULL ? bide_trace_new() : (struct bide_trace){0};
+}
+
+static uint64_t new_id(void)
+{
+    uint64_t id = bide_seed();
+    return id != 0 ? id : 1;
+}
+
 /* Begins a report with a listener of events. */
 OUT_OF_LINE void report_begin_events(struct bide_report *report, const struct bide_report_call *call)
 {
     const char *name = bide_report_target_name(call);
     report_fill(report);
     report->own = call->listener != NULL ? *call->listener : (struct bide_listener){0};
-    report->trace = call->trace != NULL ? *call->trace : (struct bide_trace){0};
-    report->call_id = bide_seed();
+    report->trace = report_new_trace(call, report->process);
+    report->call_id = new_id();
+    report->about = call->about;
+    report->about_context = call->about_context;
     memcpy(report->target_name, name, strlen(name) + 1);
 }
 
@@ -110,7 +141,7 @@ static struct bide_report_attempt *report_find(struct bide_report *report, uint3
 
 static bool report_has_trace(const struct bide_report *report)
 {
-    return report->has_listener && (report->trace.trace_hi | report->trace.trace_lo) != 0;
+    return report->has_listener && !trace_is_empty(&report->trace);
 }
 
 /* Passes an event to the listeners. attempt: the attempt that starts or has ended; NULL: none. */
@@ -119,12 +150,16 @@ static void report_send(struct bide_report *report, struct bide_event event, con
     struct bide_trace trace = report->trace;
     event.target = report->target_name;
     event.call_id = report->call_id;
+    event.inbound_id = trace.parent;
     event.begin_ns = report->begin_ns;
+    event.about = report->about;
+    event.about_context = report->about_context;
     event.trace = report_has_trace(report) ? &trace : NULL;
     if (attempt != NULL) {
         event.attempt = attempt->number;
         event.attempt_kind = attempt->kind;
         event.start_ns = attempt->start_ns;
+        event.delay_ns = attempt->delay_ns;
         trace.parent = attempt->span;
     }
     if (report->own.event != NULL)
@@ -141,18 +176,19 @@ static void report_start(struct bide_report *report, const struct bide_verdict *
         return;
     *attempt = (struct bide_report_attempt){.start_ns = now_ns, .number = verdict->attempt};
     if (report_has_trace(report))
-        attempt->span = bide_seed();
+        attempt->span = new_id();
     if (verdict->attempt <= report->attempts)
         attempt->kind = BIDE_ATTEMPT_REFRESH;
     else if (verdict->reason == BIDE_REASON_HEDGE)
         attempt->kind = BIDE_ATTEMPT_HEDGE;
+    else if (report->ended_ns != 0)
+        attempt->delay_ns = now_ns - report->ended_ns;
     if (verdict->attempt > report->attempts)
         report->attempts = verdict->attempt;
     if (report->lane != NULL)
         os_meter_start(report->lane, os_meter_attempt(attempt->number, attempt->kind));
     if (report->has_listener)
-        report_send(report, (struct bide_event){.verdict = verdict, .now_ns = now_ns, .ended_ns = report->ended_ns},
-                    attempt);
+        report_send(report, (struct bide_event){.verdict = verdict, .now_ns = now_ns}, attempt);
 }
 
 /* Reports the end of a running attempt, and with it the verdict. */

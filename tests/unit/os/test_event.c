@@ -131,8 +131,9 @@ static void events_name_target_call_attempt_status_and_instants(void **state)
     }
     assert_int_equal(d.log.event[1].now_ns, T0 + 30 * BIDE_MS);
     assert_int_equal(d.log.event[1].status, 503);
-    assert_int_equal(d.log.event[0].ended_ns, 0);
-    assert_int_equal(d.log.event[2].ended_ns, T0 + 30 * BIDE_MS);
+    assert_int_equal(d.log.event[1].delay_ns, 0);
+    assert_int_equal(d.log.event[2].delay_ns, second_ns - T0 - 30 * BIDE_MS);
+    assert_int_equal(d.log.event[3].delay_ns, second_ns - T0 - 30 * BIDE_MS);
     assert_int_equal(d.log.event[3].status, 200);
 }
 
@@ -306,6 +307,12 @@ static void random_calls_end_each_start_once(void **state)
 
 /* ---- traces ---- */
 
+static bool sample_all(void *context, const struct bide_trace *trace)
+{
+    (void)context, (void)trace;
+    return true;
+}
+
 static void each_attempt_has_a_parent_id_of_its_own_in_the_trace_of_the_call(void **state)
 {
     static const struct bide_trace inbound = {.trace_hi = 1, .trace_lo = 2, .parent = 3, .flags = BIDE_TRACE_SAMPLED};
@@ -328,6 +335,48 @@ static void each_attempt_has_a_parent_id_of_its_own_in_the_trace_of_the_call(voi
     assert_true(d.log.trace[0].parent == sent.parent && d.log.trace[1].parent == sent.parent);
     assert_true(d.log.trace[2].parent != sent.parent && d.log.trace[3].parent == d.log.trace[2].parent);
     assert_int_equal(d.log.trace[4].parent, 3);
+    for (int i = 0; i < d.log.count; i++)
+        assert_int_equal(d.log.event[i].inbound_id, 3);
+}
+
+static void a_call_gets_a_trace_if_the_listener_of_the_process_records_traces(void **state)
+{
+    static const struct bide_listener listener = {.sample = sample_all};
+    struct driven d;
+    (void)state;
+    assert_int_equal(bide_listen(&listener), BIDE_OK);
+    driven_begin(&d, 0);
+    bide_listen(NULL);
+    driven_end(&d, 1, &ok, 200, T0);
+    assert_log(&d.log, "start 1, done after 1 ok");
+    for (int i = 0; i < d.log.count; i++) {
+        assert_non_null(d.log.event[i].trace);
+        assert_int_equal(d.log.trace[i].flags, BIDE_TRACE_SAMPLED | BIDE_TRACE_RANDOM);
+        assert_int_equal(d.log.event[i].inbound_id, 0);
+        assert_true(d.log.trace[i].parent != 0 && d.log.trace[i].parent != d.log.event[i].call_id);
+    }
+}
+
+static void about_put(void *context, struct bide_call_about *about)
+{
+    about->method = context;
+}
+
+static void an_event_describes_its_call_on_request(void **state)
+{
+    struct event_log log = {.count = 0};
+    struct bide_listener listener = {.event = log_event, .context = &log};
+    char method[] = "GET";
+    struct bide_report report;
+    struct bide_verdict verdict = {.action = BIDE_ACTION_START, .attempt = 1};
+    struct bide_call_about about = {0};
+    (void)state;
+    bide_report_begin(
+        &report, &(struct bide_report_call){.listener = &listener, .about = about_put, .about_context = method}, T0);
+    bide_report_verdict(&report, &verdict, NULL, T0);
+    log.event[0].about(log.event[0].about_context, &about);
+    assert_string_equal(about.method, "GET");
+    assert_null(about.url);
 }
 
 static bool sample_even_ids(void *context, const struct bide_trace *trace)
@@ -433,6 +482,8 @@ int main(void)
         cmocka_unit_test(an_attempt_repeated_after_a_401_is_a_refresh),
         cmocka_unit_test(random_calls_end_each_start_once),
         cmocka_unit_test(each_attempt_has_a_parent_id_of_its_own_in_the_trace_of_the_call),
+        cmocka_unit_test(a_call_gets_a_trace_if_the_listener_of_the_process_records_traces),
+        cmocka_unit_test(an_event_describes_its_call_on_request),
         cmocka_unit_test(the_listener_of_the_process_decides_whether_a_new_trace_is_sampled),
         cmocka_unit_test(the_listener_of_the_process_gets_the_events_of_calls_that_begin_under_it),
         cmocka_unit_test(a_process_has_one_listener),
