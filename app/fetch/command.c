@@ -269,11 +269,12 @@ static bool batch_prepare(struct fetch_settings *s, char **operands)
     }
     struct cli_shared_context sharing = {&cli_fetch, &s->shared, &s->policy, s->quiet};
     struct cli_fleet_context fleeting = {&cli_fetch, &s->fleet, &s->policy};
-    if (!cli_fleet_ensure_linked(&fleeting) || !policy_resolve(s) ||
+    if (!cli_fleet_ensure_linked(&fleeting) || !cli_otlp_ensure_linked(&cli_fetch, &s->otlp) || !policy_resolve(s) ||
         !cli_shared_open(&sharing, &s->resolved, &s->shared_target) ||
         !cli_fleet_apply_gates(&fleeting, &s->resolved, &s->shared_target))
         return false;
     s->request.shared = s->shared_target.target;
+    s->request.traced = s->otlp.on;
     if ((want = data_apply(s)) != NULL)
         return cli_fail(&cli_fetch, "%s", want), false;
     if (!user_ask_password(s))
@@ -348,8 +349,10 @@ static int fetch_main(void *settings, char **operands)
     int status = CLI_EXIT_BIDE_FAILED;
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return cli_fail(&cli_fetch, "cannot initialize libcurl");
-    if (batch_prepare(s, operands) && fleet_open(s))
+    if (batch_prepare(s, operands) && fleet_open(s) && cli_otlp_start(&cli_fetch, &s->otlp)) {
         status = batch_run(s);
+        cli_otlp_stop(&cli_fetch, &s->otlp, s->quiet);
+    }
     cli_fleet_free(&s->fleet);
     bide_shared_close(&s->shared_target);
     fetch_inputs_free();
