@@ -57,12 +57,12 @@ enum report_phase {
     REPORT_OVER,      /* the call has ended, or nobody receives reports of it */
 };
 
-/* Returns NULL if no meter of a listener counts the call. A shared target has its own. */
+/* Returns the meter that counts the call: of a shared target its own, also without a listener. NULL: none does. */
 static struct bide_meter *report_meter(const struct bide_report_call *call, const struct bide_listener *process)
 {
-    if (process == NULL || process->meter == NULL || os_target_has_meter(call->target))
-        return NULL;
-    return process->meter(process->context, call);
+    if (os_target_has_meter(call->target))
+        return os_target_meter(call->target);
+    return process != NULL && process->meter != NULL ? process->meter(process->context, call) : NULL;
 }
 
 /* Leaves the fast path. */

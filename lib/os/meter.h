@@ -17,6 +17,13 @@ static inline bool os_target_has_meter(const struct bide_target *target)
     return target != NULL && target != BIDE_NO_TARGET && (core_load(&target->identity) & CORE_SHARED) != 0;
 }
 
+/* Returns the meter of a target that has one: shared.c keeps it directly behind the target. Both are mapped writable;
+ * counting a call changes no word of the target. */
+static inline struct bide_meter *os_target_meter(const struct bide_target *target)
+{
+    return (struct bide_meter *)((uintptr_t)target + sizeof *target);
+}
+
 /* How an attempt ended. */
 struct os_meter_end {
     enum bide_meter_attempt attempt;
