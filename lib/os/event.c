@@ -4,11 +4,16 @@
  * matched by one end: an end without a running attempt is ignored, and at the end of the call every attempt that still
  * runs is reported as cancelled.
  *
- * Fast path: no listener of events, and a call that succeeds by its first attempt, which started when the call began.
- * Then the end of the attempt and of the call are one count. */
+ * Fast path: a call that succeeds by its first attempt, which started when the call began, and whose only listener of
+ * events, if any, is that of the process and wants ends only. Then the end of the attempt and of the call are one count
+ * and one event.
+ *
+ * The ids of the attempts' spans are computed from the call's, so that none of them is stored or drawn. */
 #include <bide/entropy.h>
 #include <bide/event.h>
 
+#include "core/random.h"
+#include "entropy.h"
 #include "meter.h"
 
 #include <assert.h>
@@ -38,13 +43,21 @@ const struct bide_listener *bide_listener_get(void)
     return __atomic_load_n(&process_listener, __ATOMIC_ACQUIRE);
 }
 
+/* Draws a trace id. Both halves are 0, which would mean "no trace", once in 2^128 draws. */
+static inline void trace_draw(struct bide_trace *trace, const struct bide_listener *listener)
+{
+    os_draw_pair(&trace->trace_hi, &trace->trace_lo);
+    trace->parent = 0;
+    trace->flags = BIDE_TRACE_RANDOM;
+    if (listener != NULL && listener->sample != NULL && listener->sample(listener->context, trace))
+        trace->flags = BIDE_TRACE_RANDOM | BIDE_TRACE_SAMPLED;
+}
+
 /* Here and not with the rest of trace.h, because the listener decides about its sampled flag. */
 struct bide_trace bide_trace_new(void)
 {
-    const struct bide_listener *listener = bide_listener_get();
-    struct bide_trace trace = {.trace_hi = bide_seed(), .trace_lo = bide_seed(), .flags = BIDE_TRACE_RANDOM};
-    if (listener != NULL && listener->sample != NULL && listener->sample(listener->context, &trace))
-        trace.flags |= BIDE_TRACE_SAMPLED;
+    struct bide_trace trace;
+    trace_draw(&trace, bide_listener_get());
     return trace;
 }
 
@@ -65,6 +78,26 @@ static struct bide_meter *report_meter(const struct bide_report_call *call, cons
     return process->meter(process->context, call);
 }
 
+static bool trace_is_empty(const struct bide_trace *trace)
+{
+    return (trace->trace_hi | trace->trace_lo) == 0;
+}
+
+/* An id is not 0. */
+static inline uint64_t id_of(uint64_t number)
+{
+    return number + (number == 0);
+}
+
+/* Begins a trace, when it is first needed. The id of the call is computed from the trace's: as random as that, and no
+ * other call begins this trace. */
+static inline void report_draw_trace(struct bide_report *report)
+{
+    report->draws_trace = false;
+    trace_draw(&report->trace, report->process);
+    report->call_id = id_of(report->trace.trace_hi ^ report->trace.trace_lo);
+}
+
 /* Leaves the fast path. */
 static void report_fill(struct bide_report *report)
 {
@@ -72,41 +105,56 @@ static void report_fill(struct bide_report *report)
     memset(report->running, 0, sizeof report->running);
     if (runs)
         report->running[0] = (struct bide_report_attempt){.start_ns = report->begin_ns, .number = report->attempts};
+    if (report->has_listener && report->draws_trace)
+        report_draw_trace(report);
     report->ended_ns = 0;
     report->is_waiting = false;
     report->phase = REPORT_FULL;
 }
 
-static bool trace_is_empty(const struct bide_trace *trace)
+/* A trace that another service began is recorded as the listener of the process decides. */
+static void report_continue_trace(struct bide_report *report, const struct bide_trace *trace)
 {
-    return (trace->trace_hi | trace->trace_lo) == 0;
+    const struct bide_listener *process = report->process;
+    report->trace = *trace;
+    if (trace->parent == 0 || process == NULL || process->sample == NULL)
+        return;
+    report->trace.flags &= (uint8_t)~BIDE_TRACE_SAMPLED;
+    if (process->sample(process->context, trace))
+        report->trace.flags |= BIDE_TRACE_SAMPLED;
 }
 
-/* Returns the trace of the caller; without one a new trace, if the listener of the process records traces. */
-static struct bide_trace report_new_trace(const struct bide_report_call *call, const struct bide_listener *process)
+/* Takes the trace of the caller; without one, a trace is drawn later if the listener of the process records traces. */
+static void report_begin_trace(struct bide_report *report, const struct bide_report_call *call)
 {
-    if (call->trace != NULL && !trace_is_empty(call->trace))
-        return *call->trace;
-    return process != NULL && process->sample != NULL ? bide_trace_new() : (struct bide_trace){0};
+    bool is_continued = call->trace != NULL && !trace_is_empty(call->trace);
+    report->draws_trace = !is_continued && report->process != NULL && report->process->sample != NULL;
+    if (report->draws_trace)
+        return;
+    report->trace = (struct bide_trace){0};
+    if (is_continued)
+        report_continue_trace(report, call->trace);
+    report->call_id = bide_seed();
 }
 
-static uint64_t new_id(void)
+static const char *report_copy_name(struct bide_report *report, const struct bide_report_call *call)
 {
-    uint64_t id = bide_seed();
-    return id != 0 ? id : 1;
+    const char *name = bide_report_target_name(call);
+    return memcpy(report->found_name, name, strlen(name) + 1);
 }
 
 /* Begins a report with a listener of events. */
 OUT_OF_LINE void report_begin_events(struct bide_report *report, const struct bide_report_call *call)
 {
-    const char *name = bide_report_target_name(call);
-    report_fill(report);
-    report->own = call->listener != NULL ? *call->listener : (struct bide_listener){0};
-    report->trace = report_new_trace(call, report->process);
-    report->call_id = new_id();
+    report->target_name = call->target_name != NULL ? call->target_name : report_copy_name(report, call);
     report->about = call->about;
     report->about_context = call->about_context;
-    memcpy(report->target_name, name, strlen(name) + 1);
+    report->has_own = call->listener != NULL && call->listener->event != NULL;
+    report_begin_trace(report, call);
+    if (report->has_own)
+        report->own = *call->listener;
+    if (report->has_own || !report->process->ends_only)
+        report_fill(report);
 }
 
 bool bide_report_wanted(const struct bide_target *target, const struct bide_listener *own)
@@ -131,6 +179,7 @@ bool bide_report_begin(struct bide_report *report, const struct bide_report_call
     return report->phase != REPORT_OVER;
 }
 
+/* Returns the running attempt of that number, or for 0 an empty place; NULL: there is none. */
 static struct bide_report_attempt *report_find(struct bide_report *report, uint32_t number)
 {
     for (size_t i = 0; i < RUNNING_MAX; i++)
@@ -139,33 +188,81 @@ static struct bide_report_attempt *report_find(struct bide_report *report, uint3
     return NULL;
 }
 
-static bool report_has_trace(const struct bide_report *report)
+/* Returns the span id of an attempt: a bijection of the sum, so that the attempts of a call differ. */
+static inline uint64_t report_span(const struct bide_report *report, uint32_t number, enum bide_attempt_kind kind)
 {
-    return report->has_listener && !trace_is_empty(&report->trace);
+    return id_of(core_mix(report->call_id + CORE_GOLDEN * (2 * (uint64_t)number + (kind == BIDE_ATTEMPT_REFRESH))));
 }
 
-/* Passes an event to the listeners. attempt: the attempt that starts or has ended; NULL: none. */
-static void report_send(struct bide_report *report, struct bide_event event, const struct bide_report_attempt *attempt)
+/* Passes an event to the listeners. */
+static void report_pass(const struct bide_report *report, const struct bide_event *event)
+{
+    const struct bide_listener *process = report->process;
+    if (report->has_own)
+        report->own.event(report->own.context, event);
+    bool is_end = event->outcome != NULL || event->verdict->action >= BIDE_ACTION_WAIT;
+    if (process != NULL && process->event != NULL && (is_end || !process->ends_only))
+        process->event(process->context, event);
+}
+
+/* Sets the name of an event. */
+static inline void report_name(const struct bide_report *report, struct bide_event *event)
+{
+    size_t length = strlen(report->target_name);
+    event->target = length <= BIDE_TARGET_NAME_MAX ? report->target_name : "";
+    event->target_length = length <= BIDE_TARGET_NAME_MAX ? length : 0;
+}
+
+/* Completes an event and passes it on. attempt: the attempt that starts or has ended; NULL: none. */
+static void report_send(struct bide_report *report, struct bide_event *event, const struct bide_report_attempt *attempt)
 {
     struct bide_trace trace = report->trace;
-    event.target = report->target_name;
+    report_name(report, event);
+    event->call_id = report->call_id;
+    event->inbound_id = trace.parent;
+    event->begin_ns = report->begin_ns;
+    event->attempts = report->attempts;
+    event->about = report->about;
+    event->about_context = report->about_context;
+    event->trace = trace_is_empty(&trace) ? NULL : &trace;
+    if (attempt != NULL) {
+        event->attempt = attempt->number;
+        event->attempt_kind = attempt->kind;
+        event->start_ns = attempt->start_ns;
+        event->delay_ns = attempt->delay_ns;
+        trace.parent = report_span(report, attempt->number, attempt->kind);
+    }
+    report_pass(report, event);
+}
+
+/* Reports the end of a call whose only attempt has succeeded, to the listener of the process. */
+OUT_OF_LINE void report_end_at_once(struct bide_report *report, const struct bide_verdict *verdict,
+                                    const struct bide_attempt_end *end, int64_t now_ns)
+{
+    if (report->draws_trace)
+        report_draw_trace(report);
+    struct bide_event event; /* each field is set: clearing all of it first would cost more */
+    event.verdict = verdict;
+    event.outcome = end->outcome;
+    event.trace = trace_is_empty(&report->trace) ? NULL : &report->trace;
+    event.inbound_id = report->trace.parent;
     event.call_id = report->call_id;
-    event.inbound_id = trace.parent;
     event.begin_ns = report->begin_ns;
+    event.now_ns = now_ns;
+    event.start_ns = report->begin_ns;
+    event.delay_ns = 0;
+    event.attempt = report->attempts;
+    event.attempts = report->attempts;
+    event.status = end->status;
+    event.attempt_kind = BIDE_ATTEMPT_REGULAR;
     event.about = report->about;
     event.about_context = report->about_context;
-    event.trace = report_has_trace(report) ? &trace : NULL;
-    if (attempt != NULL) {
-        event.attempt = attempt->number;
-        event.attempt_kind = attempt->kind;
-        event.start_ns = attempt->start_ns;
-        event.delay_ns = attempt->delay_ns;
-        trace.parent = attempt->span;
-    }
-    if (report->own.event != NULL)
-        report->own.event(report->own.context, &event);
-    if (report->process != NULL && report->process->event != NULL)
-        report->process->event(report->process->context, &event);
+    memset(event.reserved_, 0, sizeof event.reserved_);
+    report_name(report, &event);
+    report->trace.parent = report_span(report, report->attempts, BIDE_ATTEMPT_REGULAR);
+    if (report->lane != NULL)
+        os_meter_at_once(report->lane, now_ns - report->begin_ns);
+    report->process->event(report->process->context, &event);
 }
 
 static void report_start(struct bide_report *report, const struct bide_verdict *verdict, int64_t now_ns)
@@ -175,8 +272,6 @@ static void report_start(struct bide_report *report, const struct bide_verdict *
     if (attempt == NULL)
         return;
     *attempt = (struct bide_report_attempt){.start_ns = now_ns, .number = verdict->attempt};
-    if (report_has_trace(report))
-        attempt->span = new_id();
     if (verdict->attempt <= report->attempts)
         attempt->kind = BIDE_ATTEMPT_REFRESH;
     else if (verdict->reason == BIDE_REASON_HEDGE)
@@ -188,7 +283,7 @@ static void report_start(struct bide_report *report, const struct bide_verdict *
     if (report->lane != NULL)
         os_meter_start(report->lane, os_meter_attempt(attempt->number, attempt->kind));
     if (report->has_listener)
-        report_send(report, (struct bide_event){.verdict = verdict, .now_ns = now_ns}, attempt);
+        report_send(report, &(struct bide_event){.verdict = verdict, .now_ns = now_ns}, attempt);
 }
 
 /* Reports the end of a running attempt, and with it the verdict. */
@@ -206,7 +301,7 @@ static void report_end(struct bide_report *report, const struct bide_verdict *ve
     if (report->has_listener)
         report_send(
             report,
-            (struct bide_event){.verdict = verdict, .outcome = end->outcome, .status = end->status, .now_ns = now_ns},
+            &(struct bide_event){.verdict = verdict, .outcome = end->outcome, .status = end->status, .now_ns = now_ns},
             &ended);
 }
 
@@ -260,7 +355,7 @@ OUT_OF_LINE void report_verdict(struct bide_report *report, const struct bide_ve
     else if (verdict->action == BIDE_ACTION_START)
         report_start(report, verdict, now_ns);
     else if (report->has_listener && (verdict->action != BIDE_ACTION_NONE || verdict->reason != BIDE_REASON_NOTHING))
-        report_send(report, (struct bide_event){.verdict = verdict, .now_ns = now_ns}, NULL);
+        report_send(report, &(struct bide_event){.verdict = verdict, .now_ns = now_ns}, NULL);
 }
 
 void bide_report_verdict(struct bide_report *report, const struct bide_verdict *verdict,
@@ -270,23 +365,42 @@ void bide_report_verdict(struct bide_report *report, const struct bide_verdict *
         now_ns == report->begin_ns) {
         report->attempts = verdict->attempt;
         report->phase = REPORT_FIRST;
-        os_meter_start(report->lane, BIDE_METER_ATTEMPT_1);
+        if (report->lane != NULL)
+            os_meter_start(report->lane, BIDE_METER_ATTEMPT_1);
     } else if (report->phase == REPORT_FIRST && verdict->action == BIDE_ACTION_DONE && verdict->observed == 0 &&
                end != NULL && end->attempt == report->attempts) {
         report->phase = REPORT_OVER;
-        os_meter_at_once(report->lane, now_ns - report->begin_ns);
+        if (report->has_listener)
+            report_end_at_once(report, verdict, end, now_ns);
+        else
+            os_meter_at_once(report->lane, now_ns - report->begin_ns);
     } else if (report->phase != REPORT_OVER) {
         report_verdict(report, verdict, end, now_ns);
     }
 }
 
-struct bide_trace bide_report_trace(const struct bide_report *report, uint32_t attempt)
+/* Returns true if that attempt runs, after setting its kind. */
+static bool report_runs(const struct bide_report *report, uint32_t number, enum bide_attempt_kind *kind)
 {
-    for (size_t i = 0; i < RUNNING_MAX && report_has_trace(report); i++)
-        if (attempt > 0 && report->running[i].number == attempt) {
-            struct bide_trace trace = report->trace;
-            trace.parent = report->running[i].span;
-            return trace;
+    *kind = BIDE_ATTEMPT_REGULAR;
+    if (report->phase < REPORT_FULL)
+        return report->phase == REPORT_FIRST && number == report->attempts;
+    for (size_t i = 0; i < RUNNING_MAX; i++)
+        if (report->running[i].number == number) {
+            *kind = report->running[i].kind;
+            return true;
         }
-    return (struct bide_trace){0};
+    return false;
+}
+
+struct bide_trace bide_report_trace(struct bide_report *report, uint32_t attempt)
+{
+    enum bide_attempt_kind kind;
+    if (attempt == 0 || !report->has_listener || !report_runs(report, attempt, &kind))
+        return (struct bide_trace){0};
+    if (report->draws_trace)
+        report_draw_trace(report);
+    struct bide_trace trace = report->trace;
+    trace.parent = report_span(report, attempt, kind);
+    return trace_is_empty(&trace) ? (struct bide_trace){0} : trace;
 }
