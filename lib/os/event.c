@@ -4,10 +4,15 @@
  * matched by one end: an end without a running attempt is ignored, and at the end of the call every attempt that still
  * runs is reported as cancelled.
  *
- * report.h has the fast path. */
+ * report.h has the fast path of a call that only a meter counts. A listener of the process that wants ends only has one,
+ * too: a call that succeeds by its first attempt, which started when the call began, is one event.
+ *
+ * The ids of the attempts' spans are computed from the call's, so that none of them is stored or drawn. */
 #include <bide/entropy.h>
 #include <bide/event.h>
 
+#include "core/random.h"
+#include "entropy.h"
 #include "report.h"
 
 #include <assert.h>
@@ -56,13 +61,21 @@ const struct bide_listener *bide_listener_get(void)
     return os_listener();
 }
 
+/* Draws a trace id. Both halves are 0, which would mean "no trace", once in 2^128 draws. */
+static inline void trace_draw(struct bide_trace *trace, const struct bide_listener *listener)
+{
+    os_draw_pair(&trace->trace_hi, &trace->trace_lo);
+    trace->parent = 0;
+    trace->flags = BIDE_TRACE_RANDOM;
+    if (listener != NULL && listener->sample != NULL && listener->sample(listener->context, trace))
+        trace->flags = BIDE_TRACE_RANDOM | BIDE_TRACE_SAMPLED;
+}
+
 /* Here and not with the rest of trace.h, because the listener decides about its sampled flag. */
 struct bide_trace bide_trace_new(void)
 {
-    const struct bide_listener *listener = bide_listener_get();
-    struct bide_trace trace = {.trace_hi = bide_seed(), .trace_lo = bide_seed(), .flags = BIDE_TRACE_RANDOM};
-    if (listener != NULL && listener->sample != NULL && listener->sample(listener->context, &trace))
-        trace.flags |= BIDE_TRACE_SAMPLED;
+    struct bide_trace trace;
+    trace_draw(&trace, bide_listener_get());
     return trace;
 }
 
@@ -94,53 +107,88 @@ static struct bide_meter *report_meter(const struct bide_report_call *call, cons
     return meter != NULL ? meter : table_target_find_meter(call, process);
 }
 
-/* Begins to use all fields. */
-static void report_fill(struct bide_report *report)
-{
-    report->running_count = report->phase == OS_REPORT_FIRST || report->phase == OS_REPORT_RUNS;
-    if (report->running_count > 0)
-        report->running[0] = (struct bide_report_attempt){.start_ns = report->since_ns, .number = report->attempts};
-    report->ended_ns = 0;
-    report->is_waiting = report->phase == OS_REPORT_WAITS;
-    report->phase = OS_REPORT_FULL;
-}
-
 static bool trace_is_empty(const struct bide_trace *trace)
 {
     return (trace->trace_hi | trace->trace_lo) == 0;
 }
 
-/* Returns the trace of the caller; without one a new trace, if the listener of the process records traces. */
-static struct bide_trace report_new_trace(const struct bide_report_call *call, const struct bide_listener *process)
+/* An id is not 0. */
+static inline uint64_t id_of(uint64_t number)
 {
-    if (call->trace != NULL && !trace_is_empty(call->trace))
-        return *call->trace;
-    return process != NULL && process->sample != NULL ? bide_trace_new() : (struct bide_trace){0};
+    return number + (number == 0);
 }
 
-static uint64_t new_id(void)
+/* Begins a trace, when it is first needed. The id of the call is computed from the trace's: as random as that, and no
+ * other call begins this trace. */
+static inline void report_draw_trace(struct bide_report *report)
 {
-    uint64_t id = bide_seed();
-    return id != 0 ? id : 1;
+    report->draws_trace = false;
+    trace_draw(&report->trace, report->process);
+    report->call_id = id_of(report->trace.trace_hi ^ report->trace.trace_lo);
 }
 
-/* Begins a report with a listener of events. */
-OUT_OF_LINE void report_begin_events(struct bide_report *report, const struct bide_report_call *call, int64_t now_ns)
+/* Begins to use all fields. */
+static void report_fill(struct bide_report *report)
+{
+    report->running_count = os_report_running(report) != 0;
+    if (report->running_count > 0)
+        report->running[0] = (struct bide_report_attempt){.start_ns = report->since_ns, .number = report->attempts};
+    if (report->has_listener && report->draws_trace)
+        report_draw_trace(report);
+    report->ended_ns = 0;
+    report->is_waiting = report->phase == OS_REPORT_WAITS;
+    report->phase = OS_REPORT_FULL;
+}
+
+/* A trace that another service began is recorded as the listener of the process decides. */
+static void report_continue_trace(struct bide_report *report, const struct bide_trace *trace)
+{
+    const struct bide_listener *process = report->process;
+    report->trace = *trace;
+    if (trace->parent == 0 || process == NULL || process->sample == NULL)
+        return;
+    report->trace.flags &= (uint8_t)~BIDE_TRACE_SAMPLED;
+    if (process->sample(process->context, trace))
+        report->trace.flags |= BIDE_TRACE_SAMPLED;
+}
+
+/* Takes the trace of the caller; without one, a trace is drawn later if the listener of the process records traces. */
+static void report_begin_trace(struct bide_report *report, const struct bide_report_call *call)
+{
+    bool is_continued = call->trace != NULL && !trace_is_empty(call->trace);
+    report->draws_trace = !is_continued && report->process != NULL && report->process->sample != NULL;
+    if (report->draws_trace)
+        return;
+    report->trace = (struct bide_trace){0};
+    if (is_continued)
+        report_continue_trace(report, call->trace);
+    report->call_id = bide_seed();
+}
+
+static const char *report_copy_name(struct bide_report *report, const struct bide_report_call *call)
 {
     const char *name = bide_report_target_name(call);
-    if (report->phase == OS_REPORT_OVER) { /* no meter */
+    return memcpy(report->found_name, name, strlen(name) + 1);
+}
+
+/* Begins a report with a listener of events. NULL meter: nobody counts the call. */
+OUT_OF_LINE void report_begin_events(struct bide_report *report, const struct bide_report_call *call,
+                                     struct bide_meter *meter, int64_t now_ns)
+{
+    os_report_begin(report, meter, call->lane, now_ns);
+    if (meter == NULL)
         report->lane = NULL;
-        report->begin_ns = now_ns;
-        report->attempts = 0;
-    }
-    report_fill(report);
+    report->phase = OS_REPORT_QUIET;
     report->has_listener = true;
-    report->own = call->listener != NULL ? *call->listener : (struct bide_listener){0};
-    report->trace = report_new_trace(call, report->process);
-    report->call_id = new_id();
+    report->target_name = call->target_name != NULL ? call->target_name : report_copy_name(report, call);
     report->about = call->about;
     report->about_context = call->about_context;
-    memcpy(report->target_name, name, strlen(name) + 1);
+    report->has_own = call->listener != NULL && call->listener->event != NULL;
+    report_begin_trace(report, call);
+    if (report->has_own)
+        report->own = *call->listener;
+    if (report->has_own || !report->process->ends_only)
+        report_fill(report);
 }
 
 bool bide_report_wanted(const struct bide_target *target, const struct bide_listener *own)
@@ -152,12 +200,12 @@ bool bide_report_begin(struct bide_report *report, const struct bide_report_call
 {
     const struct bide_listener *process = bide_listener_get(), *own = call->listener;
     struct bide_meter *meter = report_meter(call, process);
-    report->phase = OS_REPORT_OVER;
     report->process = process;
-    if (meter != NULL)
-        os_report_begin(report, meter, call->lane, now_ns);
+    report->phase = OS_REPORT_OVER;
     if ((process != NULL && process->event != NULL) || (own != NULL && own->event != NULL))
-        report_begin_events(report, call, now_ns);
+        report_begin_events(report, call, meter, now_ns);
+    else if (meter != NULL)
+        os_report_begin(report, meter, call->lane, now_ns);
     return report->phase != OS_REPORT_OVER;
 }
 
@@ -170,33 +218,51 @@ static struct bide_report_attempt *report_find(struct bide_report *report, uint3
     return NULL;
 }
 
-static bool report_has_trace(const struct bide_report *report)
+/* Returns the span id of an attempt: a bijection of the sum, so that the attempts of a call differ. */
+static inline uint64_t report_span(const struct bide_report *report, uint32_t number, enum bide_attempt_kind kind)
 {
-    return report->has_listener && !trace_is_empty(&report->trace);
+    return id_of(core_mix(report->call_id + CORE_GOLDEN * (2 * (uint64_t)number + (kind == BIDE_ATTEMPT_REFRESH))));
 }
 
-/* Passes an event to the listeners. attempt: the attempt that starts or has ended; NULL: none. */
+/* Passes an event to the listeners. */
+static void report_pass(const struct bide_report *report, const struct bide_event *event)
+{
+    const struct bide_listener *process = report->process;
+    if (report->has_own)
+        report->own.event(report->own.context, event);
+    bool is_end = event->outcome != NULL || event->verdict->action >= BIDE_ACTION_WAIT;
+    if (process != NULL && process->event != NULL && (is_end || !process->ends_only))
+        process->event(process->context, event);
+}
+
+/* Sets the name of an event. */
+static inline void report_name(const struct bide_report *report, struct bide_event *event)
+{
+    size_t length = strlen(report->target_name);
+    event->target = length <= BIDE_TARGET_NAME_MAX ? report->target_name : "";
+    event->target_length = length <= BIDE_TARGET_NAME_MAX ? length : 0;
+}
+
+/* Completes an event and passes it on. attempt: the attempt that starts or has ended; NULL: none. */
 static void report_send(struct bide_report *report, struct bide_event *event, const struct bide_report_attempt *attempt)
 {
     struct bide_trace trace = report->trace;
-    event->target = report->target_name;
+    report_name(report, event);
     event->call_id = report->call_id;
     event->inbound_id = trace.parent;
     event->begin_ns = report->begin_ns;
+    event->attempts = report->attempts;
     event->about = report->about;
     event->about_context = report->about_context;
-    event->trace = report_has_trace(report) ? &trace : NULL;
+    event->trace = trace_is_empty(&trace) ? NULL : &trace;
     if (attempt != NULL) {
         event->attempt = attempt->number;
         event->attempt_kind = attempt->kind;
         event->start_ns = attempt->start_ns;
         event->delay_ns = attempt->delay_ns;
-        trace.parent = attempt->span;
+        trace.parent = report_span(report, attempt->number, attempt->kind);
     }
-    if (report->own.event != NULL)
-        report->own.event(report->own.context, event);
-    if (report->process != NULL && report->process->event != NULL)
-        report->process->event(report->process->context, event);
+    report_pass(report, event);
 }
 
 static enum bide_attempt_kind attempt_kind(const struct bide_report *report, const struct bide_verdict *start)
@@ -223,7 +289,6 @@ static void report_start(struct bide_report *report, const struct bide_verdict *
         return;
     bool is_delayed = attempt->kind == BIDE_ATTEMPT_REGULAR && report->ended_ns != 0;
     attempt->delay_ns = is_delayed ? now_ns - report->ended_ns : 0;
-    attempt->span = report_has_trace(report) ? new_id() : 0;
     report_send(report, &(struct bide_event){.verdict = verdict, .now_ns = now_ns}, attempt);
 }
 
@@ -313,6 +378,47 @@ static void report_count_start(struct bide_report *report, const struct bide_ver
     report->since_ns = now_ns;
 }
 
+/* ---- one attempt, and a listener that wants ends only ---- */
+
+static void report_start_quietly(struct bide_report *report, const struct bide_verdict *start)
+{
+    report->attempts = start->attempt;
+    report->phase = OS_REPORT_QUIET_FIRST;
+    if (report->lane != NULL)
+        os_meter_start(report->lane, BIDE_METER_ATTEMPT_1);
+}
+
+/* Reports the end of a call whose only attempt has succeeded, to the listener of the process. */
+OUT_OF_LINE void report_end_at_once(struct bide_report *report, const struct bide_verdict *verdict,
+                                    const struct bide_attempt_end *end, int64_t now_ns)
+{
+    if (report->draws_trace)
+        report_draw_trace(report);
+    struct bide_event event; /* each field is set: clearing all of it first would cost more */
+    event.verdict = verdict;
+    event.outcome = end->outcome;
+    event.trace = trace_is_empty(&report->trace) ? NULL : &report->trace;
+    event.inbound_id = report->trace.parent;
+    event.call_id = report->call_id;
+    event.begin_ns = report->begin_ns;
+    event.now_ns = now_ns;
+    event.start_ns = report->begin_ns;
+    event.delay_ns = 0;
+    event.attempt = report->attempts;
+    event.attempts = report->attempts;
+    event.status = end->status;
+    event.attempt_kind = BIDE_ATTEMPT_REGULAR;
+    event.about = report->about;
+    event.about_context = report->about_context;
+    memset(event.reserved_, 0, sizeof event.reserved_);
+    report_name(report, &event);
+    report->trace.parent = report_span(report, report->attempts, BIDE_ATTEMPT_REGULAR);
+    report->phase = OS_REPORT_OVER;
+    if (report->lane != NULL)
+        os_meter_at_once(report->lane, now_ns - report->begin_ns);
+    report->process->event(report->process->context, &event);
+}
+
 /* ---- any course of events ---- */
 
 /* Uses all fields: there is a listener of events, an attempt beside another, a cancellation, a refusal before the first
@@ -350,6 +456,11 @@ void os_report_slowly(struct bide_report *report, const struct bide_verdict *ver
     else if ((phase == OS_REPORT_RUNS || phase == OS_REPORT_FIRST) && verdict->action >= BIDE_ACTION_WAIT &&
              end->attempt == report->attempts && verdict->observed == 0)
         report_count_end(report, verdict, end, now_ns);
+    else if (phase == OS_REPORT_QUIET && verdict->action == BIDE_ACTION_START && verdict->observed == 0 &&
+             now_ns == report->begin_ns)
+        report_start_quietly(report, verdict);
+    else if (phase == OS_REPORT_QUIET_FIRST && verdict->action == BIDE_ACTION_DONE && verdict->observed == 0)
+        report_end_at_once(report, verdict, end, now_ns);
     else if (phase != OS_REPORT_OVER)
         report_verdict(report, verdict, end, now_ns);
 }
@@ -362,13 +473,28 @@ void bide_report_verdict(struct bide_report *report, const struct bide_verdict *
         os_report_slowly(report, verdict, end != NULL ? end : &none, now_ns);
 }
 
-struct bide_trace bide_report_trace(const struct bide_report *report, uint32_t attempt)
+/* Returns true if that attempt runs, after setting its kind. */
+static bool report_runs(const struct bide_report *report, uint32_t number, enum bide_attempt_kind *kind)
 {
-    struct bide_trace trace = {0};
-    for (uint32_t i = 0; report->phase == OS_REPORT_FULL && report_has_trace(report) && i < report->running_count; i++)
-        if (report->running[i].number == attempt) {
-            trace = report->trace;
-            trace.parent = report->running[i].span;
+    *kind = BIDE_ATTEMPT_REGULAR;
+    if (report->phase != OS_REPORT_FULL)
+        return report->phase == OS_REPORT_QUIET_FIRST && number == report->attempts;
+    for (uint32_t i = 0; i < report->running_count; i++)
+        if (report->running[i].number == number) {
+            *kind = report->running[i].kind;
+            return true;
         }
-    return trace;
+    return false;
+}
+
+struct bide_trace bide_report_trace(struct bide_report *report, uint32_t attempt)
+{
+    enum bide_attempt_kind kind;
+    if (!report_runs(report, attempt, &kind) || !report->has_listener)
+        return (struct bide_trace){0};
+    if (report->draws_trace)
+        report_draw_trace(report);
+    struct bide_trace trace = report->trace;
+    trace.parent = report_span(report, attempt, kind);
+    return trace_is_empty(&trace) ? (struct bide_trace){0} : trace;
 }

@@ -20,11 +20,13 @@ static inline const struct bide_listener *os_listener(void)
 
 enum os_report_phase {
     OS_REPORT_BEGUN = 0, /* no event yet */
-    OS_REPORT_FIRST,     /* the first attempt runs; it started when the call began, and nothing else happened */
-    OS_REPORT_RUNS,  /* one attempt runs, with the highest number, since since_ns; no other was a hedge or a refresh */
+    OS_REPORT_FIRST, /* the first attempt runs; it started when the call began, at since_ns; nothing else happened */
+    OS_REPORT_RUNS,  /* one attempt runs, with the highest number, since since_ns; none was a hedge or a refresh */
     OS_REPORT_WAITS, /* likewise, but the call waits since since_ns */
-    OS_REPORT_FULL,  /* all fields are in use: there is a listener of events, or something else happened */
-    OS_REPORT_OVER,  /* the call has ended, or nobody receives reports of it */
+    OS_REPORT_QUIET, /* as BEGUN, but the listener of the process wants events: ends only */
+    OS_REPORT_QUIET_FIRST, /* as FIRST, likewise */
+    OS_REPORT_FULL,        /* all fields are in use: other listeners of events, or another course of events */
+    OS_REPORT_OVER,        /* the call has ended, or nobody receives reports of it */
 };
 
 /* Begins the report of a call that only a meter counts. */
@@ -68,7 +70,9 @@ static inline uint32_t os_report_running(const struct bide_report *report)
 {
     if (report->phase == OS_REPORT_FULL)
         return report->running_count > 0 ? report->running[0].number : 0;
-    return report->phase == OS_REPORT_FIRST || report->phase == OS_REPORT_RUNS ? report->attempts : 0;
+    bool runs =
+        report->phase == OS_REPORT_FIRST || report->phase == OS_REPORT_RUNS || report->phase == OS_REPORT_QUIET_FIRST;
+    return runs ? report->attempts : 0;
 }
 
 /* Reports a verdict to which os_report_try_fast does not apply. `end`: not NULL; its number is 0 if no attempt ended. */
