@@ -1,4 +1,5 @@
-/* telemetry.c - what it costs to watch calls: instructions of bide_run beside the same call that nobody watches.
+/* telemetry.c - what it costs to watch calls: instructions of bide_run beside the same call that nobody watches; and
+ * the time of a scrape.
  *
  * A call is found by its name in the table of the process, as in most programs. */
 #include <bide/bide.h>
@@ -14,13 +15,13 @@
 struct world {
     struct bide_policy policy;
     struct bide_outcome ok, unavailable;
+    uint32_t failures; /* the first attempts of each call */
 };
 
 static struct bide_outcome attempt(void *context, const struct bide_verdict *start)
 {
     const struct world *w = context;
-    (void)start;
-    return w->ok;
+    return start->attempt <= w->failures ? w->unavailable : w->ok;
 }
 
 #define RUN_REPORTS 0
@@ -115,6 +116,34 @@ static void replay_without_retry(void *context, uint32_t n)
     replay(context, report_nothing, n);
 }
 
+/* ---- a scrape ---- */
+
+/* Makes calls on as many targets as have a meter of their own, with failures, so that all series exist. */
+static void call_targets(struct world *w)
+{
+    char name[64];
+    w->policy.backoff = BIDE_BACKOFF_NONE;
+    for (unsigned i = 0; i < BIDE_TELEMETRY_TARGETS; i++) {
+        struct bide_job job = {.name = name,
+                               .policy = &w->policy,
+                               .request = {.safety = BIDE_SAFE, .seed = 7},
+                               .attempt = attempt,
+                               .context = w};
+        snprintf(name, sizeof name, "https://service-%u.example.internal:8443", i);
+        for (w->failures = 0; w->failures < 4; w->failures++)
+            bide_run(&job);
+    }
+}
+
+static void scrape(void *context, uint32_t n)
+{
+    static char text[8u << 20];
+    (void)context;
+    for (uint32_t i = 0; i < n; i++)
+        if (bide_telemetry_write(text, sizeof text) >= sizeof text)
+            abort();
+}
+
 static const struct bench_part parts[] = {{"bare", run_bare},
                                           {"unwatched", run_unwatched},
                                           {"metered", run_metered},
@@ -132,5 +161,8 @@ int main(int argc, char **argv)
     bench_instructions("telemetry.unwatched.instructions", "unwatched-bare", 8);
     bench_instructions("telemetry.success.instructions", "metered-unwatched", 80);
     bench_instructions("telemetry.retry.instructions", "replay-replay_floor", 120);
+    start_meters();
+    call_targets(&world);
+    bench_figure("telemetry.scrape.ms", bench_ns(scrape, &world, 1) / 1e6, "ms", 10);
     return EXIT_SUCCESS;
 }
