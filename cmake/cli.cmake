@@ -5,7 +5,7 @@
 # run and budget are built twice: for --fleet and --otlp, bide executes bide-run or bide-budget, the same files linked with
 # libbide-fleet and libbide-telemetry. Each program gets its implementation of --fleet from one of app/bide/fleet_*.c and
 # that of --otlp from one of app/bide/otlp_*.c: see fleet.h and otlp.h in app/common.
-set(inside run wait explain budget)
+set(inside run wait explain budget top)
 set(twins)
 if(fleet_needs OR telemetry_sources)
     list(APPEND twins run)
@@ -43,6 +43,7 @@ if(BIDE_CLI)
     add_part(explain bide_conf)
     add_part(wait bide_conf)
     add_part(budget bide_conf)
+    add_part(top bide_budget)
     add_part(chart m)
     add_part(protocol)
     add_part(sim bide_conf bide_chart bide_protocol)
@@ -93,7 +94,7 @@ if(BIDE_CLI)
     endforeach()
 
     # Man pages and completions: printed by a program that contains all option tables.
-    set(all run fetch wait budget explain sim demo chaos) # as help lists them
+    set(all run fetch wait budget top explain sim demo chaos) # as help lists them
     if(NOT curl_needs)
         list(REMOVE_ITEM all fetch demo)
     endif()

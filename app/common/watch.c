@@ -10,14 +10,12 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
 /* ---- signals ---- */
 
-/* Blocks the signals, and returns a descriptor to read them from. Ignored signals (nohup) stay ignored. Returns -1 and
- * sets errno on failure. */
+/* Ignored signals (nohup) stay ignored. Returns -1 and sets errno on failure. */
 static int signals_open(void)
 {
     struct cli_signals_blocked blocked;
@@ -25,14 +23,7 @@ static int signals_open(void)
     if (!cli_signal_is_ignored(SIGWINCH))
         sigaddset(&blocked.set, SIGWINCH);
     sigaddset(&blocked.set, SIGCONT);
-    return cli_signals_block(&blocked) ? signalfd(-1, &blocked.set, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
-}
-
-/* Returns the next pending signal, or 0. */
-static int signals_read(int fd)
-{
-    struct signalfd_siginfo info;
-    return read(fd, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : 0;
+    return cli_signals_descriptor(&blocked);
 }
 
 /* ---- the screen ---- */
@@ -98,7 +89,7 @@ static int watch_pause(struct cli_watch *w, int64_t until_ns)
         watch_wait(w, until_ns);
         if (watch_read_keys(w))
             return EXIT_SUCCESS;
-        int number = signals_read(w->signal_fd);
+        int number = cli_signals_read(w->signal_fd);
         if (number == SIGTSTP)
             watch_suspend(w);
         else if (number == SIGCONT && w->live)
