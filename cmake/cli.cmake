@@ -15,7 +15,7 @@ if(fleet_needs)
 endif()
 set(outside chaos sim)
 if(curl_needs)
-    list(APPEND outside fetch demo)
+    list(APPEND outside fetch demo metrics)
 endif()
 set(installed_programs)
 
@@ -50,6 +50,7 @@ if(BIDE_CLI)
     if(curl_needs)
         add_part(fetch bide_conf bide_curl_static)
         add_part(demo bide_conf bide_chart bide_chaos bide_curl_static)
+        add_part(metrics bide_budget bide_telemetry_static)
     endif()
 
     add_objects(bide_cli_objects ${common_sources})
@@ -94,9 +95,9 @@ if(BIDE_CLI)
     endforeach()
 
     # Man pages and completions: printed by a program that contains all option tables.
-    set(all run fetch wait budget top explain sim demo chaos) # as help lists them
+    set(all run fetch wait budget top metrics explain sim demo chaos) # as help lists them
     if(NOT curl_needs)
-        list(REMOVE_ITEM all fetch demo)
+        list(REMOVE_ITEM all fetch demo metrics)
     endif()
     list(TRANSFORM all PREPEND &cli_ OUTPUT_VARIABLE tables)
     list(JOIN tables "," tables)

@@ -12,6 +12,7 @@
 #define CLI_WAIT_SUMMARY    "wait until a port, a URL or a command is ready"
 #define CLI_BUDGET_SUMMARY  "show and change the targets that processes share"
 #define CLI_TOP_SUMMARY     "show live what the calls on shared targets do"
+#define CLI_METRICS_SUMMARY "export the meters of shared targets to Prometheus"
 #define CLI_EXPLAIN_SUMMARY "report on a policy, or predict the verdict for an outcome"
 #define CLI_SIM_SUMMARY     "simulate clients and servers under a policy, on a virtual clock"
 #define CLI_DEMO_SUMMARY    "watch an outage with naive retries and with bide"
@@ -24,6 +25,7 @@
     X(wait, CLI_WAIT_SUMMARY)                                                                                          \
     X(budget, CLI_BUDGET_SUMMARY)                                                                                      \
     X(top, CLI_TOP_SUMMARY)                                                                                            \
+    X(metrics, CLI_METRICS_SUMMARY)                                                                                    \
     X(explain, CLI_EXPLAIN_SUMMARY)                                                                                    \
     X(sim, CLI_SIM_SUMMARY)                                                                                            \
     X(demo, CLI_DEMO_SUMMARY)                                                                                          \
