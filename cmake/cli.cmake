@@ -5,7 +5,7 @@
 # run and budget are built twice: for --fleet and --otlp, bide executes bide-run or bide-budget, the same files linked with
 # libbide-fleet and libbide-telemetry. Each program gets its implementation of --fleet from one of app/bide/fleet_*.c and
 # that of --otlp from one of app/bide/otlp_*.c: see fleet.h and otlp.h in app/common.
-set(inside run wait explain budget)
+set(inside run wait explain budget top)
 set(twins)
 if(fleet_needs OR telemetry_sources)
     list(APPEND twins run)
@@ -15,7 +15,7 @@ if(fleet_needs)
 endif()
 set(outside chaos sim)
 if(curl_needs)
-    list(APPEND outside fetch demo)
+    list(APPEND outside fetch demo metrics)
 endif()
 set(installed_programs)
 
@@ -43,12 +43,14 @@ if(BIDE_CLI)
     add_part(explain bide_conf)
     add_part(wait bide_conf)
     add_part(budget bide_conf)
+    add_part(top bide_budget)
     add_part(chart m)
     add_part(protocol)
     add_part(sim bide_conf bide_chart bide_protocol)
     if(curl_needs)
         add_part(fetch bide_conf bide_curl_static)
         add_part(demo bide_conf bide_chart bide_chaos bide_curl_static)
+        add_part(metrics bide_budget bide_telemetry_static)
     endif()
 
     add_objects(bide_cli_objects ${common_sources})
@@ -93,9 +95,9 @@ if(BIDE_CLI)
     endforeach()
 
     # Man pages and completions: printed by a program that contains all option tables.
-    set(all run fetch wait budget explain sim demo chaos) # as help lists them
+    set(all run fetch wait budget top metrics explain sim demo chaos) # as help lists them
     if(NOT curl_needs)
-        list(REMOVE_ITEM all fetch demo)
+        list(REMOVE_ITEM all fetch demo metrics)
     endif()
     list(TRANSFORM all PREPEND &cli_ OUTPUT_VARIABLE tables)
     list(JOIN tables "," tables)

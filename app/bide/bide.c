@@ -1,4 +1,4 @@
-/* bide.c - the command `bide`: run, wait, budget and explain are built in; any other NAME is executed as the program
+/* bide.c - the command `bide`: run, wait, budget, top and explain are built in; any other NAME is executed as the program
  * bide-NAME.
  *
  * Subcommands that need libcurl are separate programs, as in git, so that `bide` starts at once. `bide NAME ...` looks
@@ -31,7 +31,7 @@
 #define NAME_SIZE  32u  /* of a subcommand's name, with its NUL */
 #define HELP_WIDTH 79u
 
-static const struct cli_command *const builtin_commands[] = {&cli_run, &cli_wait, &cli_budget, &cli_explain};
+static const struct cli_command *const builtin_commands[] = {&cli_run, &cli_wait, &cli_budget, &cli_top, &cli_explain};
 
 static const struct {
     const char *name, *summary;

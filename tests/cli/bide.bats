@@ -15,7 +15,7 @@ teardown() { bide_teardown; }
     apart bide help
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]
-    for name in run fetch wait budget explain demo chaos; do
+    for name in run fetch wait budget top metrics explain demo chaos; do
         grep -qE "^  $name +[a-z]" <<< "$output"
     done
     for name in exit-codes policy-file presets policies units hints environment reasons; do
@@ -45,7 +45,7 @@ teardown() { bide_teardown; }
 @test "every subcommand prints the same version" {
     version=$(bide --version)
     [[ $version == "bide "[0-9]*.*.* ]]
-    for name in run wait budget explain fetch demo chaos; do
+    for name in run wait budget top metrics explain fetch demo chaos; do
         [ "$(bide $name --version)" = "$version" ]
     done
 }

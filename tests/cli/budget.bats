@@ -592,10 +592,10 @@ column_of() {
     apart bide budget list
     [ "$status" -eq 1 ]
     [[ ${lines[1]} =~ ^payments' '+'it was made by another version of bide'$ ]]
-    [[ $stderr == "bide budget: payments: $file: "*"the layout of the file is 1, that of this version 2; end the "* ]]
+    [[ $stderr == "bide budget: payments: $file: "*"the layout of the file is 1, that of this version 3; end the "* ]]
     apart bide budget show payments
     [ "$status" -eq 1 ]
-    [[ $stderr == *"the layout of the file is 1, that of this version 2; end the processes of one version"* ]]
+    [[ $stderr == *"the layout of the file is 1, that of this version 3; end the processes of one version"* ]]
     apart together -- true
     [ "$status" -eq 0 ]
     [[ $stderr == *"is not shared: $file: it was made by another version of bide: the layout of the file is 1"* ]]
