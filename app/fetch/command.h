@@ -20,7 +20,7 @@
 #include "setup.h"
 
 #define FETCH_OUTPUTS_MAX   1000u
-#define FETCH_GROUP_COUNT   7u
+#define FETCH_GROUP_COUNT   8u
 #define FETCH_SECTION_COUNT 3u
 
 /* The progress bar. */
