@@ -573,7 +573,7 @@ static const struct cli_section sections[] = {
              "`set` takes `budget=N` (or `full`, `empty`): the level of a token bucket; `breaker=open` or "
              "`breaker=closed`, which hold the breaker until `breaker=auto` releases it; and every key of bide.conf "
              "that belongs to a target, such as `budget.capacity=20`. A key applies until a process opens the target "
-             "with a policy that has another value: permanent settings belong into bide.conf.\n\n"
+             "with a policy that has another value: permanent settings belong in bide.conf.\n\n"
              "Other processes can use the target at the same time, and calls in flight lose nothing. To start with a "
              "completely new state, remove the file that `show` prints."},
     {.title = "Exit status",

@@ -230,6 +230,18 @@ teardown() { bide_teardown; }
     [ "$stderr" = "bide run: --s: no such option; did you mean --sh, --stop-on, --show-failed or 5 others?" ]
 }
 
+@test "the beginning of an option that other programs have gets the advice for it, and no similar option" {
+    for name in run fetch demo explain; do
+        apart bide $name --int 5s
+        [ "$status" -eq 125 ]
+        [ "$stderr" = "bide $name: --int: no such option: use --base DURATION (--set backoff=fixed: no growth)" ]
+    done
+    apart bide wait --retri 5
+    [ "$stderr" = "bide wait: --retri: no such option: the number of checks has no limit; use --for DURATION" ]
+    apart bide run --time 5 # of --timeout and --times, which differ
+    [ "$stderr" = "bide run: --time: no such option; bide run --help lists the options" ]
+}
+
 @test "an invalid value is reported with the valid form" {
     apart bide run --attempts 0 -- true
     [ "$status" -eq 125 ]
