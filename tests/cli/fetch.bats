@@ -571,6 +571,29 @@ PY
     [[ $stderr == *"nothing was sent: the circuit breaker is open"* ]]
 }
 
+# The default connect timeout of 3 s is longer than this deadline, and no reason to wait for nothing.
+@test "with a short deadline, too, the URLs of a batch wait for the breaker" {
+    serve '/bad 503 | 200 body="1"
+           /good 200 body="2"'
+    apart fetch --deadline 2s --parallel 1 --set breaker.kind=consecutive --set breaker.consecutive=1 \
+        --set breaker.open=50ms --set breaker.ramp=0 "$U/bad" "$U/good"
+    echo "$stderr"
+    [ "$status" -eq 0 ]
+    [ "$output" = 12 ]
+}
+
+@test "an open breaker holds back the URLs of a batch whose deadline is shorter than its open time" {
+    serve '/bad 503
+           /good 200 body="x"'
+    apart fetch --deadline 2s --parallel 2 --set breaker.kind=consecutive --set breaker.consecutive=1 \
+        --set breaker.open=2500ms --set breaker.open_jitter=0% "$U/bad" "$U/good" "$U/good" "$U/good"
+    echo "$stderr"
+    [ "$status" -eq 22 ]
+    [ "${output//[^x]/}" = xxx ]
+    [ "$(wc -l <<< "$stderr")" -eq 1 ]
+    [[ $stderr == *"/bad: 503: the circuit breaker is open" ]]
+}
+
 @test "a section that is called transfer is a policy of the user" {
     local breaker="--parallel 1 --set breaker.kind=consecutive --set breaker.consecutive=1 --set breaker.open=1h"
     breaker+=" --set breaker.open_max=1h --attempts 1"
