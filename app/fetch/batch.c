@@ -342,6 +342,16 @@ static enum bide_err batch_check_options(const struct fetch_request *request, st
     return bide_curl_options_check(&options, problem);
 }
 
+/* The first failure decides, except that a signal which ended a job ended the command. */
+static int batch_exit_status(const struct fetch_batch *batch)
+{
+    int status = 0;
+    for (size_t i = 0; i < batch->count; i++)
+        if (status == 0 || batch->jobs[i].cancelled)
+            status = batch->jobs[i].exit_status;
+    return status;
+}
+
 int fetch_batch_run(struct fetch_batch *batch, struct bide_problem *problem)
 {
     struct batch_run run = {.batch = batch, .listener = {.on_event = batch_on_event, .on_restart = batch_on_restart}};
@@ -359,10 +369,8 @@ int fetch_batch_run(struct fetch_batch *batch, struct bide_problem *problem)
     batch_finish_ended(&run);
     batch_multi = NULL;
     batch_cancel_rest(&run);
-    status = completed ? 0 : -1;
+    status = completed ? batch_exit_status(batch) : -1;
     err = completed ? BIDE_OK : BIDE_ERR_NOMEM;
-    for (size_t i = 0; completed && i < batch->count && status == 0; i++)
-        status = batch->jobs[i].exit_status;
 out:
     if (err == BIDE_ERR_NOMEM)
         *problem = (struct bide_problem){.text = "out of memory"};

@@ -1046,6 +1046,17 @@ without control bytes (field 3, X-Name)" ]
     done
 }
 
+@test "the exit status shows the signal that ended a list, although a URL had failed before" {
+    serve '/missing 404
+           /x 200 delay=never'
+    bide-fetch "$U/missing" "$U/x" 2> said 3>&- &
+    local pid=$!
+    eventually grep -q 404 said
+    kill -TERM $pid
+    wait $pid && false || [ $? -eq 143 ]
+    grep -q 'ended by SIGTERM' said
+}
+
 @test "a signal ends a wait at once" {
     serve '/x 503 retry-after=50'
     bide-fetch "$U/x" 2> said 3>&- &
