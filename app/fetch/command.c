@@ -105,9 +105,18 @@ static bool waits_for_gates_by_default(const struct fetch_settings *s)
 #define BATCH_ATTEMPTS     10u
 #define BATCH_REFILL_MILLI (60 * 1000u)
 
+/* A call waits for a gate only if attempt_min is left before its deadline, by default the connect timeout of 3 s: with a
+ * deadline of 3 s none would wait. A tenth of the deadline is kept for the attempt. */
+#define BATCH_WAIT_SHARE 10
+
 static void batch_adapt(const struct fetch_settings *s, struct conf_policy *policy)
 {
-    policy->pair.policy.when_refused = BIDE_WHEN_REFUSED_WAIT;
+    struct bide_policy *p = &policy->pair.policy;
+    p->when_refused = BIDE_WHEN_REFUSED_WAIT;
+    bool has_deadline = p->call_timeout_ns != BIDE_NEVER;
+    if (has_deadline && p->call_timeout_ns / BATCH_WAIT_SHARE < p->connect_timeout_ns &&
+        !cli_policy_sets(&s->policy, "attempt_min"))
+        p->attempt_min_ns = p->call_timeout_ns / BATCH_WAIT_SHARE;
     if (!cli_policy_sets(&s->policy, "attempts"))
         policy->pair.policy.attempts_max = BATCH_ATTEMPTS;
     if (!cli_policy_sets(&s->policy, "budget.refill_per_minute"))

@@ -321,13 +321,6 @@ static void fetch_text_cut_reason(char text[WAIT_ERROR_SIZE])
         cut = text_cut_reason(text, bide_reason_text((enum bide_reason)i));
 }
 
-/* Returns the message of OpenSSL without its version, code and function: the part after the last colon. */
-static const char *fetch_text_message(const char *text)
-{
-    const char *colon = strrchr(text, ':');
-    return strncmp(text, "OpenSSL/", 8) == 0 && colon != NULL ? colon + 1 : text;
-}
-
 /* "bide: URL: 503: REASON" becomes "HTTP 503", "bide fetch: URL: MISTAKE" becomes "MISTAKE". */
 static void fetch_text_shorten(char text[WAIT_ERROR_SIZE])
 {
@@ -337,9 +330,7 @@ static void fetch_text_shorten(char text[WAIT_ERROR_SIZE])
     if (at == NULL)
         return;
     fetch_text_cut_reason(text);
-    const char *message = fetch_text_message(at + 2);
-    const char *prefix = isdigit((unsigned char)at[2]) ? "HTTP " : message != at + 2 ? "TLS: " : "";
-    snprintf(body, sizeof body, "%s%s", prefix, message);
+    snprintf(body, sizeof body, "%s%s", isdigit((unsigned char)at[2]) ? "HTTP " : "", at + 2);
     memcpy(text, body, sizeof body);
 }
 
