@@ -3,7 +3,8 @@
  * TABLE: an open-addressing hash table of pointers to meters, at most half full. Meters are only added, under the lock.
  * A look-up takes no lock: a cell is written once, with release, after the meter and its name are complete. A look-up
  * that races with an insertion and misses it repeats: under the lock, or, if the limit is reached, after it has seen
- * that. So only the first call of a name takes the lock. */
+ * that. So only the first call of a name takes the lock, and fork, lest the child find it taken by a thread that it does
+ * not have. */
 #include "meters.h"
 
 #include <assert.h>
@@ -24,6 +25,16 @@ static struct {
 } meters = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- the table ---- */
+
+static void table_lock(void)
+{
+    pthread_mutex_lock(&meters.lock);
+}
+
+static void table_unlock(void)
+{
+    pthread_mutex_unlock(&meters.lock);
+}
 
 /* FNV-1a. */
 static uint32_t name_hash(const char *name)
@@ -76,7 +87,7 @@ static struct telemetry_meter *table_other(void)
 /* Returns the meter of a name that a look-up without the lock missed. */
 static struct telemetry_meter *table_insert(const char *name)
 {
-    pthread_mutex_lock(&meters.lock);
+    table_lock();
     struct telemetry_meter **cell = table_find(name), *meter = *cell;
     if (meter == NULL && meters.names < meters.names_max && (meter = meter_new(name)) != NULL) {
         table_publish(cell, meter);
@@ -86,7 +97,7 @@ static struct telemetry_meter *table_insert(const char *name)
         meter = table_other();
         __atomic_store_n(&meters.is_full, meters.names >= meters.names_max, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&meters.lock);
+    table_unlock();
     return meter;
 }
 
@@ -128,7 +139,8 @@ bool telemetry_meters_begin(uint32_t names_max)
     meters.all = calloc(cells, sizeof *meters.all);
     meters.other = meter_new(TELEMETRY_OTHER);
     meters.cell = calloc(cells, sizeof *meters.cell);
-    if (meters.all == NULL || meters.other == NULL || meters.cell == NULL)
+    if (meters.all == NULL || meters.other == NULL || meters.cell == NULL ||
+        pthread_atfork(table_lock, table_unlock, table_unlock) != 0)
         return table_abandon();
     meters.cell_mask = cells - 1;
     meters.names_max = names_max;
