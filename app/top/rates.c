@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#define REASONS (sizeof((struct bide_meter_view *)0)->waits / sizeof(uint64_t))
+#define NUMBER_MAX 1e15 /* larger ratios need counts that only a damaged file has */
+#define REASONS    (sizeof((struct bide_meter_view *)0)->waits / sizeof(uint64_t))
 
 static uint64_t words_sum(const uint64_t *words, size_t count)
 {
@@ -25,6 +26,13 @@ static bool view_subtract(struct bide_meter_view *difference, const struct bide_
         left[i] = to[i] - from[i];
     }
     return true;
+}
+
+/* Rounds a ratio to the nearest integer. */
+static int64_t ratio_round(double part, double whole)
+{
+    double ratio = part / whole + 0.5;
+    return (int64_t)(ratio < NUMBER_MAX ? ratio : NUMBER_MAX);
 }
 
 /* ---- quantiles ---- */
@@ -100,13 +108,13 @@ int64_t top_rates_amplification_milli(const struct top_rates *rates)
 {
     if (rates->first_attempts == 0)
         return -1;
-    return (int64_t)((double)rates->attempts * 1000 / (double)rates->first_attempts + 0.5);
+    return ratio_round((double)rates->attempts * 1000, (double)rates->first_attempts);
 }
 
 static int64_t share_permille(const struct top_rates *rates, uint64_t part)
 {
     uint64_t all = top_rates_calls(rates) - rates->cancelled;
-    return all > 0 ? (int64_t)((double)part * 1000 / (double)all + 0.5) : -1;
+    return all > 0 ? ratio_round((double)part * 1000, (double)all) : -1;
 }
 
 int64_t top_rates_rescued_permille(const struct top_rates *rates)
@@ -121,7 +129,7 @@ int64_t top_rates_failed_permille(const struct top_rates *rates)
 
 int64_t top_rates_per_second_tenths(const struct top_rates *rates, uint64_t n)
 {
-    return rates->is_known ? (int64_t)((double)n * 10 * BIDE_S / (double)rates->interval_ns + 0.5) : -1;
+    return rates->is_known ? ratio_round((double)n * 10 * BIDE_S, (double)rates->interval_ns) : -1;
 }
 
 int top_rates_compare(const struct top_rates *one, const struct top_rates *other)

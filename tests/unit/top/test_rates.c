@@ -85,6 +85,23 @@ static void without_an_earlier_view_or_after_a_restart_nothing_is_known(void **s
     assert_true(rates.is_known);
 }
 
+/* Another process of the user can write anything into the file. */
+static void any_counts_are_harmless(void **state)
+{
+    for (unsigned round = 0; round < 64; round++) {
+        for (size_t i = 0; i < sizeof now / sizeof(uint64_t); i++)
+            ((uint64_t *)&now)[i] = UINT64_MAX >> (i * 7 + round) % 64;
+        take(1);
+        assert_true(rates.is_known);
+        assert_true(top_rates_amplification_milli(&rates) >= 0);
+        assert_true(top_rates_failed_permille(&rates) >= -1);
+        assert_true(top_rates_rescued_permille(&rates) >= -1);
+        assert_true(top_rates_per_second_tenths(&rates, top_rates_calls(&rates)) >= 0);
+        assert_true(rates.p50_ns > 0 && rates.p99_ns > 0);
+        assert_in_range(rates.reason, 0, BIDE_REASON_COUNT - 1);
+    }
+}
+
 /* ---- quantiles ---- */
 
 static void quantiles_are_interpolated_within_their_bin(void **state)
@@ -175,6 +192,7 @@ int main(void)
         CLEARED(rates_are_differences_by_the_second),
         CLEARED(without_calls_there_is_neither_amplification_nor_share_nor_quantile_nor_reason),
         CLEARED(without_an_earlier_view_or_after_a_restart_nothing_is_known),
+        CLEARED(any_counts_are_harmless),
         CLEARED(quantiles_are_interpolated_within_their_bin),
         CLEARED(only_calls_of_the_interval_are_in_its_quantiles),
         CLEARED(above_the_last_bound_a_quantile_is_beyond_the_range),
