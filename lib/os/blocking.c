@@ -12,6 +12,7 @@
 #include <bide/run.h>
 
 #include "meter.h"
+#include "probe.h"
 
 #include <assert.h>
 
@@ -82,10 +83,12 @@ static void run_report(struct run *r, const struct bide_verdict *verdict)
     r->ended = 0;
 }
 
-static struct bide_verdict run_attempt(struct run *r, const struct bide_verdict *start)
+static struct bide_verdict run_attempt(struct run *r, const struct bide_job *job, const struct bide_verdict *start)
 {
-    r->outcome = r->job->attempt(r->job->context, start);
+    OS_PROBE_START(r, job->name, start->attempt, start->reason);
+    r->outcome = job->attempt(job->context, start);
     r->ended = start->attempt;
+    OS_PROBE_OUTCOME(r, job->name, start->attempt, r->outcome.kind, 0);
     r->now_ns = bide_now();
     return bide_call_outcome(&r->call, start->attempt, &r->outcome, r->now_ns);
 }
@@ -130,10 +133,13 @@ struct bide_verdict bide_run(const struct bide_job *job)
             run_report(&r, &v);
         switch (v.action) {
         case BIDE_ACTION_NONE: v = run_handle_none(&r, v.wake_ns); break;
-        case BIDE_ACTION_START: v = run_attempt(&r, &v); break;
-        case BIDE_ACTION_WAIT: v = run_wait(&r, v.wake_ns); break;
+        case BIDE_ACTION_START: v = run_attempt(&r, job, &v); break;
+        case BIDE_ACTION_WAIT:
+            OS_PROBE_WAIT(&r, job->name, v.attempt, v.reason, v.wake_ns - r.now_ns);
+            v = run_wait(&r, v.wake_ns);
+            break;
         case BIDE_ACTION_DONE:
-        case BIDE_ACTION_GIVE_UP: return v;
+        case BIDE_ACTION_GIVE_UP: OS_PROBE_END(&r, job->name, v.attempt, v.reason); return v;
         }
     }
 }

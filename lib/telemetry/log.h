@@ -31,7 +31,8 @@ void telemetry_log_set_wall(struct telemetry_log *log, int64_t wall_ns);
 /* Writes what is suppressed, as far as the descriptor takes it at once, and closes the log. NULL: does nothing. */
 void telemetry_log_close(struct telemetry_log *log, int64_t now_ns);
 
-/* Returns true if an event is a line: then its record is worth its room in the ring, even if its trace is not sampled. */
+/* Returns true if an event is a line: then its record is worth its room in the ring, even if its trace is not
+ * sampled. */
 static inline bool telemetry_log_wants(enum bide_action action, bool attempt_ended)
 {
     bool is_retry = attempt_ended && (action == BIDE_ACTION_WAIT || action == BIDE_ACTION_START);

@@ -1,5 +1,5 @@
-/* log_fold.c - see log_fold.h. The entries are searched one by one: only lines of failures come here, and 256 hashes are
- * read in less time than a line is rendered. */
+/* log_fold.c - see log_fold.h. The entries are searched one by one: only lines of failures come here, and 256 hashes
+ * are read in less time than a line is rendered. */
 #include "log_fold.h"
 
 #include "core/saturate.h"

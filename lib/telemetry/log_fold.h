@@ -1,8 +1,9 @@
 /* log_fold.h - limits the lines of one target and reason to 10 per second, and counts those above. Pure.
  *
  * A window of one second begins with the first line. Lines above the limit are suppressed: their number is carried by
- * the next line, or by a line of its own when the window has ended, with which another window begins. A window that ends
- * with nothing suppressed is forgotten. The memory is bounded: targets and reasons that find no room share one entry. */
+ * the next line, or by a line of its own when the window has ended, with which another window begins. A window that
+ * ends with nothing suppressed is forgotten. The memory is bounded: targets and reasons that find no room share one
+ * entry. */
 #ifndef TELEMETRY_LOG_FOLD_H
 #define TELEMETRY_LOG_FOLD_H
 
@@ -34,8 +35,8 @@ struct telemetry_fold {
 struct telemetry_fold_entry *telemetry_fold_count(struct telemetry_fold *fold, struct bide_text target,
                                                   enum bide_reason reason, int64_t now_ns);
 
-/* Returns an entry whose window has ended and whose suppressed lines are to be reported now; NULL: there is none. Its next
- * window has begun, with the line that the caller writes. */
+/* Returns an entry whose window has ended and whose suppressed lines are to be reported now; NULL: there is none. Its
+ * next window has begun, with the line that the caller writes. */
 struct telemetry_fold_entry *telemetry_fold_next(struct telemetry_fold *fold, int64_t now_ns);
 
 /* Returns an entry with suppressed lines, whether or not its window has ended; NULL: there is none. */

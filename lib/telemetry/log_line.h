@@ -1,5 +1,5 @@
-/* log_line.h - one line of the log, rendered into a buffer as logfmt or as a JSON object: the same members under the same
- * names.
+/* log_line.h - one line of the log, rendered into a buffer as logfmt or as a JSON object: the same members under the
+ * same names.
  *
  *     struct telemetry_line line = telemetry_line_begin(BIDE_TELEMETRY_LOG_LOGFMT, buffer, sizeof buffer);
  *     telemetry_line_text(&line, "target", name);

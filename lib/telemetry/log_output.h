@@ -32,12 +32,12 @@ struct telemetry_output {
 /* Returns false, with errno, if the descriptor is not open for writing. It may be closed after that. */
 bool telemetry_output_open(struct telemetry_output *output, int fd);
 
-/* Writes the rest of the last line and closes. Returns false if the rest is lost because the descriptor is blocked; after an
- * error it is counted here, as below. */
+/* Writes the rest of the last line and closes. Returns false if the rest is lost because the descriptor is blocked;
+ * after an error it is counted here, as below. */
 bool telemetry_output_close(struct telemetry_output *output);
 
-/* Writes a line. If the rest of an earlier line is lost before it, that line is counted as dropped (dropped.h); this line
- * is counted by the caller. */
+/* Writes a line. If the rest of an earlier line is lost before it, that line is counted as dropped (dropped.h); this
+ * line is counted by the caller. */
 enum telemetry_output_result telemetry_output_write(struct telemetry_output *output, const char *line, size_t length);
 
 #endif
