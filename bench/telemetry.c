@@ -1,4 +1,5 @@
-/* telemetry.c - what it costs to watch calls: instructions of bide_run beside the same call that nobody watches.
+/* telemetry.c - what it costs to watch calls: instructions of bide_run beside the same call that nobody watches; and
+ * the time of a scrape.
  *
  * A call is found by its name in the table of the process, as in most programs. */
 #include <bide/bide.h>
@@ -64,6 +65,34 @@ static void run_with_retry_metered(void *context, uint32_t n)
     run_with_retry(context, n);
 }
 
+/* ---- a scrape ---- */
+
+/* Makes calls on as many targets as have a meter of their own, with failures, so that all series exist. */
+static void call_targets(struct world *w)
+{
+    char name[64];
+    w->policy.backoff = BIDE_BACKOFF_NONE;
+    for (unsigned i = 0; i < BIDE_TELEMETRY_TARGETS; i++) {
+        struct bide_job job = {.name = name,
+                               .policy = &w->policy,
+                               .request = {.safety = BIDE_SAFE, .seed = 7},
+                               .attempt = attempt,
+                               .context = w};
+        snprintf(name, sizeof name, "https://service-%u.example.internal:8443", i);
+        for (w->failures = 0; w->failures < 4; w->failures++)
+            bide_run(&job);
+    }
+}
+
+static void scrape(void *context, uint32_t n)
+{
+    static char text[8u << 20];
+    (void)context;
+    for (uint32_t i = 0; i < n; i++)
+        if (bide_telemetry_write(text, sizeof text) >= sizeof text)
+            abort();
+}
+
 static const struct bench_part parts[] = {
     {"unwatched", run}, {"metered", run_metered}, {"retry", run_with_retry}, {"retry-metered", run_with_retry_metered}};
 
@@ -76,5 +105,8 @@ int main(int argc, char **argv)
     if (argc == 3)
         return bench_count(parts, sizeof parts / sizeof *parts, &world, argv);
     bench_instructions("telemetry.success.instructions", "metered-unwatched", 80);
+    start_meters();
+    call_targets(&world);
+    bench_figure("telemetry.scrape.ms", bench_ns(scrape, &world, 1) / 1e6, "ms", 10);
     return EXIT_SUCCESS;
 }

@@ -18,8 +18,7 @@
 /* X(NAME, label, sentence) */
 #define TELEMETRY_CAUSE_LIST(X)                                                                                        \
     X(RING_FULL, "ring_full", "the ring between calls and the export thread was full")                                 \
-    X(EXPORT_FAILED, "export_failed",                                                                                  \
-      "the collector or the scraper could not be reached, or failed until the retries were spent")                     \
+    X(EXPORT_FAILED, "export_failed", "the collector could not be reached, or failed until the retries were spent")    \
     X(REJECTED, "rejected", "the collector refused the items, all or some: they are not sent again")                   \
     X(BLOCKED, "blocked", "the reader of the log was too slow: writing would have blocked")                            \
     X(WRITE_ERROR, "write_error", "the log could not be written: disk full, pipe closed")                              \

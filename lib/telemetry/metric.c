@@ -237,9 +237,9 @@ static const struct row rows[] = {
                 true,
                 {"attempt"},
                 "Attempts started",
-                "Counted at the start, so that a dependency that hangs shows. Redirects and challenges that libcurl "
-                "answers belong to one attempt. An attempt of which no byte was sent (connection refused, unknown "
-                "name) is counted; one that a gate refused is not. All series exist from the first call."},
+                "Counted at the start, so that a dependency that hangs shows. Redirects and challenges that "
+                "libcurl answers belong to one attempt. An attempt of which no byte was sent (connection refused, "
+                "unknown name) is counted; one that a gate refused is not. All series exist from the first call."},
      .of_target = walk_attempts},
     {.metric = {"bide_outcomes_total",
                 "bide.outcomes",
@@ -249,8 +249,8 @@ static const struct row rows[] = {
                 true,
                 {"attempt", "kind"},
                 "Attempts ended, by what their outcome was classified as",
-                "What the dependency did, whether or not a retry hid it from the caller. `cancelled`: a hedge that "
-                "lost, or an attempt that the caller or the deadline of the call cut. Attempts in flight are in "
+                "What the dependency did, whether or not a retry hid it from the caller. `cancelled`: a hedge "
+                "that lost, or another attempt that still ran when its call ended. Attempts in flight are in "
                 "`bide_attempts_total` only. The series of `conflict` and `cancelled` exist once they are not 0."},
      .of_target = walk_outcomes},
     {.metric = {"bide_calls_total",
@@ -285,8 +285,9 @@ static const struct row rows[] = {
                 {"gate", "mode"},
                 "Refusals of each gate",
                 "First attempts, retries and hedges that the gate refused (`enforce`), or would have refused "
-                "(`observe`). A refused hedge ends no call, so this is not a part of the give-ups. A gate that makes "
-                "a call wait refuses nothing. All series exist from the first call."},
+                "(`observe`). A refused hedge ends no call, so this is not a part of the give-ups. A refusal "
+                "after which the call waits for the gate (`when_refused`) is counted, too. All series exist from "
+                "the first call."},
      .of_target = walk_refusals},
     {.metric = {"bide_waits_total",
                 "bide.waits",
@@ -296,8 +297,8 @@ static const struct row rows[] = {
                 true,
                 {"reason"},
                 "Waits begun, by reason",
-                "A wait that is extended while it runs is counted again. Waiting for a response is no wait. Reasons "
-                "other than `backoff`, `server_hint` and `hold_off` exist once they are not 0."},
+                "A wait that is extended while it runs is counted again. Waiting for a response is no wait. "
+                "Reasons other than `backoff`, `server_hint` and `hold_off` exist once they are not 0."},
      .of_target = walk_waits},
     {.metric = {"bide_wait_seconds_total",
                 "bide.wait",
@@ -318,8 +319,8 @@ static const struct row rows[] = {
                 {"result"},
                 "Duration of calls, waits included",
                 "What callers felt, from begin to end. Refused and cancelled calls are not in it: an open breaker "
-                "answers in microseconds and would make the quantiles look good. A call that hangs appears when it "
-                "ends; see `bide_attempts_in_flight` until then. `failed` exists from the first failure on."},
+                "answers in microseconds and would make the quantiles look good. A call that hangs appears when "
+                "it ends; see `bide_attempts_in_flight` until then. `failed` exists from the first failure on."},
      .of_target = walk_call_durations},
     {.metric = {"bide_attempt_duration_seconds",
                 "bide.attempt.duration",
@@ -329,8 +330,8 @@ static const struct row rows[] = {
                 true,
                 {"result"},
                 "Duration of single attempts",
-                "What the dependency took, by the outcome `ok`, `cancelled`, or any other (`failed`). `failed` and "
-                "`cancelled` exist once there was one."},
+                "What the dependency took, by the outcome `ok`, `cancelled`, or any other (`failed`). `failed` "
+                "and `cancelled` exist once there was one."},
      .of_target = walk_attempt_durations},
     {.metric = {"bide_calls_waiting",
                 "bide.calls_waiting",
@@ -361,8 +362,8 @@ static const struct row rows[] = {
                 true,
                 {NULL},
                 "Retries that the budget would allow now",
-                "Tokens in the bucket; of the kinds `window` and `concurrency` the retries left. Left out while there "
-                "is no limit, and, like all state of a target, while the target is in no table."},
+                "Tokens in the bucket; of the kinds `window` and `concurrency` the retries left. Left out while "
+                "there is no limit, and, like all state of a target, while the target is in no table."},
      .of_target = walk_tokens},
     {.metric = {"bide_budget_capacity_tokens",
                 "bide.budget.capacity_tokens",
@@ -394,16 +395,16 @@ static const struct row rows[] = {
                 "1 for the state in which the circuit breaker is, 0 for the others",
                 "Summed over all targets: how many are in each state."},
      .of_target = walk_breaker_state},
-    {.metric =
-         {"bide_breaker_openings_total",
-          "bide.breaker.openings",
-          TELEMETRY_COUNTER,
-          "{opening}",
-          1,
-          true,
-          {NULL},
-          "Openings of the circuit breaker",
-          "Reopenings after a failed probe included; holding it open by hand is not. Exists from the first call."},
+    {.metric = {"bide_breaker_openings_total",
+                "bide.breaker.openings",
+                TELEMETRY_COUNTER,
+                "{opening}",
+                1,
+                true,
+                {NULL},
+                "Openings of the circuit breaker",
+                "Reopenings after a failed probe included; holding it open by hand is not. Exists from the first "
+                "call."},
      .of_target = walk_openings},
     {.metric = {"bide_hold_off_remaining_seconds",
                 "bide.hold_off.remaining",
@@ -423,8 +424,8 @@ static const struct row rows[] = {
                 true,
                 {"attempt"},
                 "Requests that this server received, by their attempt header",
-                "Of each ratio registered with `bide_telemetry_inbound`; `target` is the name given there. A client "
-                "that sends no attempt header counts as a first attempt."},
+                "Of each ratio registered with `bide_telemetry_inbound`; `target` is the name given there. A "
+                "client that sends no attempt header counts as a first attempt."},
      .of_process = walk_inbound},
     {.metric = {"bide_telemetry_dropped_total",
                 "bide.telemetry.dropped",
