@@ -11,6 +11,7 @@
 #include <bide/entropy.h>
 #include <bide/run.h>
 
+#include "probe.h"
 #include "report.h"
 
 #include <assert.h>
@@ -110,7 +111,10 @@ INLINED void run_report(const struct run *r, struct bide_report *report, const s
 
 INLINED struct bide_verdict run_attempt(struct run *r, const struct bide_verdict *start)
 {
-    r->outcome = r->job->attempt(r->job->context, start);
+    const struct bide_job *job = r->job;
+    OS_PROBE_START(r, job->name, start->attempt, start->reason);
+    r->outcome = job->attempt(job->context, start);
+    OS_PROBE_OUTCOME(r, job->name, start->attempt, r->outcome.kind, 0);
     r->now_ns = bide_now();
     return bide_call_outcome(&r->call, start->attempt, &r->outcome, r->now_ns);
 }
@@ -148,9 +152,12 @@ INLINED struct bide_verdict run_loop(struct run *r, struct bide_report *report)
         switch (v.action) {
         case BIDE_ACTION_NONE: v = run_handle_none(r, v.wake_ns); break;
         case BIDE_ACTION_START: v = run_attempt(r, &v); break;
-        case BIDE_ACTION_WAIT: v = run_wait(r, v.wake_ns); break;
+        case BIDE_ACTION_WAIT:
+            OS_PROBE_WAIT(r, r->job->name, v.attempt, v.reason, v.wake_ns - r->now_ns);
+            v = run_wait(r, v.wake_ns);
+            break;
         case BIDE_ACTION_DONE:
-        case BIDE_ACTION_GIVE_UP: return v;
+        case BIDE_ACTION_GIVE_UP: OS_PROBE_END(r, r->job->name, v.attempt, v.reason); return v;
         }
     }
 }
