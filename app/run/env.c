@@ -40,7 +40,7 @@ static bool env_set_number(struct run_env_vars *vars, enum run_env_name name, in
 
 bool run_env_write(struct run_env_vars *vars, const struct run_env *env)
 {
-    char self[CLI_OUTER_SIZE];
+    char self[CLI_OUTER_SIZE], trace[BIDE_TRACE_TEXT_SIZE];
     int64_t left_ns = env->deadline_ns == BIDE_NEVER ? 0 : env->deadline_ns - env->now_ns;
     env_set_number(vars, RUN_ENV_ATTEMPT, env->attempt);
     if (env->attempts_max == UINT32_MAX)
@@ -60,6 +60,9 @@ bool run_env_write(struct run_env_vars *vars, const struct run_env *env)
         run_env_set(vars, RUN_ENV_HINT_FD, "3");
         env_set_number(vars, RUN_ENV_HINT_PIPE, (int64_t)env->hint_pipe);
     }
+    bide_trace_format(trace, &env->trace);
+    if (trace[0] != '\0')
+        run_env_set(vars, RUN_ENV_TRACE, trace);
     return run_env_set(vars, RUN_ENV_TARGET, env->target);
 }
 

@@ -13,6 +13,7 @@
  *   BIDE_REASON            only for the fallback: the reason for giving up
  *   BIDE_STATUS            only for the fallback: the exit status without it
  *   LANGUAGE               only with --like: en, so that messages are not translated
+ *   TRACEPARENT            the attempt's own parent id in the trace, if spans are exported; else it is inherited
  *
  * The functions here never write bide's own environment, because threads of libraries (fleet, resolver) may read it at
  * any time. The changes are kept in struct run_env_vars and merged into the list that exec gets. */
@@ -20,6 +21,7 @@
 #define RUN_ENV_H
 
 #include <bide/request.h>
+#include <bide/trace.h>
 
 #include <sys/types.h>
 
@@ -35,7 +37,8 @@
     X(HINT_PIPE, "BIDE_HINT_PIPE")                                                                                     \
     X(REASON, "BIDE_REASON")                                                                                           \
     X(STATUS, "BIDE_STATUS")                                                                                           \
-    X(LANGUAGE, "LANGUAGE")
+    X(LANGUAGE, "LANGUAGE")                                                                                            \
+    X(TRACE, "TRACEPARENT")
 
 enum run_env_name {
 #define RUN_ENV_NAME(name, text) RUN_ENV_##name,
@@ -64,6 +67,7 @@ struct run_env {
     const char *target;  /* NULL: the target has no name */
     int64_t deadline_ns; /* BIDE_NEVER: no deadline */
     int64_t now_ns;
+    struct bide_trace trace; /* of the attempt; empty: TRACEPARENT is inherited */
     ino_t hint_pipe; /* inode of the pipe for hints; 0: none is offered */
 };
 

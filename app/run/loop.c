@@ -9,6 +9,7 @@
 #include "loop.h"
 
 #include "common/outer.h"
+#include "os/probe.h"
 
 #include "child.h"
 #include "common/fd.h"
@@ -394,7 +395,8 @@ static ino_t pipe_inode(int fd)
 
 static bool attempt_set_environment(struct run *r)
 {
-    struct run_env env = {.attempt = r->verdict.attempt,
+    struct run_env env = {.trace = bide_report_trace(&r->report, r->verdict.attempt),
+                          .attempt = r->verdict.attempt,
                           .attempts_max = r->config->policy->attempts_max,
                           .last_status = r->has_result ? r->result.status : -1,
                           .target = r->config->target_name,
@@ -638,6 +640,7 @@ static int call_succeed(struct run *r)
 static void verdict_set(struct run *r, struct bide_verdict verdict, const struct bide_attempt_end *end)
 {
     r->verdict = verdict;
+    os_probe_verdict((struct os_probe){r, r->config->target_name}, &verdict, end, r->verdict_ns);
     bide_report_verdict(&r->report, &verdict, end, r->verdict_ns);
 }
 
@@ -737,6 +740,38 @@ static void streams_init(struct run *r)
     run_tap_init(&r->hint, -1);
 }
 
+/* Describes the call for an event: see struct bide_call_about. context: struct run_config. */
+static void call_about(void *context, struct bide_call_about *about)
+{
+    const struct run_config *config = context;
+    const char *slash = strrchr(config->command[0], '/');
+    about->program = slash != NULL && slash[1] != '\0' ? slash + 1 : config->command[0];
+    about->trace_state = getenv("TRACESTATE");
+}
+
+/* Returns the trace of the process that started bide; empty if there is none. */
+static struct bide_trace inherited_trace(void)
+{
+    struct bide_trace trace = {0};
+    const char *text = getenv("TRACEPARENT");
+    if (text != NULL)
+        bide_trace_parse((struct bide_text){text, strlen(text)}, &trace);
+    return trace;
+}
+
+static void call_begin_report(struct run *r)
+{
+    const struct run_config *config = r->config;
+    struct bide_trace trace = inherited_trace();
+    struct bide_report_call call = {.target_name = config->target_name,
+                                    .target = config->target,
+                                    .trace = &trace,
+                                    .lane = r->request.lane,
+                                    .about = call_about,
+                                    .about_context = (void *)(uintptr_t)config};
+    bide_report_begin(&r->report, &call, r->call_start_ns);
+}
+
 static void call_begin(struct run *r)
 {
     const struct run_config *config = r->config;
@@ -754,10 +789,7 @@ static void call_begin(struct run *r)
     r->deadline_ns = own_ns == BIDE_NEVER ? BIDE_NEVER : r->call_start_ns + own_ns;
     if (r->request.deadline_ns != 0 && r->request.deadline_ns < r->deadline_ns)
         r->deadline_ns = r->request.deadline_ns;
-    bide_report_begin(&r->report,
-                      &(struct bide_report_call){
-                          .target_name = config->target_name, .target = config->target, .lane = r->request.lane},
-                      r->call_start_ns);
+    call_begin_report(r);
     verdict_set(r, bide_call_begin(&r->call, config->policy, config->target, &r->request, r->call_start_ns), NULL);
 }
 

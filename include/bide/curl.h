@@ -192,6 +192,7 @@ struct bide_curl_options {
     enum bide_key_form key_form;
     const char *key;
     const char *traceparent;
+    const char *trace_state; /* tracestate, sent as it is with a traceparent that continues `traceparent`. NULL: none */
 
     struct bide_curl_body body;
 

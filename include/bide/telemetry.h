@@ -29,12 +29,22 @@
 
 BIDE_BEGIN_DECLS
 
+enum bide_telemetry_log {
+    BIDE_TELEMETRY_LOG_NONE = 0,
+    BIDE_TELEMETRY_LOG_LOGFMT, /* time=... level=warn msg=retry target=inventory attempt=1 ... */
+    BIDE_TELEMETRY_LOG_JSON,   /* the members of bide run --json */
+};
+
 struct bide_telemetry_options {
     const char *listen;           /* "127.0.0.1:9464", "[::1]:9464": serve /metrics there. NULL: nowhere */
     uint32_t targets_max;         /* target names with a meter of their own; calls of further names are counted
                                    * together, under the name "_other". 0: BIDE_TELEMETRY_TARGETS; at most 100000 */
     struct bide_targets *targets; /* where budgets, breakers and hold-offs are read, by name; it must live until
                                    * stop. NULL: bide_targets_default */
+    const char *otlp;             /* export a span for each call and attempt over OTLP/HTTP: to this endpoint, as
+                                   * "http://127.0.0.1:4318", or with "" as the variables OTEL_* say. NULL: no spans */
+    enum bide_telemetry_log log;  /* write a line for each retry, give-up and change of a breaker */
+    int log_fd;                   /* to this descriptor, if `log` is set */
     uint64_t reserved_[8];        /* zero: room to grow */
 };
 

@@ -12,6 +12,7 @@
 #include "attempt.h"
 #include "core/problem.h"
 #include "origin.h"
+#include "os/probe.h"
 #include "record.h"
 
 #include <bide/clock.h>
@@ -172,6 +173,8 @@ static void call_begin_report(struct http_call *call, CURL *easy, const struct b
         .target_name = o->target_name, .context = &name, .target = target, .trace = &call->trace, .listener = &own};
     report.is_of_table = !given && !o->target_name;
     report.lane = lane;
+    report.about = http_describe_about;
+    report.about_context = call;
     if (target != BIDE_NO_TARGET)
         report.find_name = call_find_name;
     if (!bide_report_begin(call->report, &report, call->begin_ns))
@@ -229,6 +232,7 @@ enum bide_err http_call_begin(struct http_call *call, CURL *easy, struct bide_ta
                                .record = record,
                                .result = result,
                                .report = call->report,
+                               .easy = easy,
                                .begin_ns = bide_now()};
     enum bide_err err;
     if (record && !busy)
@@ -272,6 +276,11 @@ bool http_call_set_safety(struct http_call *call, struct http_attempt *attempt, 
 
 /* ---- verdicts and records ---- */
 
+static struct os_probe call_probe(const struct http_call *call)
+{
+    return (struct os_probe){call, call->options->target_name};
+}
+
 void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, const struct bide_attempt_end *end,
                            int64_t now_ns)
 {
@@ -283,6 +292,7 @@ void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, 
         call->is_over = true;
     if (call->record && call->record->set.verbose)
         http_trace_verdict(call, now_ns);
+    os_probe_verdict(call_probe(call), &call->verdict, end, now_ns);
     if (call->report)
         bide_report_verdict(call->report, &call->verdict, end, now_ns);
     if (call->on_change)
@@ -302,6 +312,7 @@ void http_call_report_refresh(struct http_call *call, const struct http_attempt 
                                 .attempt_deadline_ns = BIDE_NEVER,
                                 .connect_deadline_ns = BIDE_NEVER};
     struct bide_attempt_end end = {&attempt->state.outcome, attempt->start.attempt, attempt->response.status};
+    os_probe_verdict(call_probe(call), &attempt->start, &end, now_ns);
     if (!call->report)
         return;
     bide_report_verdict(call->report, &none, &end, now_ns);

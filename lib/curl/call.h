@@ -97,6 +97,7 @@ struct http_call {
     struct http_record *record;                /* NULL: the handle is not recorded */
     struct bide_curl_result *result;           /* NULL: not wanted */
     struct bide_report *report;                /* to the listeners; NULL: there is none */
+    CURL *easy;                                /* the caller's handle */
     const struct http_attempt *winner;         /* its response goes to the sink; NULL: no response does yet */
     const struct http_attempt *last_attempt;   /* its outcome was reported last; its code is the call's */
     struct http_attempt *kept_attempt;         /* holds the final response if no attempt follows after all */
@@ -190,6 +191,9 @@ bool http_call_show_head(struct http_call *call, struct http_buffer *head);
 
 /* Describes why a call that is over did not succeed. */
 void http_describe_failure(char *text, size_t size, const struct http_call *call);
+
+/* Describes the call for an event: see struct bide_call_about. context: the call. */
+void http_describe_about(void *context, struct bide_call_about *about);
 
 /* Writes the new verdict to the verbose output of a recorded handle. */
 void http_trace_verdict(const struct http_call *call, int64_t now_ns);

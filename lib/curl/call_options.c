@@ -110,6 +110,19 @@ static enum bide_err options_check_headers(const struct bide_curl_options *o, st
     return o->before ? http_problem_set(problem, "before", 1, "NULL" WITHOUT_LIST) : BIDE_OK;
 }
 
+static enum bide_err options_check_trace_state(const struct bide_curl_options *o, struct bide_problem *problem)
+{
+    size_t length = strlen(o->trace_state), place = line_find_control(o->trace_state, length);
+    if (!o->traceparent)
+        return http_problem_set(problem, "trace_state", 1, "NULL without traceparent");
+    if (length > HEADER_LINE_MAX)
+        return http_problem_set(problem, "trace_state", (int64_t)length, "a value of up to 8192 bytes");
+    if (place == length)
+        return BIDE_OK;
+    return http_problem_set(problem, "trace_state", (unsigned char)o->trace_state[place],
+                            "a value without this byte (of control bytes, HTAB is valid)");
+}
+
 static enum bide_err options_check_inject(const struct bide_curl_options *o, struct bide_problem *problem)
 {
     const uint32_t known_bits = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
@@ -119,6 +132,8 @@ static enum bide_err options_check_inject(const struct bide_curl_options *o, str
         return http_problem_set(problem, "inject", o->inject, "BIDE_CURL_INJECT_KEY when key is set");
     if (o->traceparent && !(o->inject & BIDE_CURL_INJECT_TRACE))
         return http_problem_set(problem, "inject", o->inject, "BIDE_CURL_INJECT_TRACE when traceparent is set");
+    if (o->trace_state && options_check_trace_state(o, problem) != BIDE_OK)
+        return BIDE_ERR_INVALID;
     if ((unsigned)o->key_form > BIDE_KEY_RAW)
         return http_problem_set(problem, "key_form", o->key_form, "a value of enum bide_key_form");
     return o->key ? bide_key_check(o->key, o->key_form, problem) : BIDE_OK;

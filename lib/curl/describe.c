@@ -77,6 +77,19 @@ void http_describe_failure(char *text, size_t size, const struct http_call *call
              label);
 }
 
+void http_describe_about(void *context, struct bide_call_about *about)
+{
+    const struct http_call *call = context;
+    char *url = NULL;
+    const char *method = NULL;
+    if (curl_easy_getinfo(call->easy, CURLINFO_EFFECTIVE_URL, &url) == CURLE_OK)
+        about->url = url;
+    if (curl_easy_getinfo(call->easy, CURLINFO_EFFECTIVE_METHOD, &method) == CURLE_OK)
+        about->method = method;
+    if (call->trace.parent != 0)
+        about->trace_state = call->options->trace_state;
+}
+
 void http_trace_verdict(const struct http_call *call, int64_t now_ns)
 {
     const struct bide_verdict *v = &call->verdict;

@@ -1,6 +1,6 @@
 /* inject.c - header fields that bide adds to a request, and keeps from other origins.
  *
- * The header list for libcurl is built without copying: up to five nodes of bide's own, followed by the caller's list.
+ * The header list for libcurl is built without copying: up to six nodes of bide's own, followed by the caller's list.
  * The nodes are linked anew for each attempt; all fields but the key are also written anew.
  *
  * When libcurl follows a redirect it sends the header list to the new location, wherever that is (it withholds only
@@ -20,7 +20,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define NODES_MAX 5
+#define NODES_MAX 6
 
 struct http_inject {
     struct curl_slist node[NODES_MAX];
@@ -31,7 +31,8 @@ struct http_inject {
     char trace[sizeof BIDE_TRACE_HEADER ": " + BIDE_TRACE_TEXT_SIZE];
     char range[sizeof "Range: bytes=-" + 20];
     char *if_range;
-    char key[]; /* the complete field: name and value */
+    char *trace_state; /* the complete field; NULL: none is sent */
+    char key[];        /* the complete field: name and value */
 };
 
 /* Returns true if bide sets CURLOPT_HTTPHEADER. */
@@ -75,6 +76,7 @@ CURLcode http_inject_install(struct http_attempt *attempt)
         return CURLE_OUT_OF_MEMORY;
     attempt->inject->headers = o->headers;
     attempt->inject->if_range = NULL;
+    attempt->inject->trace_state = NULL;
     attempt->inject->abroad = NULL;
     attempt->inject->first_origin[0] = '\0';
     if (keyed)
@@ -104,6 +106,21 @@ static void inject_write_trace(struct http_inject *in, const struct http_call *c
 {
     struct bide_trace child = call->report ? bide_report_trace(call->report, attempt) : bide_trace_child(&call->trace);
     bide_trace_format(in->trace + field_write_name(in->trace, BIDE_TRACE_HEADER ": "), &child);
+}
+
+/* Writes tracestate, which belongs to the trace that the caller continues: not to a new one. */
+static bool inject_write_trace_state(struct http_inject *in, const struct http_call *call)
+{
+    static const char name[] = "tracestate: ";
+    const char *state = call->options->trace_state;
+    if (!state || call->trace.parent == 0 || in->trace_state)
+        return true;
+    size_t size = sizeof name + strlen(state);
+    in->trace_state = malloc(size);
+    if (!in->trace_state)
+        return false;
+    snprintf(in->trace_state, size, "%s%s", name, state);
+    return true;
 }
 
 /* Writes Range and If-Range: the server sends the rest if the resource is unchanged, otherwise all of it. */
@@ -140,6 +157,8 @@ static CURLcode inject_set_list(struct http_attempt *attempt)
         list_push_field(in, &used, &list, in->attempt);
     if (o->inject & BIDE_CURL_INJECT_TRACE)
         list_push_field(in, &used, &list, in->trace);
+    if (in->trace_state)
+        list_push_field(in, &used, &list, in->trace_state);
     if (attempt->call->resume) {
         list_push_field(in, &used, &list, in->range);
         list_push_field(in, &used, &list, in->if_range);
@@ -164,6 +183,8 @@ CURLcode http_inject_prepare_attempt(struct http_attempt *attempt, int64_t now_n
         inject_write_attempt(attempt->inject, call, v, now_ns);
     if (o->inject & BIDE_CURL_INJECT_TRACE)
         inject_write_trace(attempt->inject, call, v->attempt);
+    if (!inject_write_trace_state(attempt->inject, call))
+        return CURLE_OUT_OF_MEMORY;
     if (call->resume && !inject_write_range(attempt->inject, call))
         return CURLE_OUT_OF_MEMORY;
     return inject_set_list(attempt);
@@ -181,6 +202,7 @@ void http_inject_uninstall(struct http_attempt *attempt)
         curl_easy_setopt(attempt->easy, CURLOPT_HTTPHEADER, call_owner_headers(attempt->call));
     curl_slist_free_all(attempt->inject->abroad);
     free(attempt->inject->if_range);
+    free(attempt->inject->trace_state);
     free(attempt->inject);
     attempt->inject = NULL;
 }

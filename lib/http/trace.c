@@ -84,20 +84,6 @@ bool bide_trace_parse(struct bide_text value, struct bide_trace *trace)
     return is_valid;
 }
 
-struct bide_trace bide_trace_new(void)
-{
-    const struct bide_listener *listener = bide_listener_get();
-    struct bide_trace trace = {
-        .trace_hi = bide_seed(),
-        .trace_lo = bide_seed(),
-        .parent = bide_seed(),
-        .flags = BIDE_TRACE_RANDOM,
-    };
-    if (listener != NULL && listener->sample != NULL && listener->sample(listener->context, &trace))
-        trace.flags |= BIDE_TRACE_SAMPLED;
-    return trace;
-}
-
 struct bide_trace bide_trace_child(const struct bide_trace *trace)
 {
     struct bide_trace child = *trace;

@@ -24,6 +24,22 @@ static const char *found(struct run_env_vars *vars, const char *name)
     return value;
 }
 
+static void traceparent_is_that_of_the_attempt_or_inherited(void **state)
+{
+    static const char own[] = "00-00000000000000010000000000000002-0000000000000003-01";
+    struct run_env env = {.attempt = 1, .attempts_max = 4, .last_status = -1, .deadline_ns = BIDE_NEVER};
+    struct run_env_vars vars = {0};
+    (void)state;
+    setenv("TRACEPARENT", "outer", 1);
+    assert_true(run_env_write(&vars, &env));
+    assert_string_equal(found(&vars, "TRACEPARENT"), "outer");
+    env.trace = (struct bide_trace){.trace_hi = 1, .trace_lo = 2, .parent = 3, .flags = BIDE_TRACE_SAMPLED};
+    assert_true(run_env_write(&vars, &env));
+    assert_string_equal(found(&vars, "TRACEPARENT"), own);
+    unsetenv("TRACEPARENT");
+    run_env_free(&vars);
+}
+
 static void env_write_removes_variables_of_earlier_attempt(void **state)
 {
     struct run_env first = {.attempt = 2,
@@ -101,6 +117,7 @@ static void env_key_is_generated_once_and_outer_key_is_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(traceparent_is_that_of_the_attempt_or_inherited),
         cmocka_unit_test(env_write_removes_variables_of_earlier_attempt),
         cmocka_unit_test(env_write_leaves_own_environment_unchanged),
         cmocka_unit_test(env_set_accepts_longest_target_name_and_rejects_longer),
