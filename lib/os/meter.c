@@ -84,11 +84,11 @@ static void histogram_merge(struct bide_histogram *to, const struct bide_histogr
     to->sum_us += from->sum_us;
 }
 
-/* Adds `count` words to others. */
+/* Adds `count` words to others. Acquire loads: what is read after this is not older than what these words count. */
 static void words_merge(uint64_t *to, const uint64_t *from, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        to[i] += core_load(&from[i]);
+        to[i] += core_load_acquire(&from[i]);
 }
 
 /* Attempts and waits are read last: see the head of meter.h. They are the words before `outcomes` and those of
@@ -102,7 +102,6 @@ void bide_meter_get(const struct bide_meter *meter, struct bide_meter_view *view
         words_merge((uint64_t *)&at_once, (const uint64_t *)&lane->at_once, sizeof at_once / sizeof(uint64_t));
         words_merge((uint64_t *)&sum, (const uint64_t *)&lane->rest, VIEW_WORDS);
     }
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
     memset(sum.attempts, 0, sizeof sum.attempts);
     memset(sum.waits, 0, sizeof sum.waits);
     for (size_t i = 0; i < BIDE_LANES; i++) {

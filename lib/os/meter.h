@@ -1,7 +1,7 @@
 /* meter.h - adds the events of a call to a meter: for event.c, which calls these functions in the order of the events.
  *
- * Counts of ends (outcomes, ended waits) are released, and bide_meter_get reads them before the counts of starts with an
- * acquire fence in between: a reader that sees the end of an attempt sees its start, too. */
+ * Counts of ends (outcomes, ended waits) are released, and bide_meter_get acquires them before it reads the counts of
+ * starts: a reader that sees the end of an attempt sees its start, too. */
 #ifndef OS_METER_H
 #define OS_METER_H
 

@@ -156,12 +156,25 @@ static enum bide_err listener_open(const struct telemetry_listener_options *opti
     return BIDE_OK;
 }
 
+bool telemetry_listener_is_set(void)
+{
+    const struct bide_listener *listener = bide_listener_get();
+    return listener == &meters_only || listener == &with_log || listener == &with_spans;
+}
+
+static enum bide_err listener_is_taken(struct bide_problem *problem)
+{
+    return telemetry_problem_set(problem, BIDE_ERR_BUSY, 0,
+                                 "the process has another listener: call bide_listen(NULL) before telemetry starts");
+}
+
 enum bide_err telemetry_listener_begin(const struct telemetry_listener_options *options, struct bide_problem *problem)
 {
     const struct bide_listener *listener = options->spans ? &with_spans : options->log ? &with_log : &meters_only;
+    if (telemetry_listener_is_set())
+        return telemetry_problem_set(problem, BIDE_ERR_BUSY, 0, "telemetry runs already in this process");
     if (bide_listener_get() != NULL)
-        return telemetry_problem_set(problem, BIDE_ERR_BUSY, 0,
-                                     "the process has a listener already: telemetry runs, or bide_listen was called");
+        return listener_is_taken(problem);
     if (listener != &meters_only) {
         enum bide_err err = listener_open(options, problem);
         if (err != BIDE_OK)
@@ -174,13 +187,7 @@ enum bide_err telemetry_listener_begin(const struct telemetry_listener_options *
     if (bide_listen(listener) == BIDE_OK)
         return BIDE_OK;
     __atomic_store_n(&listening.is_open, false, __ATOMIC_RELEASE);
-    return telemetry_problem_set(problem, BIDE_ERR_BUSY, 0, "the process has another listener: bide_listen was called");
-}
-
-bool telemetry_listener_is_set(void)
-{
-    const struct bide_listener *listener = bide_listener_get();
-    return listener == &meters_only || listener == &with_log || listener == &with_spans;
+    return listener_is_taken(problem);
 }
 
 void telemetry_listener_end(void)

@@ -531,6 +531,19 @@ static void errors_of_the_address_say_what_is_right(void **state)
     assert_null(other);
 }
 
+/* A host without IPv6 refuses the address: that is an error like any other. */
+static void an_ipv6_address_has_its_port(void **state)
+{
+    struct telemetry_server *other = NULL;
+    struct bide_problem problem;
+    (void)state;
+    if (telemetry_server_open(&other, "[::1]:0", make_page, &server, &problem) == BIDE_OK)
+        assert_int_not_equal(telemetry_server_port(other), 0);
+    else
+        assert_true(problem.system_errno == EADDRNOTAVAIL || problem.system_errno == EAFNOSUPPORT);
+    telemetry_server_close(other);
+}
+
 /* The server closes first, so its side of the connection is in TIME_WAIT. */
 static void the_port_can_be_used_again_at_once(void **state)
 {
@@ -582,6 +595,7 @@ int main(void)
         SERVER_TEST(without_descriptors_the_server_pauses_for_a_second),
         SERVER_TEST(descriptors_of_others_are_ignored_and_ours_are_not_inherited),
         SERVER_TEST(errors_of_the_address_say_what_is_right),
+        SERVER_TEST(an_ipv6_address_has_its_port),
         SERVER_TEST(the_port_can_be_used_again_at_once),
         SERVER_TEST(closing_closes_all_connections),
     };
