@@ -33,7 +33,7 @@ static void source_report(struct metrics_source *source, const struct budget_ent
         source->report(source->context, entry->name, &entry->problem);
 }
 
-/* Reads what can be read. Returns the number of targets. */
+/* Reads all usable targets. Returns their number. */
 static size_t list_read_targets(struct metrics_source *source, struct budget_list *list, struct telemetry_target *to)
 {
     size_t count = 0;
