@@ -20,11 +20,30 @@ struct world {
 
 static struct bide_outcome attempt(void *context, const struct bide_verdict *start)
 {
-    struct world *w = context;
+    const struct world *w = context;
     return start->attempt <= w->failures ? w->unavailable : w->ok;
 }
 
-static void run(void *context, uint32_t n)
+#define RUN_REPORTS 0
+#define bide_run    bare_run
+#include "os/blocking.c"
+#undef bide_run
+extern struct bide_verdict bide_run(const struct bide_job *job);
+
+static void run_bare(void *context, uint32_t n)
+{
+    struct world *w = context;
+    struct bide_job job = {.name = "inventory",
+                           .policy = &w->policy,
+                           .request = {.safety = BIDE_SAFE, .seed = 7},
+                           .attempt = attempt,
+                           .context = w};
+    for (uint32_t i = 0; i < n; i++)
+        if (bare_run(&job).action != BIDE_ACTION_DONE)
+            abort();
+}
+
+static void run_unwatched(void *context, uint32_t n)
 {
     struct world *w = context;
     struct bide_job job = {.name = "inventory",
@@ -37,15 +56,6 @@ static void run(void *context, uint32_t n)
             abort();
 }
 
-/* A call whose retry follows at once: a policy without backoff. */
-static void run_with_retry(void *context, uint32_t n)
-{
-    struct world *w = context;
-    w->failures = 1;
-    w->policy.backoff = BIDE_BACKOFF_NONE;
-    run(w, n);
-}
-
 static void start_meters(void)
 {
     struct bide_problem problem;
@@ -56,13 +66,64 @@ static void start_meters(void)
 static void run_metered(void *context, uint32_t n)
 {
     start_meters();
-    run(context, n);
+    run_unwatched(context, n);
 }
 
-static void run_with_retry_metered(void *context, uint32_t n)
+typedef void report_function(struct bide_report *report, const struct bide_verdict *verdict,
+                             const struct bide_attempt_end *end, int64_t now_ns);
+
+static __attribute__((noinline)) void report_nothing(struct bide_report *report, const struct bide_verdict *verdict,
+                                                     const struct bide_attempt_end *end, int64_t now_ns)
 {
+    (void)report, (void)verdict, (void)end, (void)now_ns;
+    __asm__ volatile("" ::: "memory");
+}
+
+/* The reports of a call alone, without the call: an attempt fails, a retry fails, and the next succeeds, in milliseconds
+ * each. The verdicts of that last retry are reported by `retry`. */
+static void replay(const struct world *w, report_function *retry, uint32_t n)
+{
+    const uint32_t last = retry == bide_report_verdict ? 3 : 2;
+    const struct bide_report_call call = {.target_name = "inventory", .target = BIDE_NO_TARGET};
+    const struct bide_attempt_end end[] = {{&w->unavailable, 1, 503}, {&w->unavailable, 2, 503}, {&w->ok, last, 200}};
+    const struct bide_verdict start[] = {{.action = BIDE_ACTION_START,
+                                          .reason = BIDE_REASON_FIRST_ATTEMPT,
+                                          .attempt = 1},
+                                         {.action = BIDE_ACTION_START, .reason = BIDE_REASON_RETRY, .attempt = 2},
+                                         {.action = BIDE_ACTION_START, .reason = BIDE_REASON_RETRY, .attempt = 3}},
+                              wait = {.action = BIDE_ACTION_WAIT, .reason = BIDE_REASON_BACKOFF},
+                              done = {.action = BIDE_ACTION_DONE, .reason = BIDE_REASON_SUCCEEDED, .attempt = last};
     start_meters();
-    run_with_retry(context, n);
+    for (uint32_t i = 0; i < n; i++) {
+        struct bide_report report;
+        bide_report_begin(&report, &call, 0);
+        bide_report_verdict(&report, &start[0], NULL, 0);
+        bide_report_verdict(&report, &wait, &end[0], BIDE_MS);
+        bide_report_verdict(&report, &start[1], NULL, 2 * BIDE_MS);
+        retry(&report, &wait, &end[1], 3 * BIDE_MS);
+        retry(&report, &start[2], NULL, 4 * BIDE_MS);
+        bide_report_verdict(&report, &done, &end[2], 5 * BIDE_MS);
+    }
+}
+
+static void replay_retry(void *context, uint32_t n)
+{
+    replay(context, bide_report_verdict, n);
+}
+
+static void replay_without_retry(void *context, uint32_t n)
+{
+    replay(context, report_nothing, n);
+}
+
+/* No thread exports: what is measured is what a call does. The ring is full after a while, and dropping costs less than
+ * writing, so calls are as many as its records. */
+static void run_spanned(void *context, uint32_t n)
+{
+    struct bide_problem problem;
+    if (bide_telemetry_start(&(struct bide_telemetry_options){.otlp = ""}, &problem) != BIDE_OK)
+        abort();
+    run_unwatched(context, n);
 }
 
 /* ---- a scrape ---- */
@@ -93,8 +154,9 @@ static void scrape(void *context, uint32_t n)
             abort();
 }
 
-static const struct bench_part parts[] = {
-    {"unwatched", run}, {"metered", run_metered}, {"retry", run_with_retry}, {"retry-metered", run_with_retry_metered}};
+static const struct bench_part parts[] = {{"bare", run_bare},       {"unwatched", run_unwatched},
+                                          {"metered", run_metered}, {"spanned", run_spanned},
+                                          {"replay", replay_retry}, {"replay_floor", replay_without_retry}};
 
 int main(int argc, char **argv)
 {
@@ -104,7 +166,10 @@ int main(int argc, char **argv)
     world.unavailable = bide_classify_http(503, NULL);
     if (argc == 3)
         return bench_count(parts, sizeof parts / sizeof *parts, &world, argv);
+    bench_instructions("telemetry.unwatched.instructions", "unwatched-bare", 8);
     bench_instructions("telemetry.success.instructions", "metered-unwatched", 80);
+    bench_instructions("telemetry.retry.instructions", "replay-replay_floor", 120);
+    bench_instructions("telemetry.span.instructions", "spanned-metered", 250);
     start_meters();
     call_targets(&world);
     bench_figure("telemetry.scrape.ms", bench_ns(scrape, &world, 1) / 1e6, "ms", 10);

@@ -60,18 +60,20 @@ struct bide_event {
     const struct bide_verdict *verdict;
     const struct bide_outcome *outcome; /* of the attempt that has ended; NULL: none has */
     const char *target;                 /* name of the target; "": it has none */
+    size_t target_length;               /* of the name */
     const struct bide_trace *trace;     /* of the call; of an attempt its parent id is the one that the attempt sends.
                                          * NULL: the call has no trace */
+    uint64_t inbound_id;                /* parent id of the trace that the call continues; 0: its trace is new */
     uint64_t call_id;                   /* not 0; differs between calls, processes and hosts. In a trace it is the id of
                                          * the call's span, the parent of its attempts */
-    uint64_t inbound_id;                /* parent id of the trace that the call continues; 0: its trace is new */
-    int64_t now_ns;                     /* of this event; the following two are instants of the same clock */
     int64_t begin_ns;                   /* when the call began */
+    int64_t now_ns;                     /* of this event; all instants are of the same clock */
     int64_t start_ns;                   /* when the attempt started; 0: the event has no attempt */
-    int64_t delay_ns; /* of the attempt: how long no attempt ran before it; 0 for the first, a hedge and a refresh */
-    uint32_t attempt; /* number of the attempt that starts or has ended; 0: the event has none */
+    int64_t delay_ns;  /* of the attempt: how long no attempt ran before it; 0 for the first, a hedge and a refresh */
+    uint32_t attempt;  /* number of the attempt that starts or has ended; 0: the event has none */
+    uint32_t attempts; /* highest number that has started */
+    int status;        /* of the attempt that has ended: HTTP status or exit status; 0: unknown or success */
     enum bide_attempt_kind attempt_kind;
-    int status; /* of the attempt that has ended: HTTP status or exit status; 0: unknown or success */
     /* Describes the call; NULL: its driver knows no more. Called only during the event, if at all. */
     void (*about)(void *about_context, struct bide_call_about *about);
     void *about_context;
@@ -83,19 +85,25 @@ struct bide_report_call;
 /* Receives events. It must not begin, report or end the call whose event it gets; other calls it may. */
 struct bide_listener {
     void (*event)(void *context, const struct bide_event *event); /* NULL: no events */
-    /* Returns true if a new trace (bide_trace_new) is to be recorded: its sampled flag. NULL: none is. A process whose
-     * listener has this function gives each call a trace, if it has none. */
+    /* Returns true if a trace is to be recorded: its sampled flag. Called for each new trace (bide_trace_new), and for
+     * each call that continues a trace, whose parent id is then not 0. NULL: no new trace is recorded, and a continued
+     * one keeps its flag. A process whose listener has this function gives each call a trace, if it has none. */
     bool (*sample)(void *context, const struct bide_trace *trace);
-    /* Returns the meter that counts a call, for its whole time; NULL: none does. Called once for each call that begins,
-     * but not for calls on a shared target (shared.h), which has a meter of its own. Only of the listener of the
-     * process. NULL: no call is counted. */
+    /* Returns the meter that counts a call, by the name of its target; NULL: none does. Called when a call begins, but
+     * not for calls on a shared target (shared.h), which has a meter of its own. A target of a table remembers the
+     * meter: so meters are never freed, and the process has one such function, whichever listener comes later. Only of
+     * the listener of the process. NULL: no call is counted. */
     struct bide_meter *(*meter)(void *context, const struct bide_report_call *call);
     void *context;
+    /* Of the listener of the process: it gets no START and no refused hedge, only what ends an attempt or the call or
+     * begins a wait. Then a call that succeeds by its first attempt is one event, at a third of the cost. */
+    bool ends_only;
     uint64_t reserved_[1]; /* zero: room to grow */
 };
 
 /* Sets the listener of the process, for calls that begin from now on; NULL: none. The struct must stay valid until
- * those calls have ended. BIDE_ERR_BUSY: there is another listener. */
+ * those calls have ended. BIDE_ERR_BUSY: there is another listener, or an earlier listener had another function
+ * `meter`. */
 BIDE_API enum bide_err bide_listen(const struct bide_listener *listener);
 
 /* Returns the listener of the process; NULL: none. */
@@ -103,8 +111,9 @@ BIDE_API const struct bide_listener *bide_listener_get(void);
 
 /* What the reports of a call need to know about it. */
 struct bide_report_call {
-    const char *target_name;                 /* copied; NULL, or longer than BIDE_TARGET_NAME_MAX: "" */
-    const char *(*find_name)(void *context); /* with target_name NULL: returns it, if it is needed. NULL: "" */
+    const char *target_name;                 /* must stay valid until the call has ended. NULL, or longer than
+                                              * BIDE_TARGET_NAME_MAX: "" */
+    const char *(*find_name)(void *context); /* with target_name NULL: returns it, if it is needed; copied. NULL: "" */
     void *context;
     const struct bide_target *target;     /* whose meter counts the call; NULL or BIDE_NO_TARGET: it has none */
     const struct bide_trace *trace;       /* copied; NULL: none */
@@ -116,23 +125,26 @@ struct bide_report_call {
     uint64_t reserved_[4];                                             /* zero: room to grow */
 };
 
-/* Private: the fields are public only so that a report can live on the stack. The fields from `process` on are
- * initialised when the report needs more than the fields before. */
+/* Private: the fields are public only so that a report can live on the stack. The fields from `running_count` on
+ * are initialised when the report needs more than the fields before. */
 struct bide_report {
     struct bide_meter_lane_ *lane; /* of the meter; NULL: the call is not counted */
     int64_t begin_ns;
+    int64_t since_ns;  /* when the attempt started that runs, or the wait began: see `phase` */
     uint32_t attempts; /* highest number started */
-    uint8_t phase;     /* enum report_phase in lib/os/event.c */
+    uint8_t phase;     /* enum os_report_phase in lib/os/report.h */
     bool is_waiting;
-    bool has_listener; /* of events */
+    bool has_listener;      /* of events */
+    uint8_t reserved_flag_; /* zero: room to grow */
+    uint32_t running_count;
+    bool has_own;     /* `own` is a listener of events */
+    bool draws_trace; /* the trace and the id are still to be drawn */
     const struct bide_listener *process;
     int64_t ended_ns;
-    int64_t wait_ns; /* when the wait began, if the call waits */
     struct bide_report_attempt {
         int64_t start_ns;
         int64_t delay_ns;
-        uint64_t span;
-        uint32_t number; /* 0: an empty place */
+        uint32_t number;
         enum bide_attempt_kind kind;
     } running[1 + BIDE_HEDGES_MAX];
     struct bide_listener own;
@@ -140,8 +152,9 @@ struct bide_report {
     uint64_t call_id;
     void (*about)(void *about_context, struct bide_call_about *about);
     void *about_context;
-    char target_name[BIDE_TARGET_NAME_MAX + 1];
-    uint64_t reserved_[4]; /* zero: room to grow */
+    const char *target_name;
+    char found_name[BIDE_TARGET_NAME_MAX + 1]; /* that of find_name */
+    uint64_t reserved_[4];                     /* zero: room to grow */
 };
 
 /* How an attempt ended. Final: its size will not change. */
@@ -175,7 +188,7 @@ BIDE_API void bide_report_verdict(struct bide_report *report, const struct bide_
 
 /* Returns the trace of a running attempt, with its own parent id, for its traceparent; of any other number, or without
  * a trace, an empty one. */
-BIDE_API struct bide_trace bide_report_trace(const struct bide_report *report, uint32_t attempt);
+BIDE_API struct bide_trace bide_report_trace(struct bide_report *report, uint32_t attempt);
 
 BIDE_END_DECLS
 #endif

@@ -193,6 +193,18 @@ static uint64_t generator_next(struct generator *g)
     return result;
 }
 
+/* The two words are different functions of the same state of 256 bits (the scramblers ** and ++), which one step then
+ * changes. */
+void os_draw_pair(uint64_t *one, uint64_t *other)
+{
+    struct generator *g = &thread_generator;
+    uint64_t epoch = process_epoch();
+    if (g->epoch != epoch)
+        generator_seed(g, epoch);
+    *other = rotate_left(g->state[0] + g->state[3], 23) + g->state[0];
+    *one = generator_next(g);
+}
+
 uint64_t bide_seed(void)
 {
     uint64_t epoch = process_epoch();

@@ -49,4 +49,7 @@ uint64_t telemetry_dropped_get(enum telemetry_signal signal, enum telemetry_caus
 const char *telemetry_signal_label(enum telemetry_signal signal);
 const char *telemetry_cause_label(enum telemetry_cause cause);
 
+/* Returns the sentence of a cause; never NULL. */
+const char *telemetry_cause_text(enum telemetry_cause cause);
+
 #endif

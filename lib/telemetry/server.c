@@ -329,12 +329,15 @@ void telemetry_server_close(struct telemetry_server *server)
 
 uint16_t telemetry_server_port(const struct telemetry_server *server)
 {
-    struct sockaddr_storage address = {0};
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address = {.v6 = {.sin6_family = AF_UNSPEC}};
     socklen_t length = sizeof address;
-    if (getsockname(server->listener, (struct sockaddr *)&address, &length) != 0)
+    if (getsockname(server->listener, &address.any, &length) != 0)
         return 0;
-    return ntohs(address.ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)&address)->sin6_port
-                                               : ((const struct sockaddr_in *)&address)->sin_port);
+    return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
 }
 
 /* ---- the loop of the owner ---- */

@@ -38,11 +38,36 @@ struct snapshot {
 
 /* ---- sources ---- */
 
-void telemetry_snapshot_targets_set(struct bide_targets *targets)
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void sources_lock(void)
 {
     pthread_mutex_lock(&sources.lock);
-    sources.targets = targets;
+}
+
+static void sources_unlock(void)
+{
     pthread_mutex_unlock(&sources.lock);
+}
+
+static void fork_register(void)
+{
+    pthread_atfork(sources_lock, sources_unlock, sources_unlock);
+}
+
+/* Takes the lock. A child that is forked while another thread has it would find it taken for ever: fork waits for it.
+ * If there is no memory to register that, such a child may hang when it starts telemetry. */
+static void sources_enter(void)
+{
+    pthread_once(&fork_once, fork_register);
+    sources_lock();
+}
+
+void telemetry_snapshot_targets_set(struct bide_targets *targets)
+{
+    sources_enter();
+    sources.targets = targets;
+    sources_unlock();
 }
 
 /* Under the lock. */
@@ -82,12 +107,12 @@ enum bide_err telemetry_snapshot_inbound_set(const char *name, const struct bide
     enum bide_err err = bide_targets_name_check(name, problem);
     if (err != BIDE_OK)
         return err;
-    pthread_mutex_lock(&sources.lock);
+    sources_enter();
     if (ratio == NULL)
         inbound_remove(name);
     else
         err = inbound_add(name, ratio, problem);
-    pthread_mutex_unlock(&sources.lock);
+    sources_unlock();
     return err;
 }
 
@@ -155,12 +180,12 @@ struct telemetry_numbers *telemetry_snapshot_new(int64_t now_ns)
     snapshot->process = (struct telemetry_process){.inbound = snapshot->inbound};
     snapshot->numbers =
         (struct telemetry_numbers){.targets = snapshot->target, .count = count, .process = &snapshot->process};
-    pthread_mutex_lock(&sources.lock);
+    sources_enter();
     for (uint32_t i = 0; i < count; i++)
         read_target(&snapshot->target[i], telemetry_meters_at(i), now_ns);
     for (size_t i = 0; i < sources.inbound_count; i++)
         read_inbound(snapshot, &sources.inbound[i], now_ns);
-    pthread_mutex_unlock(&sources.lock);
+    sources_unlock();
     read_dropped(&snapshot->process);
     return &snapshot->numbers;
 }

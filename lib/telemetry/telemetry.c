@@ -2,13 +2,12 @@
 #include <bide/clock.h>
 #include <bide/telemetry.h>
 
+#include "listener.h"
 #include "meters.h"
 #include "problem.h"
 #include "snapshot.h"
 
 #define TARGETS_MAX 100000u
-
-static const struct bide_listener listener = {.meter = telemetry_meters_find};
 
 /* Sets the problem of reserved words, and of a limit that is too high. */
 static enum bide_err options_check(const struct bide_telemetry_options *o, struct bide_problem *problem)
@@ -18,18 +17,6 @@ static enum bide_err options_check(const struct bide_telemetry_options *o, struc
             return telemetry_problem_number(problem, "reserved_", 1, "0: this library does not know that field");
     if (o->targets_max > TARGETS_MAX)
         return telemetry_problem_number(problem, "targets_max", o->targets_max, "1 to 100000 (0: 128)");
-    return BIDE_OK;
-}
-
-/* Becomes the listener of the process. */
-static enum bide_err begin_listening(struct bide_problem *problem)
-{
-    if (bide_listener_get() == &listener)
-        return telemetry_problem_set(problem, BIDE_ERR_BUSY, 0, "telemetry runs already in this process");
-    if (bide_listen(&listener) != BIDE_OK)
-        return telemetry_problem_set(
-            problem, BIDE_ERR_BUSY, 0,
-            "the process has another listener: call bide_listen(NULL) before telemetry starts");
     return BIDE_OK;
 }
 
@@ -46,7 +33,9 @@ enum bide_err bide_telemetry_start(const struct bide_telemetry_options *options,
     struct bide_targets *targets = o->targets != NULL ? o->targets : bide_targets_default();
     if (targets == NULL)
         return telemetry_problem_set(problem, BIDE_ERR_NOMEM, 0, "no memory for the table of targets");
-    err = begin_listening(problem);
+    struct telemetry_listener_options listen = {
+        .spans = o->otlp != NULL, .sampler.limit = TELEMETRY_SAMPLER_ALL, .ring_bytes = 4 << 20};
+    err = telemetry_listener_begin(&listen, problem);
     if (err == BIDE_OK)
         telemetry_snapshot_targets_set(targets);
     return err;
@@ -54,9 +43,7 @@ enum bide_err bide_telemetry_start(const struct bide_telemetry_options *options,
 
 void bide_telemetry_stop(void)
 {
-    if (bide_listener_get() != &listener)
-        return;
-    bide_listen(NULL);
+    telemetry_listener_end();
     telemetry_snapshot_targets_set(NULL);
 }
 

@@ -155,12 +155,16 @@ static void a_target_name_beyond_the_limit_is_no_name(void **state)
     (void)state;
     memset(name, 'x', sizeof name);
     name[BIDE_TARGET_NAME_MAX + 1] = '\0';
-    bide_report_begin(&report, &(struct bide_report_call){.target_name = name, .listener = &listener}, T0);
-    assert_string_equal(report.target_name, "");
-    bide_report_begin(&report, &(struct bide_report_call){.target_name = name + 1, .listener = &listener}, T0);
-    assert_string_equal(report.target_name, name + 1);
-    bide_report_begin(&report, &(struct bide_report_call){.listener = &listener}, T0);
-    assert_string_equal(report.target_name, "");
+    const char *given[] = {name, name + 1, NULL};
+    for (size_t i = 0; i < 3; i++) {
+        struct bide_verdict start = {.action = BIDE_ACTION_START, .attempt = 1};
+        bide_report_begin(&report, &(struct bide_report_call){.target_name = given[i], .listener = &listener}, T0);
+        bide_report_verdict(&report, &start, NULL, T0);
+    }
+    assert_string_equal(log.target[0], "");
+    assert_string_equal(log.target[1], name + 1);
+    assert_int_equal(log.event[1].target_length, BIDE_TARGET_NAME_MAX);
+    assert_string_equal(log.target[2], "");
 }
 
 static void a_refused_call_has_one_event(void **state)
@@ -467,6 +471,117 @@ static void bide_run_reports_to_the_listener_of_the_process(void **state)
     assert_true(process_log.event[0].call_id != process_log.event[2].call_id);
 }
 
+static struct bide_meter *one_meter(void *context, const struct bide_report_call *call)
+{
+    (void)context, (void)call;
+    return NULL;
+}
+
+static struct bide_meter *other_meter(void *context, const struct bide_report_call *call)
+{
+    (void)call;
+    return context;
+}
+
+static void a_process_has_one_function_that_finds_meters(void **state)
+{
+    static const struct bide_listener one = {.meter = one_meter}, other = {.meter = other_meter};
+    (void)state;
+    assert_int_equal(bide_listen(&one), BIDE_OK);
+    bide_listen(NULL);
+    assert_int_equal(bide_listen(&other), BIDE_ERR_BUSY);
+    assert_null(bide_listener_get());
+    assert_int_equal(bide_listen(&one), BIDE_OK);
+    bide_listen(NULL);
+    assert_int_equal(bide_listen(&process_listener), BIDE_OK);
+    bide_listen(NULL);
+}
+
+/* ---- a listener that wants ends only ---- */
+
+static bool sample_odd(void *context, const struct bide_trace *trace)
+{
+    (void)context;
+    return (trace->trace_lo & 1) != 0;
+}
+
+/* A call that succeeds at once, with a listener of the process that samples. `sent` receives what its attempt sends. */
+static void run_at_once(struct event_log *log, const struct bide_trace *trace, struct bide_trace *sent)
+{
+    static struct bide_listener process;
+    struct bide_report report;
+    struct bide_verdict start = {.action = BIDE_ACTION_START, .attempt = 1};
+    struct bide_verdict done = {.action = BIDE_ACTION_DONE, .reason = BIDE_REASON_SUCCEEDED, .attempt = 1};
+    process = (struct bide_listener){.event = log_event, .sample = sample_odd, .context = log, .ends_only = true};
+    assert_int_equal(bide_listen(&process), BIDE_OK);
+    assert_true(bide_report_begin(&report, &(struct bide_report_call){.target_name = "inventory", .trace = trace}, T0));
+    assert_int_equal(bide_report_trace(&report, 1).trace_lo, 0);
+    bide_report_verdict(&report, &start, NULL, T0);
+    if (sent != NULL)
+        *sent = bide_report_trace(&report, 1);
+    bide_report_verdict(&report, &done, &(struct bide_attempt_end){.outcome = &ok, .attempt = 1}, T0 + 5);
+    bide_listen(NULL);
+}
+
+static void a_call_that_succeeds_at_once_is_one_event_if_ends_only_are_wanted(void **state)
+{
+    struct bide_trace sent;
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        struct event_log log = {0};
+        run_at_once(&log, NULL, i % 2 == 0 ? &sent : NULL);
+        assert_int_equal(log.count, 1);
+        const struct bide_event *event = &log.event[0];
+        assert_string_equal(log.target[0], "inventory");
+        assert_true(log.has_outcome[0] && log.verdict[0].action == BIDE_ACTION_DONE);
+        assert_true(event->begin_ns == T0 && event->start_ns == T0 && event->now_ns == T0 + 5);
+        assert_true(event->attempt == 1 && event->attempts == 1 && event->delay_ns == 0 && event->inbound_id == 0);
+        assert_true(event->call_id != 0 && log.trace[0].parent != 0 && event->call_id != log.trace[0].parent);
+        assert_int_equal(log.trace[0].flags & BIDE_TRACE_SAMPLED, log.trace[0].trace_lo & 1);
+        if (i % 2 == 0)
+            assert_memory_equal(&sent, &log.trace[0], sizeof sent);
+    }
+}
+
+static void the_listener_decides_about_a_continued_trace(void **state)
+{
+    (void)state;
+    for (uint8_t i = 0; i < 4; i++) {
+        struct event_log log = {0};
+        struct bide_trace sent, inbound = {.trace_hi = 5, .trace_lo = 6u + i % 2, .parent = 9, .flags = i / 2};
+        run_at_once(&log, &inbound, &sent);
+        assert_int_equal(log.event[0].inbound_id, 9);
+        assert_true(log.trace[0].trace_hi == 5 && log.trace[0].trace_lo == 6u + i % 2);
+        assert_int_equal(sent.flags & BIDE_TRACE_SAMPLED, i % 2);
+    }
+}
+
+static void a_call_that_fails_at_once_keeps_the_ids_of_its_attempts(void **state)
+{
+    static struct bide_listener process;
+    struct event_log log = {0};
+    struct bide_report report;
+    struct bide_verdict start = {.action = BIDE_ACTION_START, .attempt = 1}, again = start;
+    struct bide_verdict give_up = {.action = BIDE_ACTION_GIVE_UP, .reason = BIDE_REASON_PERMANENT, .attempt = 2};
+    (void)state;
+    again.attempt = 2;
+    process = (struct bide_listener){.event = log_event, .sample = sample_odd, .context = &log, .ends_only = true};
+    assert_int_equal(bide_listen(&process), BIDE_OK);
+    bide_report_begin(&report, &(struct bide_report_call){.target_name = "inventory"}, T0);
+    bide_report_verdict(&report, &start, NULL, T0);
+    struct bide_trace first = bide_report_trace(&report, 1);
+    bide_report_verdict(&report, &again, &(struct bide_attempt_end){.outcome = &failed, .attempt = 1}, T0 + 1);
+    bide_report_verdict(&report, &again, NULL, T0 + 2);
+    struct bide_trace second = bide_report_trace(&report, 2);
+    bide_report_verdict(&report, &give_up, &(struct bide_attempt_end){.outcome = &failed, .attempt = 2}, T0 + 3);
+    bide_listen(NULL);
+    assert_int_equal(log.count, 2); /* two ends, no START */
+    assert_memory_equal(&log.trace[0], &first, sizeof first);
+    assert_memory_equal(&log.trace[1], &second, sizeof second);
+    assert_true(first.parent != second.parent && log.event[0].call_id == log.event[1].call_id);
+    assert_int_equal(log.event[1].delay_ns, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -489,6 +604,10 @@ int main(void)
         cmocka_unit_test(a_process_has_one_listener),
         cmocka_unit_test(without_a_listener_reports_are_ignored),
         cmocka_unit_test(bide_run_reports_to_the_listener_of_the_process),
+        cmocka_unit_test(a_process_has_one_function_that_finds_meters),
+        cmocka_unit_test(a_call_that_succeeds_at_once_is_one_event_if_ends_only_are_wanted),
+        cmocka_unit_test(the_listener_decides_about_a_continued_trace),
+        cmocka_unit_test(a_call_that_fails_at_once_keeps_the_ids_of_its_attempts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,250 @@
+/* listener.c - writes the events of calls into the ring: see listener.h.
+ *
+ * An event costs a call one record at most: no lock, no allocation, and no system call but the write to an eventfd, once
+ * for each time that the consumer has announced that it sleeps.
+ *
+ * LIFE: a call that began before the stop still refers to the listener, and may be inside listener_event at any time. So
+ * the ring and the eventfd are never freed: a later start uses them again, and the consumer then finds records that were
+ * published too late for the stop before. Only a start that needs a larger ring replaces it, and the smaller one is
+ * kept allocated; a ring has a power of two of bytes, so this happens a few times at most. `is_open` says whether there is
+ * a consumer. A producer that has seen it open may publish after the last look of the consumer: see above.
+ *
+ * The three listeners differ in what they cost a call: meters alone leave the fast path of lib/os/event.c without a
+ * trace and without an event. They are constants, because calls of an earlier start may still read them. */
+#include "listener.h"
+
+#include "dropped.h"
+#include "meters.h"
+#include "problem.h"
+#include "ring.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static struct {
+    struct telemetry_ring *ring;
+    struct telemetry_sampler sampler;
+    int fd; /* eventfd */
+    bool has_fd;
+    bool is_open;
+    bool spans;
+    bool log;
+    bool ring_is_stale; /* a copy of the parent's */
+} listening;
+
+/* ---- in the thread of a call ---- */
+
+static bool listener_sample(void *context, const struct bide_trace *trace)
+{
+    (void)context;
+    return telemetry_sampler_decide(&listening.sampler, trace);
+}
+
+static bool event_ends_call(const struct bide_event *event)
+{
+    return event->verdict->action == BIDE_ACTION_DONE || event->verdict->action == BIDE_ACTION_GIVE_UP;
+}
+
+static bool event_is_span(const struct bide_event *event)
+{
+    return event->trace != NULL && (event->trace->flags & BIDE_TRACE_SAMPLED) != 0 &&
+           (event->outcome != NULL || event_ends_call(event));
+}
+
+static bool event_is_line(const struct bide_event *event)
+{
+    const struct bide_outcome *outcome = event->outcome;
+    return event->verdict->action == BIDE_ACTION_WAIT || event->verdict->action == BIDE_ACTION_GIVE_UP ||
+           (outcome != NULL && outcome->kind != BIDE_KIND_OK && outcome->kind != BIDE_KIND_CANCELLED);
+}
+
+/* Counts an event that got no record. */
+static __attribute__((noinline)) void event_count_lost(const struct bide_event *event, enum telemetry_cause cause)
+{
+    unsigned spans = (event->outcome != NULL ? 1u : 0u) + (event_ends_call(event) ? 1u : 0u);
+    if (listening.spans && event_is_span(event))
+        telemetry_dropped_add(TELEMETRY_SPANS, cause, spans);
+    if (listening.log && event_is_line(event))
+        telemetry_dropped_add(TELEMETRY_LOGS, cause, 1);
+}
+
+static inline __attribute__((always_inline)) void event_put(const struct bide_event *event,
+                                                            const struct telemetry_texts *texts)
+{
+    struct telemetry_place place = telemetry_ring_reserve(listening.ring, telemetry_record_size(event, texts));
+    if (place.at == NULL) {
+        event_count_lost(event, TELEMETRY_RING_FULL);
+        return;
+    }
+    telemetry_record_fill(place.at, event, texts);
+    if (telemetry_ring_publish(listening.ring, &place))
+        telemetry_listener_wake();
+}
+
+static __attribute__((noinline)) void event_put_described(const struct bide_event *event)
+{
+    struct bide_call_about about = {0};
+    struct telemetry_texts texts;
+    event->about(event->about_context, &about);
+    telemetry_texts_collect(&texts, &about);
+    event_put(event, &texts);
+}
+
+static void listener_event(void *context, const struct bide_event *event)
+{
+    (void)context;
+    if (!(listening.spans && event_is_span(event)) && !(listening.log && event_is_line(event)))
+        return;
+    if (!__atomic_load_n(&listening.is_open, __ATOMIC_ACQUIRE))
+        event_count_lost(event, TELEMETRY_SHUTDOWN);
+    else if (event->about != NULL)
+        event_put_described(event);
+    else
+        event_put(event, NULL);
+}
+
+void telemetry_listener_wake(void)
+{
+    static const uint64_t one = 1;
+    int saved = errno;
+    ssize_t written = write(listening.fd, &one, sizeof one); /* EAGAIN: it is readable already */
+    (void)written;
+    errno = saved;
+}
+
+static const struct bide_listener meters_only = {.meter = telemetry_meters_find};
+static const struct bide_listener with_log = {
+    .meter = telemetry_meters_find, .event = listener_event, .ends_only = true};
+static const struct bide_listener with_spans = {
+    .meter = telemetry_meters_find, .event = listener_event, .sample = listener_sample, .ends_only = true};
+
+/* ---- start and stop ---- */
+
+static bool listener_open_ring(uint64_t bytes)
+{
+    struct telemetry_ring *ring = listening.ring;
+    if (ring != NULL && listening.ring_is_stale) { /* this child has never used it */
+        telemetry_ring_free(ring);
+        free(ring);
+        ring = listening.ring = NULL;
+    }
+    listening.ring_is_stale = false;
+    if (ring != NULL && ring->mask + 1 >= bytes)
+        return true;
+    if (posix_memalign((void **)&ring, 64, sizeof *ring) != 0)
+        return false;
+    if (!telemetry_ring_init(ring, bytes)) {
+        free(ring);
+        return false;
+    }
+    listening.ring = ring;
+    return true;
+}
+
+static enum bide_err listener_open(const struct telemetry_listener_options *options, struct bide_problem *problem)
+{
+    if (!listener_open_ring(options->ring_bytes))
+        return telemetry_problem_set(problem, BIDE_ERR_NOMEM, 0, "no memory for the ring of spans and log lines");
+    if (!listening.has_fd)
+        listening.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (listening.fd < 0)
+        return telemetry_problem_set(problem, BIDE_ERR_SYSTEM, errno, "no eventfd for the export thread");
+    listening.has_fd = true;
+    return BIDE_OK;
+}
+
+bool telemetry_listener_is_set(void)
+{
+    const struct bide_listener *listener = bide_listener_get();
+    return listener == &meters_only || listener == &with_log || listener == &with_spans;
+}
+
+static enum bide_err listener_is_taken(struct bide_problem *problem)
+{
+    return telemetry_problem_set(problem, BIDE_ERR_BUSY, 0,
+                                 "the process has another listener: call bide_listen(NULL) before telemetry starts");
+}
+
+enum bide_err telemetry_listener_begin(const struct telemetry_listener_options *options, struct bide_problem *problem)
+{
+    const struct bide_listener *listener = options->spans ? &with_spans : options->log ? &with_log : &meters_only;
+    if (telemetry_listener_is_set())
+        return telemetry_problem_set(problem, BIDE_ERR_BUSY, 0, "telemetry runs already in this process");
+    if (bide_listener_get() != NULL)
+        return listener_is_taken(problem);
+    if (listener != &meters_only) {
+        enum bide_err err = listener_open(options, problem);
+        if (err != BIDE_OK)
+            return err;
+        listening.sampler = options->sampler;
+        listening.spans = options->spans;
+        listening.log = options->log;
+        __atomic_store_n(&listening.is_open, true, __ATOMIC_RELEASE);
+    }
+    if (bide_listen(listener) == BIDE_OK)
+        return BIDE_OK;
+    __atomic_store_n(&listening.is_open, false, __ATOMIC_RELEASE);
+    return listener_is_taken(problem);
+}
+
+void telemetry_listener_end(void)
+{
+    if (telemetry_listener_is_set())
+        bide_listen(NULL);
+    __atomic_store_n(&listening.is_open, false, __ATOMIC_RELEASE);
+}
+
+/* The eventfd is the parent's, too: the child may start with its own. */
+void telemetry_listener_forked(void)
+{
+    __atomic_store_n(&listening.is_open, false, __ATOMIC_RELEASE);
+    listening.ring_is_stale = true;
+    if (listening.has_fd)
+        close(listening.fd);
+    listening.has_fd = false;
+}
+
+/* ---- the consumer ---- */
+
+const struct telemetry_record *telemetry_listener_peek(void)
+{
+    size_t size;
+    return telemetry_ring_peek(listening.ring, &size);
+}
+
+void telemetry_listener_pop(void)
+{
+    telemetry_ring_pop(listening.ring);
+}
+
+bool telemetry_listener_sleep(uint64_t pending)
+{
+    return telemetry_ring_sleep(listening.ring, pending);
+}
+
+void telemetry_listener_awake(void)
+{
+    uint64_t count;
+    telemetry_ring_awake(listening.ring);
+    ssize_t got = read(listening.fd, &count, sizeof count);
+    (void)got;
+}
+
+uint64_t telemetry_listener_pending(void)
+{
+    return telemetry_ring_pending(listening.ring);
+}
+
+int telemetry_listener_fd(void)
+{
+    return listening.fd;
+}
+
+void telemetry_listener_count_lost(const struct telemetry_record *record, unsigned cause)
+{
+    if (listening.spans && record->is_sampled)
+        telemetry_dropped_add(TELEMETRY_SPANS, cause, (uint64_t)record->attempt_ended + record->call_ended);
+}
