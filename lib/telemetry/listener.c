@@ -14,6 +14,7 @@
 #include "listener.h"
 
 #include "dropped.h"
+#include "log.h"
 #include "meters.h"
 #include "problem.h"
 #include "ring.h"
@@ -56,9 +57,7 @@ static bool event_is_span(const struct bide_event *event)
 
 static bool event_is_line(const struct bide_event *event)
 {
-    const struct bide_outcome *outcome = event->outcome;
-    return event->verdict->action == BIDE_ACTION_WAIT || event->verdict->action == BIDE_ACTION_GIVE_UP ||
-           (outcome != NULL && outcome->kind != BIDE_KIND_OK && outcome->kind != BIDE_KIND_CANCELLED);
+    return telemetry_log_wants(event->verdict->action, event->outcome != NULL);
 }
 
 /* Counts an event that got no record. */

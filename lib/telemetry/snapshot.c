@@ -6,6 +6,7 @@
 
 #include "core/atomic.h"
 #include "core/gates.h"
+#include "log.h"
 #include "meters.h"
 #include "problem.h"
 
@@ -123,7 +124,7 @@ static bool target_has_lease(const struct bide_target *target, int64_t now_ns)
     return (core_hot(target) & CORE_HOT_LEASED) != 0 && (int64_t)core_load(&target->lease_end_ns) > now_ns;
 }
 
-static void read_state(struct telemetry_target *to, const struct bide_target *target, int64_t now_ns)
+void telemetry_snapshot_state(struct telemetry_target *to, const struct bide_target *target, int64_t now_ns)
 {
     struct bide_target_config config;
     bide_target_config_get(target, &config);
@@ -131,6 +132,7 @@ static void read_state(struct telemetry_target *to, const struct bide_target *ta
     to->openings = to->state.breaker.openings_total;
     to->capacity_milli = config.budget.kind == BIDE_BUDGET_TOKENS ? config.budget.capacity_milli : 0;
     to->has_lease = target_has_lease(target, now_ns);
+    to->has_state = true;
 }
 
 /* The memory of an evicted target is reused for another name, which changes its identity: then the state just read may
@@ -143,7 +145,7 @@ static void read_target(struct telemetry_target *to, const struct telemetry_mete
     if (target == NULL)
         return;
     uint64_t identity = core_load_acquire(&target->identity);
-    read_state(to, target, now_ns);
+    telemetry_snapshot_state(to, target, now_ns);
     to->has_state =
         bide_targets_find(sources.targets, meter->name) == target && core_is_unchanged(&target->identity, identity);
 }
@@ -188,6 +190,22 @@ struct telemetry_numbers *telemetry_snapshot_new(int64_t now_ns)
     sources_unlock();
     read_dropped(&snapshot->process);
     return &snapshot->numbers;
+}
+
+/* Known weakness: looking a target up counts as using it, so a table evicts these targets last. */
+void telemetry_snapshot_log_breakers(struct telemetry_log *log, int64_t now_ns)
+{
+    uint32_t count = telemetry_meters_count();
+    sources_enter();
+    for (uint32_t i = 0; i < count && sources.targets != NULL; i++) {
+        const char *name = telemetry_meters_at(i)->name;
+        const struct bide_target *target = bide_targets_find(sources.targets, name);
+        if (target == NULL)
+            continue;
+        struct bide_breaker_view breaker = bide_target_get(target, now_ns).breaker;
+        telemetry_log_breaker(log, i, name, &breaker, now_ns);
+    }
+    sources_unlock();
 }
 
 void telemetry_snapshot_free(struct telemetry_numbers *numbers)
