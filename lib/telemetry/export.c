@@ -13,7 +13,7 @@
 #define BATCH_MIN   131072u /* the longest span fits */
 #define BATCH_LIMIT (32u << 20)
 #define METRICS_BYTES                                                                                                  \
-    (8u << 20) /* of a batch: 128 targets need 2 MiB; collectors accept 20 MiB unless told otherwise */
+    (8u << 20) /* of a batch: 128 targets need 1.1 MB; collectors accept 20 MiB unless told otherwise */
 #define RESPONSE_MAX  (4u << 20)
 #define RESPONSE_KEPT 4096u /* enough for the counts of a partial success */
 #define CONNECT_NS    (5 * BIDE_S)

@@ -5,7 +5,7 @@
 
 #include "otlp_text.h"
 
-#define OTLP_BINS_MAX 32u
+#define OTLP_BINS_MAX 24u
 
 struct otlp_metric {
     char name[64], unit[32], description[128];
@@ -16,7 +16,7 @@ struct otlp_metric {
 
 struct otlp_point {
     struct otlp_metric metric;
-    char attributes[1024];
+    char attributes[512];
     uint64_t start_ns, time_ns;
     bool has_int, has_double;
     int64_t as_int;
@@ -71,7 +71,7 @@ static inline void otlp_number_decode(struct otlp_point *point, struct otlp_curs
         default: *bad = true;
         }
     }
-    snprintf(point->attributes, sizeof point->attributes, "%s", lines);
+    snprintf(point->attributes, sizeof point->attributes, "%.*s", (int)sizeof point->attributes - 1, lines);
 }
 
 static inline void otlp_histogram_decode(struct otlp_point *point, struct otlp_cursor c, bool *bad)
@@ -93,7 +93,7 @@ static inline void otlp_histogram_decode(struct otlp_point *point, struct otlp_c
     }
     for (size_t i = 0; i < point->bound_length; i++)
         point->bounds[i] = otlp_double(bounds[i]);
-    snprintf(point->attributes, sizeof point->attributes, "%s", lines);
+    snprintf(point->attributes, sizeof point->attributes, "%.*s", (int)sizeof point->attributes - 1, lines);
 }
 
 static inline struct otlp_point *otlp_point_new(struct otlp_metrics *all)

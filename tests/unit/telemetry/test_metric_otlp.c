@@ -5,12 +5,7 @@
 #include "telemetry/metric_otlp.h"
 #include "telemetry/span.h"
 
-#include "otlp_metric_text.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "otlp_metric_compare.h"
 
 #define START INT64_C(1700000000000000001)
 #define NOW   INT64_C(1700000060000000002)
@@ -82,87 +77,19 @@ static struct telemetry_process full_process(void)
     return process;
 }
 
-/* ---- comparison with Prometheus ---- */
-
-/* Returns the name of a metric in Prometheus. */
-static const struct telemetry_metric *row_of(const char *otlp_name)
-{
-    for (size_t i = 0; i < telemetry_metric_count(); i++)
-        if (strcmp(telemetry_metric_at(i)->otlp_name, otlp_name) == 0)
-            return telemetry_metric_at(i);
-    fail_msg("no metric %s", otlp_name);
-    return NULL;
-}
-
-/* Returns the labels of a point, as in Prometheus, without braces. */
-static const char *labels_of(const struct otlp_point *point)
-{
-    static char labels[1024];
-    char lines[1024];
-    labels[0] = '\0';
-    snprintf(lines, sizeof lines, "%s", point->attributes);
-    for (char *line = strtok(lines, "\n"); line != NULL; line = strtok(NULL, "\n")) {
-        char *value = strchr(line, '=');
-        *value++ = '\0';
-        if (strcmp(line, "otel.metric.overflow") == 0)
-            continue;
-        size_t length = strlen(labels);
-        snprintf(labels + length, sizeof labels - length, "%s%s=\"%s\"", length > 0 ? "," : "",
-                 strcmp(line, "bide.target") == 0 ? "target" : line, value);
-    }
-    return labels;
-}
-
-/* Asserts that the text has a series with a value. */
-static void assert_sample(const char *name, const char *labels, double value)
-{
-    char series[1200];
-    int length = snprintf(series, sizeof series, "\n%s%s%s%s ", name, labels[0] != '\0' ? "{" : "", labels,
-                          labels[0] != '\0' ? "}" : "");
-    const char *at = strstr(text, series);
-    if (at == NULL || strtod(at + length, NULL) != value)
-        fail_msg("no%s%.17g", series, value);
-}
-
-static void assert_histogram_equals(const struct otlp_point *point, const char *name)
-{
-    char suffixed[80], labels[1100];
-    uint64_t count = 0;
-    assert_int_equal(point->count_length, BIDE_METER_BINS);
-    assert_int_equal(point->bound_length, BIDE_METER_BINS - 1);
-    snprintf(suffixed, sizeof suffixed, "%s_bucket", name);
-    for (size_t bin = 0; bin < point->count_length; bin++) {
-        char bound[32] = "+Inf";
-        if (bin < point->bound_length)
-            snprintf(bound, sizeof bound, "%.15g", point->bounds[bin]);
-        count += point->counts[bin];
-        snprintf(labels, sizeof labels, "%s,le=\"%s\"", labels_of(point), bound);
-        assert_sample(suffixed, labels, (double)count);
-    }
-    assert_int_equal(point->count, count);
-    snprintf(suffixed, sizeof suffixed, "%s_sum", name);
-    assert_sample(suffixed, labels_of(point), point->as_double);
-    snprintf(suffixed, sizeof suffixed, "%s_count", name);
-    assert_sample(suffixed, labels_of(point), (double)count);
-}
-
 /* Asserts that a point is what the table says, and in the text. Returns how many lines of the text that are. */
 static size_t assert_point_equals(const struct otlp_point *point)
 {
-    const struct telemetry_metric *row = row_of(point->metric.name);
+    const struct telemetry_metric *row = otlp_row(point->metric.name);
     assert_string_equal(point->metric.unit, row->unit);
     assert_string_equal(point->metric.description, row->help);
     assert_true(point->time_ns == NOW && point->start_ns == (row->type == TELEMETRY_GAUGE ? 0 : START));
     assert_int_equal(point->metric.type, row->type == TELEMETRY_COUNTER ? 7 : row->type == TELEMETRY_GAUGE ? 5 : 9);
     assert_int_equal(point->metric.temporality, row->type == TELEMETRY_GAUGE ? 0 : 2);
     assert_int_equal(point->metric.is_monotonic, row->type == TELEMETRY_COUNTER);
-    if (row->type == TELEMETRY_HISTOGRAM) {
-        assert_histogram_equals(point, row->name);
-        return BIDE_METER_BINS + 2;
-    }
-    assert_true(point->has_int == (row->scale == 1) && point->has_double == (row->scale != 1));
-    assert_sample(row->name, labels_of(point), point->has_int ? (double)point->as_int : point->as_double);
-    return 1;
+    if (row->type != TELEMETRY_HISTOGRAM)
+        assert_true(point->has_int == (row->scale == 1) && point->has_double == (row->scale != 1));
+    return otlp_assert_in_text(point, text);
 }
 
 static void every_point_is_a_sample_of_prometheus_and_none_is_missing(void **state)
