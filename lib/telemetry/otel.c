@@ -480,7 +480,7 @@ static void add_service(struct telemetry_proto *proto, const struct reader *r, c
 static enum bide_err resource_encode(struct reader *r, struct telemetry_proto *proto)
 {
     const char *service = reader_get(r, "OTEL_SERVICE_NAME"), *value = reader_get(r, "OTEL_RESOURCE_ATTRIBUTES");
-    struct given given = {.service = service != NULL, .instance = r->environment->instance == NULL};
+    struct given given = {.service = service != NULL};
     char *list = strdup(value != NULL ? value : "");
     if (list == NULL)
         return reader_no_memory(r);
@@ -488,7 +488,7 @@ static enum bide_err resource_encode(struct reader *r, struct telemetry_proto *p
     add_attribute(proto, "telemetry.sdk.language", "c");
     add_attribute(proto, "telemetry.sdk.name", "bide");
     bool is_valid = add_given_attributes(proto, list, service != NULL, &given);
-    if (!given.instance)
+    if (!given.instance && r->environment->instance != NULL)
         add_attribute(proto, "service.instance.id", r->environment->instance);
     if (service != NULL || !given.service)
         add_service(proto, r, service);
@@ -506,6 +506,7 @@ static enum bide_err read_resource(struct reader *r)
     enum bide_err err = proto.bytes != NULL ? resource_encode(r, &proto) : reader_no_memory(r);
     size_t length = proto.size - proto.at;
     if (err == BIDE_OK) {
+        assert(length > 0); /* it has telemetry.sdk.* */
         r->otel->resource = malloc(length);
         r->otel->resource_length = length;
         if (r->otel->resource != NULL)

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define HEAD        16384u
-#define SHARDS      1100u /* target names of the last test: a request has 512 at most */
+#define SHARDS      2100u /* target names of the last tests: a request has 512 at most, and four are sent at once */
 #define LONG_SHARDS 200u  /* and long ones, of which half would be too long for a request */
 #define ALL_SHARDS  (SHARDS + LONG_SHARDS)
 
@@ -523,7 +523,7 @@ static void call_shards(void)
     }
 }
 
-/* Last: names are never forgotten. */
+/* One of the last, because names are never forgotten. */
 static void many_targets_are_several_requests_of_one_instant(void **state)
 {
     (void)state;
@@ -539,10 +539,23 @@ static void many_targets_are_several_requests_of_one_instant(void **state)
     pthread_mutex_unlock(&collector.lock);
     stop();
     assert_int_equal(collector.shards, ALL_SHARDS);
-    assert_true(collector.first_requests > 3);
+    assert_true(collector.first_requests > 5);
     assert_int_equal(collector.builds, 1);
     assert_false(collector.is_malformed);
     assert_int_equal(lost(TELEMETRY_TOO_LONG) + lost(TELEMETRY_EXPORT_FAILED), 0);
+}
+
+/* After the test above. Of each export four requests are being sent, and the rest counts as one. */
+static void the_rest_of_an_export_is_counted_at_the_stop(void **state)
+{
+    (void)state;
+    setenv("OTEL_TRACES_EXPORTER", "none", 1);
+    collector.is_silent = true;
+    start();
+    wait_for_metrics(1);
+    stop();
+    assert_int_equal(lost(TELEMETRY_SHUTDOWN), 2 * (4 + 1));
+    assert_int_equal(lost_in_all(), lost(TELEMETRY_SHUTDOWN));
 }
 
 int main(void)
@@ -563,6 +576,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_absent_collector_is_counted, begin, end),
         cmocka_unit_test_setup_teardown(a_forked_child_that_starts_telemetry_is_another_instance, begin, end),
         cmocka_unit_test_setup_teardown(many_targets_are_several_requests_of_one_instant, begin, end),
+        cmocka_unit_test_setup_teardown(the_rest_of_an_export_is_counted_at_the_stop, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
