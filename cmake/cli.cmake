@@ -2,16 +2,20 @@
 # into it and starts at once; every other subcommand X is a program bide-X beside it, as in git. app/X/command*.c hold the
 # option table of X and its output, the other files of app/X its implementation. libbide is linked statically.
 #
-# run and budget are built twice: for --fleet, bide executes bide-run or bide-budget, the same files linked with
-# libbide-fleet. Each program gets its implementation of --fleet from one of app/bide/fleet_*.c: see app/common/fleet.h.
-set(inside run wait explain budget)
+# run and budget are built twice: for --fleet and --otlp, bide executes bide-run or bide-budget, the same files linked with
+# libbide-fleet and libbide-telemetry. Each program gets its implementation of --fleet from one of app/bide/fleet_*.c and
+# that of --otlp from one of app/bide/otlp_*.c: see fleet.h and otlp.h in app/common.
+set(inside run wait explain budget top)
 set(twins)
+if(fleet_needs OR telemetry_sources)
+    list(APPEND twins run)
+endif()
 if(fleet_needs)
-    set(twins run budget)
+    list(APPEND twins budget)
 endif()
 set(outside chaos sim)
 if(curl_needs)
-    list(APPEND outside fetch demo)
+    list(APPEND outside fetch demo metrics)
 endif()
 set(installed_programs)
 
@@ -39,19 +43,23 @@ if(BIDE_CLI)
     add_part(explain bide_conf)
     add_part(wait bide_conf)
     add_part(budget bide_conf)
+    add_part(top bide_budget)
     add_part(chart m)
     add_part(protocol)
     add_part(sim bide_conf bide_chart bide_protocol)
     if(curl_needs)
         add_part(fetch bide_conf bide_curl_static)
         add_part(demo bide_conf bide_chart bide_chaos bide_curl_static)
+        add_part(metrics bide_budget bide_telemetry_static)
     endif()
 
     add_objects(bide_cli_objects ${common_sources})
     add_library(bide_cli STATIC $<TARGET_OBJECTS:bide_cli_objects>)
     target_link_libraries(bide_cli PUBLIC bide_conf)
 
-    add_cli_program(cli_bide bide app/bide/bide.c app/bide/topics.c app/bide/fleet_stub.c)
+    add_cli_program(cli_bide bide app/bide/bide.c app/bide/topics.c app/bide/fleet_stub.c
+                    app/bide/otlp_stub.c
+    )
     foreach(name IN LISTS inside)
         target_sources(cli_bide PRIVATE ${${name}_command})
         target_link_libraries(cli_bide PRIVATE bide_${name})
@@ -76,10 +84,20 @@ if(BIDE_CLI)
         endif()
     endforeach()
 
+    set(otlp_absent app/bide/otlp_stub.c app/bide/otlp_missing.c)
+    foreach(name run fetch)
+        if(TARGET cli_${name} AND telemetry_sources)
+            target_sources(cli_${name} PRIVATE app/bide/otlp_linked.c)
+            target_link_libraries(cli_${name} PRIVATE bide_telemetry_static)
+        elseif(TARGET cli_${name})
+            target_sources(cli_${name} PRIVATE ${otlp_absent})
+        endif()
+    endforeach()
+
     # Man pages and completions: printed by a program that contains all option tables.
-    set(all run fetch wait budget explain sim demo chaos) # as help lists them
+    set(all run fetch wait budget top metrics explain sim demo chaos) # as help lists them
     if(NOT curl_needs)
-        list(REMOVE_ITEM all fetch demo)
+        list(REMOVE_ITEM all fetch demo metrics)
     endif()
     list(TRANSFORM all PREPEND &cli_ OUTPUT_VARIABLE tables)
     list(JOIN tables "," tables)
@@ -89,7 +107,7 @@ if(BIDE_CLI)
     endforeach()
     list(TRANSFORM all PREPEND bide_ OUTPUT_VARIABLE table_libraries)
     add_executable(cli_docs tools/cli-docs.c tools/cli-docs-man.c tools/cli-docs-shell.c app/bide/topics.c ${table_sources}
-                            ${fleet_absent})
+                            ${fleet_absent} ${otlp_absent})
     target_compile_options(cli_docs PRIVATE ${warnings})
     target_compile_definitions(cli_docs PRIVATE CLI_TABLES=${tables})
     target_link_libraries(cli_docs PRIVATE ${table_libraries} bide_cli)

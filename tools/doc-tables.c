@@ -3,7 +3,7 @@
  *     doc_tables          lists the names of all tables
  *     doc_tables NAME     prints that table as Markdown
  *
- * Only the public API is used, except for the names of CURLcodes and the keys of policy and scenario files. Defaults
+ * Only the public API is used, except for the names of CURLcodes, the keys of policy and scenario files, and metrics. Defaults
  * come from a preset. The valid values of a field come from the check: the field is set to an invalid value, and the
  * text of the error is printed. The gate behind a reason is found by a scenario in which that gate refuses, from the
  * counter that moved. tools/doc-tables inserts the tables into the pages.
@@ -16,6 +16,7 @@
 #include "conf/conf.h"
 #include "curl/classify_curl.h"
 #include "sim/scenario_key.h"
+#include "telemetry/metric.h"
 #include "text/unit.h"
 
 #include <errno.h>
@@ -1210,6 +1211,67 @@ static void print_redis(void)
     print_texts("error reply", classify_redis_at, redis_codes, LENGTH(redis_codes));
 }
 
+/* ---- metrics ---- */
+
+/* Prints the items of a list, with their markup, over lines that fit into a page. */
+static void print_item(const char *item)
+{
+    char line[4 * COLUMNS_MAX + 8] = "-";
+    while (*item != '\0') {
+        size_t used = strlen(line), word = strcspn(item, " ");
+        snprintf(line + used, sizeof line - used, " %.*s", (int)word, item);
+        if (columns_of(line) > COLUMNS_MAX) {
+            line[used] = '\0';
+            print_line("%s", line);
+            memcpy(line, " ", 2);
+            continue;
+        }
+        item += word;
+        item += strspn(item, " ");
+    }
+    print_line("%s", line);
+}
+
+static struct text metric_labels(const struct telemetry_metric *metric)
+{
+    struct text list = text("%s", metric->has_target ? "`target`" : "");
+    for (size_t i = 0; i < TELEMETRY_LABELS_MAX && metric->labels[i] != NULL; i++)
+        text_append(&list, ", ", text("`%s`", metric->labels[i]).text);
+    return list;
+}
+
+static void print_metrics(void)
+{
+    print_line("| metric | type | labels | in OTLP | unit |");
+    print_line("|---|---|---|---|---|");
+    for (size_t i = 0; i < telemetry_metric_count(); i++) {
+        const struct telemetry_metric *metric = telemetry_metric_at(i);
+        print_line("| `%s` | %s | %s | `%s` | `%s` |", metric->name, telemetry_type_label(metric->type),
+                   metric_labels(metric).text, metric->otlp_name, metric->unit);
+    }
+}
+
+static void print_metric_notes(void)
+{
+    for (size_t i = 0; i < telemetry_metric_count(); i++) {
+        const struct telemetry_metric *metric = telemetry_metric_at(i);
+        char item[1024];
+        int n = snprintf(item, sizeof item, "`%s`: %s. %s", metric->name, metric->help, metric->note);
+        if (n < 0 || (size_t)n >= sizeof item)
+            fail("a note is too long", metric->name);
+        print_item(item);
+    }
+}
+
+static void print_metric_causes(void)
+{
+    print_line("| `cause` | lost because |");
+    print_line("|---|---|");
+#define ROW(NAME, label, sentence) print_line("| `%s` | %s |", label, sentence);
+    TELEMETRY_CAUSE_LIST(ROW)
+#undef ROW
+}
+
 /* ---- requests and sizes ---- */
 
 static void print_methods(void)
@@ -1282,6 +1344,9 @@ static const struct {
     {"redis", print_redis},
     {"methods", print_methods},
     {"sizes", print_sizes},
+    {"metrics", print_metrics},
+    {"metric-notes", print_metric_notes},
+    {"metric-causes", print_metric_causes},
 };
 
 int main(int count, char **words)

@@ -1,4 +1,4 @@
-/* bide.c - the command `bide`: run, wait, budget and explain are built in; any other NAME is executed as the program
+/* bide.c - the command `bide`: run, wait, budget, top and explain are built in; any other NAME is executed as the program
  * bide-NAME.
  *
  * Subcommands that need libcurl are separate programs, as in git, so that `bide` starts at once. `bide NAME ...` looks
@@ -20,6 +20,7 @@
 
 #include "common/commands.h"
 #include "common/fleet.h"
+#include "common/otlp.h"
 #include "common/term.h"
 #include "common/topics.h"
 #include "conf/field.h"
@@ -30,7 +31,7 @@
 #define NAME_SIZE  32u  /* of a subcommand's name, with its NUL */
 #define HELP_WIDTH 79u
 
-static const struct cli_command *const builtin_commands[] = {&cli_run, &cli_wait, &cli_budget, &cli_explain};
+static const struct cli_command *const builtin_commands[] = {&cli_run, &cli_wait, &cli_budget, &cli_top, &cli_explain};
 
 static const struct {
     const char *name, *summary;
@@ -226,7 +227,19 @@ static int run_command(char **arguments, bool topics)
     return CLI_EXIT_BIDE_FAILED;
 }
 
-/* ---- fleet ---- */
+/* ---- fleet and spans ---- */
+
+/* Execs bide-NAME, which has more libraries linked in, for an option that needs one; returns after reporting an error. */
+static void exec_linked_program(const struct cli_command *command, const char *option, const char *missing)
+{
+    fflush(NULL);
+    exec_program(original_argv);
+    if (errno == ENOENT)
+        cli_fail(command, "%s: there is no program " PREFIX "%s: this bide was built or installed without %s", option,
+                 command->name, missing);
+    else
+        cli_fail(command, "%s: %s: %s", option, original_argv[0], strerror(errno));
+}
 
 /* Execs bide-NAME, which has libbide-fleet linked in, if a fleet is in force. */
 bool cli_fleet_ensure_linked(const struct cli_fleet_context *context)
@@ -236,19 +249,20 @@ bool cli_fleet_ensure_linked(const struct cli_fleet_context *context)
         return false;
     if (context->fleet->url == NULL)
         return true;
-    const char *source = cli_fleet_source(context->fleet);
-    fflush(NULL);
     cli_fleet_unmask_argv(context->fleet);
-    exec_program(original_argv);
+    exec_linked_program(command, cli_fleet_source(context->fleet),
+                        "fleet support (hiredis, OpenSSL); install it, or use --no-fleet");
     cli_fleet_mask_argv(context->fleet);
-    if (errno == ENOENT)
-        cli_fail(command,
-                 "%s: there is no program " PREFIX "%s: this bide was built or installed without fleet support "
-                 "(hiredis, OpenSSL); install it, or use --no-fleet",
-                 source, command->name);
-    else
-        cli_fail(command, "%s: %s: %s", source, original_argv[0], strerror(errno));
     return false;
+}
+
+/* Execs bide-NAME, which has libbide-telemetry linked in. Called after cli_fleet_ensure_linked: no URL of a fleet is in
+ * argv, masked, any more. */
+bool cli_otlp_ensure_linked(const struct cli_command *command, const struct cli_otlp *otlp)
+{
+    if (otlp->on)
+        exec_linked_program(command, "--otlp", "telemetry (libcurl)");
+    return !otlp->on;
 }
 
 /* ---- help ---- */

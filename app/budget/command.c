@@ -4,25 +4,20 @@
  * change.h. */
 #include "command_fleet.h"
 #include "common/commands.h"
-#include "common/signals.h"
 #include "common/term.h"
+#include "common/watch.h"
 
 #include "change.h"
 #include "conf/suggest.h"
-#include "keyboard.h"
 #include "list.h"
+#include "screen.h"
 #include "table.h"
 
 #include <bide/clock.h>
 
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <time.h>
-#include <unistd.h>
 
 #define EXIT_NOT_THERE 1 /* no such target, or its file or the directory cannot be used or read */
 #define INTERVAL_NS    (500 * BIDE_MS)
@@ -110,11 +105,6 @@ static int list_read(const struct settings *s, char **names, struct budget_list 
     return list_failure(list);
 }
 
-static const char *directory_of(const struct settings *s, char path[BIDE_SHARED_PATH_MAX])
-{
-    return s->directory != NULL ? s->directory : bide_shared_directory(path);
-}
-
 /* Reports an unusable target. If it does not exist: suggests the nearest name, or how to create it. Returns the exit
  * status. */
 static int report_unusable(const struct settings *s, const char *name, const struct bide_problem *problem)
@@ -134,10 +124,10 @@ static int report_unusable(const struct settings *s, const char *name, const str
         cli_fail(&cli_budget, "%s: no such target; did you mean %s?", name, near.found);
     else if (list.count > 0)
         cli_fail(&cli_budget, "%s: no such target in %s (bide budget list shows all targets)", name,
-                 directory_of(s, path));
+                 budget_directory(path, s->directory));
     else
         cli_fail(&cli_budget, "%s: no such target in %s (bide run --target %s --shared creates it)", name,
-                 directory_of(s, path), name);
+                 budget_directory(path, s->directory), name);
     budget_list_free(&list);
     return EXIT_NOT_THERE;
 }
@@ -206,21 +196,14 @@ static void json_print_line(const struct budget_entry *entry)
 static void table_print(const struct budget_list *list)
 {
     struct cli_term term = cli_term_detect(stdout);
-    struct budget_table table;
+    struct cli_table table;
     budget_table_fit(&table, &term, list, false);
-    budget_table_put_head(&table);
+    cli_table_put_head(&table);
     putchar('\n');
     for (size_t i = 0; i < list->count; i++) {
         budget_table_put_row(&table, &list->entry[i]);
         putchar('\n');
     }
-}
-
-static void report_empty(const struct settings *s)
-{
-    char path[BIDE_SHARED_PATH_MAX];
-    cli_report(&cli_budget, "no shared targets in %s (bide run --target NAME --shared creates one)",
-               directory_of(s, path));
 }
 
 /* ---- list and show ---- */
@@ -236,7 +219,7 @@ static int verb_list(const struct settings *s, char **operands)
     else if (list.count > 0)
         table_print(&list);
     else
-        report_empty(s);
+        budget_report_empty(&cli_budget, s->directory);
     status = finish_output(report_all_unusable(s, &list));
 out:
     budget_list_free(&list);
@@ -391,66 +374,23 @@ out:
     return status;
 }
 
-/* ---- signals ---- */
-
-/* Blocks the signals, and returns a descriptor to read them from. Ignored signals (nohup) stay ignored. Returns -1 and
- * sets errno on failure. */
-static int signals_open(void)
-{
-    struct cli_signals_blocked blocked;
-    cli_signals_collect(&blocked);
-    if (!cli_signal_is_ignored(SIGWINCH))
-        sigaddset(&blocked.set, SIGWINCH);
-    sigaddset(&blocked.set, SIGCONT);
-    return cli_signals_block(&blocked) ? signalfd(-1, &blocked.set, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
-}
-
-/* Returns the next pending signal, or 0. */
-static int signals_read(int fd)
-{
-    struct signalfd_siginfo info;
-    return read(fd, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : 0;
-}
-
 /* ---- watch on a terminal ---- */
-
-static void screen_end_line(FILE *out)
-{
-    fputs(CLI_CLEAR_LINE "\r\n", out);
-}
-
-/* "2 targets in /run/user/1000/bide; q ends". A long directory is shortened, so that the key stays visible. */
-static void screen_put_title(const struct settings *s, const struct cli_term *term, const char *end_key, size_t count)
-{
-    char path[BIDE_SHARED_PATH_MAX], begin[64], end[32];
-    unsigned used = (unsigned)snprintf(begin, sizeof begin, "%zu target%s in ", count, count == 1 ? "" : "s");
-    used += (unsigned)snprintf(end, sizeof end, "; %s ends", end_key) + 1;
-    fputs(begin, stdout);
-    cli_print_shortened(term, directory_of(s, path), term->width > used ? term->width - used : 0);
-    fputs(end, stdout);
-    screen_end_line(stdout);
-}
 
 /* Redraws from the top, as many targets as fit. */
 static void screen_draw(const struct settings *s, const struct budget_list *list, const char *end_key)
 {
     struct cli_term term = cli_term_detect(stdout);
-    struct budget_table table;
-    size_t room = term.rows > 5 ? term.rows - 5 : 1;
-    size_t shown = list->count < room ? list->count : room;
+    struct cli_table table;
+    size_t shown = budget_screen_rows(&term, list);
     budget_table_fit(&table, &term, list, true);
-    fputs(CLI_SCREEN_HOME, stdout);
-    screen_put_title(s, &term, end_key, list->count);
-    screen_end_line(stdout);
-    budget_table_put_head(&table);
-    screen_end_line(stdout);
+    budget_screen_begin(&term, list, s->directory, end_key);
+    cli_table_put_head(&table);
+    cli_screen_end_line(&term);
     for (size_t i = 0; i < shown; i++) {
         budget_table_put_row(&table, &list->entry[i]);
-        screen_end_line(stdout);
+        cli_screen_end_line(&term);
     }
-    if (shown < list->count)
-        printf("... and %zu more" CLI_CLEAR_LINE, list->count - shown);
-    fputs(CLI_CLEAR_BELOW, stdout);
+    budget_screen_end(&term, list->count - shown);
 }
 
 /* ---- watch without a terminal ---- */
@@ -486,120 +426,37 @@ static void watch_print_changes(const struct settings *s, const struct budget_li
 
 /* ---- watch ---- */
 
-struct watch {
+struct watched {
     const struct settings *s;
     char **names;
-    bool live;
-    int signal_fd;
-    struct budget_keyboard keyboard; /* open only if live */
     struct budget_history history;
     struct bide_problem problem; /* that ended the loop; printed after the screen is restored */
     int failure;                 /* its exit status; EXIT_SUCCESS: none */
-    int64_t reads;
 };
 
-/* Returns false if the targets cannot be listed any more, or if standard output cannot be written. */
-static bool watch_read_once(struct watch *w)
+static int watch_update(struct cli_watch *watch)
 {
+    struct watched *w = watch->context;
     struct budget_list list = {0};
     bool ok = budget_list_read(&list, w->names, w->s->directory, &w->problem);
     w->failure = ok ? EXIT_SUCCESS : list_failure(&list);
-    if (ok && w->live)
-        screen_draw(w->s, &list, w->keyboard.is_open ? "q" : "Ctrl-C");
+    if (ok && watch->live)
+        screen_draw(w->s, &list, cli_watch_end_key(watch));
     else if (ok)
         watch_print_changes(w->s, &list, &w->history);
     budget_list_free(&list);
-    w->reads++;
-    return ok && cli_flush(&cli_budget);
-}
-
-static void watch_enter_screen(struct watch *w)
-{
-    if (!w->live)
-        return;
-    budget_keyboard_open(&w->keyboard);
-    fputs(CLI_SCREEN_ENTER, stdout);
-}
-
-static void watch_leave_screen(struct watch *w)
-{
-    if (w->live)
-        fputs(CLI_SCREEN_LEAVE, stdout);
-    fflush(stdout);
-    budget_keyboard_close(&w->keyboard);
-}
-
-/* Ctrl-Z: restores the terminal, stops, and enters the screen again when continued. */
-static void watch_suspend(struct watch *w)
-{
-    watch_leave_screen(w);
-    raise(SIGSTOP);
-    watch_enter_screen(w);
-}
-
-/* Returns true if `q` was pressed; drops other keys. */
-static bool watch_read_keys(struct watch *w)
-{
-    int key;
-    while ((key = budget_keyboard_read(&w->keyboard)) > 0)
-        if (key == 'q')
-            return true;
-    if (key < 0)
-        budget_keyboard_close(&w->keyboard); /* otherwise poll would report the lost terminal for ever */
-    return false;
-}
-
-/* Waits for a key, a signal or the instant. */
-static void watch_wait(const struct watch *w, int64_t until_ns)
-{
-    int64_t left_ns = until_ns - bide_now();
-    struct timespec left = {left_ns > 0 ? left_ns / BIDE_S : 0, left_ns > 0 ? left_ns % BIDE_S : 0};
-    struct pollfd fds[] = {{.fd = w->signal_fd, .events = POLLIN},
-                           {.fd = budget_keyboard_fd(&w->keyboard), .events = POLLIN}};
-    ppoll(fds, sizeof fds / sizeof *fds, &left, NULL);
-}
-
-enum { WATCH_GO_ON = -1 };
-
-/* Waits until the list must be read again: at the instant, when the window has another size, when continued. Returns
- * WATCH_GO_ON, or the exit status. */
-static int watch_pause(struct watch *w, int64_t until_ns)
-{
-    do {
-        watch_wait(w, until_ns);
-        if (watch_read_keys(w))
-            return EXIT_SUCCESS;
-        int number = signals_read(w->signal_fd);
-        if (number == SIGTSTP)
-            watch_suspend(w);
-        else if (number == SIGCONT && w->live)
-            budget_keyboard_open(&w->keyboard); /* after SIGSTOP, or moved to the foreground */
-        else if (number != 0 && number != SIGWINCH && number != SIGCONT)
-            return 128 + number;
-        if (number != 0)
-            break;
-    } while (bide_now() < until_ns);
-    return WATCH_GO_ON;
-}
-
-/* Returns the exit status. */
-static int watch_loop(struct watch *w)
-{
-    int64_t interval_ns = w->s->interval_ns > 0 ? w->s->interval_ns : INTERVAL_NS;
-    for (;;) {
-        if (!watch_read_once(w))
-            return CLI_EXIT_BIDE_FAILED;
-        if (w->s->count > 0 && w->reads >= w->s->count)
-            return EXIT_SUCCESS;
-        int status = watch_pause(w, bide_now() + interval_ns);
-        if (status != WATCH_GO_ON)
-            return status;
-    }
+    return ok ? CLI_WATCH_GO_ON : w->failure;
 }
 
 static int verb_watch(const struct settings *s, char **operands)
 {
-    struct watch w = {.s = s, .names = operands, .live = cli_term_detect(stdout).live && !s->json};
+    struct watched w = {.s = s, .names = operands};
+    struct cli_watch watch = {.command = &cli_budget,
+                              .live = cli_term_detect(stdout).live && !s->json,
+                              .interval_ns = s->interval_ns > 0 ? s->interval_ns : INTERVAL_NS,
+                              .count = s->count,
+                              .update = watch_update,
+                              .context = &w};
     struct budget_list list = {0};
     int status = list_read(s, operands, &list);
     if (status == EXIT_SUCCESS && operands[0] != NULL)
@@ -607,17 +464,9 @@ static int verb_watch(const struct settings *s, char **operands)
     budget_list_free(&list);
     if (status != EXIT_SUCCESS)
         return status;
-    w.signal_fd = signals_open();
-    if (w.signal_fd < 0)
-        return cli_fail(&cli_budget, "signalfd: %s", strerror(errno));
-    watch_enter_screen(&w);
-    status = watch_loop(&w);
-    watch_leave_screen(&w);
-    close(w.signal_fd);
-    if (w.failure != EXIT_SUCCESS) {
+    status = cli_watch_run(&watch);
+    if (w.failure != EXIT_SUCCESS)
         cli_fail(&cli_budget, "%s", w.problem.text);
-        status = w.failure;
-    }
     budget_history_free(&w.history);
     return status;
 }
@@ -724,7 +573,7 @@ static const struct cli_section sections[] = {
              "`set` takes `budget=N` (or `full`, `empty`): the level of a token bucket; `breaker=open` or "
              "`breaker=closed`, which hold the breaker until `breaker=auto` releases it; and every key of bide.conf "
              "that belongs to a target, such as `budget.capacity=20`. A key applies until a process opens the target "
-             "with a policy that has another value: permanent settings belong into bide.conf.\n\n"
+             "with a policy that has another value: permanent settings belong in bide.conf.\n\n"
              "Other processes can use the target at the same time, and calls in flight lose nothing. To start with a "
              "completely new state, remove the file that `show` prints."},
     {.title = "Exit status",

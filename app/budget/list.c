@@ -42,6 +42,11 @@ static int compare_names(const void *entry, const void *other)
     return strcmp(((const struct budget_entry *)entry)->name, ((const struct budget_entry *)other)->name);
 }
 
+const char *budget_directory(char path[BIDE_SHARED_PATH_MAX], const char *directory)
+{
+    return directory != NULL ? directory : bide_shared_directory(path);
+}
+
 bool budget_open(struct bide_shared *shared_target, const char *name, const char *directory,
                  struct bide_problem *problem)
 {
@@ -70,7 +75,9 @@ static bool entry_read(struct budget_entry *entry, const char *directory)
     if (entry->problem.reason != BIDE_SHARED_REASON_NOTHING ||
         !budget_open(&shared_target, entry->name, directory, &entry->problem))
         return true;
-    budget_snapshot_take(&entry->snapshot, shared_target.target, entry->name, bide_now());
+    entry->read_ns = bide_now();
+    budget_snapshot_take(&entry->snapshot, shared_target.target, entry->name, entry->read_ns);
+    bide_meter_get(bide_shared_meter_get(&shared_target), &entry->meter);
     bool ok = budget_mapping_path(entry->file, sizeof entry->file, shared_target.target);
     entry->snapshot.file = entry->file[0] != '\0' ? entry->file : NULL;
     entry->is_open = true;

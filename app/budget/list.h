@@ -10,9 +10,11 @@
 
 struct budget_entry {
     char name[BIDE_TARGET_NAME_MAX + 1];
-    bool is_open;                /* `snapshot` is valid; otherwise `problem` is */
+    bool is_open;                /* the members after `problem` are valid; otherwise `problem` is */
     struct bide_problem problem; /* why the file cannot be used */
     struct budget_snapshot snapshot;
+    struct bide_meter_view meter;
+    int64_t read_ns;
     char file[BIDE_SHARED_PATH_MAX];
 };
 
@@ -22,6 +24,9 @@ struct budget_list {
     size_t room;
     bool no_memory;
 };
+
+/* Returns the directory, or the default one. `path` is a buffer for it. */
+const char *budget_directory(char path[BIDE_SHARED_PATH_MAX], const char *directory);
 
 /* Opens an existing target without changing its configuration. Returns false after setting *problem. */
 bool budget_open(struct bide_shared *shared_target, const char *name, const char *directory,

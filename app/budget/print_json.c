@@ -96,6 +96,12 @@ static void json_settings(struct text_json *json, const struct budget_snapshot *
     text_json_end(json);
 }
 
+void budget_json_gates(struct text_json *json, const struct budget_snapshot *snapshot)
+{
+    json_level(json, snapshot);
+    json_breaker(json, snapshot);
+}
+
 void budget_json(struct text_json *json, const struct budget_snapshot *snapshot)
 {
     text_json_string(json, "target", snapshot->name);

@@ -69,6 +69,9 @@ void budget_page(FILE *out, const struct budget_snapshot *snapshot);
 /* Appends the members of the open object. */
 void budget_json(struct text_json *json, const struct budget_snapshot *snapshot);
 
+/* The same for the members `budget` and `breaker` alone. */
+void budget_json_gates(struct text_json *json, const struct budget_snapshot *snapshot);
+
 /* Appends thousandths of a token as a number of retries; INT64_MAX is null. */
 void budget_json_tokens(struct text_json *json, const char *name, int64_t milli);
 

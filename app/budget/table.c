@@ -1,22 +1,19 @@
 /* table.c - the table of targets; see table.h. */
 #include "table.h"
 
-#include "core/saturate.h"
-
 #include <inttypes.h>
 
-#define BAR_CELLS  10u
-#define GAP        2u
-#define NAME_MIN   12u /* a column is left out before names become shorter than this */
-#define NAME_LEAST 4u
+#define BAR_CELLS 10u
 
-static const struct column {
-    const char *head;
-    unsigned width; /* where there is room, so that columns do not move when a state changes */
-} columns[BUDGET_COLUMNS] = {
-    [BUDGET_COLUMN_NAME] = {"target", 0},        [BUDGET_COLUMN_BAR] = {"", BAR_CELLS},
-    [BUDGET_COLUMN_BUDGET] = {"budget", 22},     [BUDGET_COLUMN_BREAKER] = {"breaker", 18},
-    [BUDGET_COLUMN_HOLD_OFF] = {"hold-off", 12}, [BUDGET_COLUMN_REFUSED] = {"refused", 7},
+enum { COLUMN_NAME, COLUMN_BAR, COLUMN_BUDGET, COLUMN_BREAKER, COLUMN_HOLD_OFF, COLUMN_REFUSED, COLUMNS };
+
+static const struct cli_column columns[COLUMNS] = {
+    [COLUMN_NAME] = {.head = "target"},
+    [COLUMN_BAR] = {.head = "", .leaves = 1},
+    [COLUMN_BUDGET] = {.head = "budget", .width = 22, .leaves = 3},
+    [COLUMN_BREAKER] = {.head = "breaker", .width = 18},
+    [COLUMN_HOLD_OFF] = {.head = "hold-off", .width = 12, .leaves = 2},
+    [COLUMN_REFUSED] = {.head = "refused", .width = 7, .is_number = true},
 };
 
 /* ---- cells ---- */
@@ -24,99 +21,34 @@ static const struct column {
 /* Returns the text of a column other than name and bar. */
 static const char *cell_text(char text[BUDGET_TEXT_SIZE], const struct budget_snapshot *snapshot, unsigned column)
 {
-    if (column == BUDGET_COLUMN_BUDGET)
+    if (column == COLUMN_BUDGET)
         return budget_funding_text(text, snapshot);
-    if (column == BUDGET_COLUMN_BREAKER)
+    if (column == COLUMN_BREAKER)
         return budget_breaker_text(text, snapshot);
-    if (column == BUDGET_COLUMN_HOLD_OFF)
+    if (column == COLUMN_HOLD_OFF)
         return budget_hold_off_text(text, snapshot);
     snprintf(text, BUDGET_TEXT_SIZE, "%" PRIu64, snapshot->refused_all);
     return text;
 }
 
-static unsigned cell_width(const struct budget_entry *entry, unsigned column)
+static void row_measure(struct cli_table *table, const struct budget_entry *entry)
 {
     char text[BUDGET_TEXT_SIZE];
-    if (column == BUDGET_COLUMN_NAME)
-        return (unsigned)cli_text_columns(entry->name);
-    if (column == BUDGET_COLUMN_BAR || !entry->is_open)
-        return 0;
-    return (unsigned)cli_text_columns(cell_text(text, &entry->snapshot, column));
+    cli_table_measure(table, COLUMN_NAME, entry->name);
+    for (unsigned c = COLUMN_BUDGET; c < COLUMNS && entry->is_open; c++)
+        cli_table_measure(table, c, cell_text(text, &entry->snapshot, c));
 }
 
-/* ---- widths ---- */
-
-/* Returns the width of the longest cell and the heading. */
-static unsigned column_needs(const struct budget_list *list, unsigned column)
+void budget_table_fit(struct cli_table *table, const struct cli_term *term, const struct budget_list *list, bool bars)
 {
-    unsigned most = column == BUDGET_COLUMN_BAR ? BAR_CELLS : (unsigned)cli_text_columns(columns[column].head);
+    cli_table_begin(table, term, columns, COLUMNS);
+    cli_table_reserve(table, COLUMN_BAR, bars ? BAR_CELLS : 0);
     for (size_t i = 0; i < list->count; i++)
-        most = (unsigned)core_max(most, cell_width(&list->entry[i], column));
-    return most;
-}
-
-/* Returns the width of the columns after the name, each with its gap. */
-static unsigned width_beside_name(const struct budget_table *table)
-{
-    unsigned sum = 0;
-    for (unsigned c = BUDGET_COLUMN_NAME + 1; c < BUDGET_COLUMNS; c++)
-        sum += table->width[c] > 0 ? GAP + table->width[c] : 0;
-    return sum;
-}
-
-/* Makes the table at most `room` columns wide, if the breaker, the refusals and a short name fit into them. */
-static void table_shrink(struct budget_table *table, const unsigned needs[BUDGET_COLUMNS], unsigned room)
-{
-    static const unsigned dispensable[] = {BUDGET_COLUMN_BAR, BUDGET_COLUMN_HOLD_OFF, BUDGET_COLUMN_BUDGET};
-    unsigned name = needs[BUDGET_COLUMN_NAME] < NAME_MIN ? needs[BUDGET_COLUMN_NAME] : NAME_MIN;
-    for (unsigned c = BUDGET_COLUMN_NAME + 1; c < BUDGET_COLUMNS; c++)
-        if (table->width[c] > 0)
-            table->width[c] = needs[c];
-    for (size_t i = 0; i < sizeof dispensable / sizeof *dispensable && name + width_beside_name(table) > room; i++)
-        table->width[dispensable[i]] = 0;
-    unsigned beside = width_beside_name(table), left = room > beside ? room - beside : 0;
-    table->width[BUDGET_COLUMN_NAME] = (unsigned)core_min(needs[BUDGET_COLUMN_NAME], core_max(left, NAME_LEAST));
-}
-
-void budget_table_fit(struct budget_table *table, const struct cli_term *term, const struct budget_list *list,
-                      bool bars)
-{
-    unsigned needs[BUDGET_COLUMNS], room = term->width - 1; /* some terminals wrap after the last column */
-    table->term = term;
-    for (unsigned c = 0; c < BUDGET_COLUMNS; c++) {
-        needs[c] = column_needs(list, c);
-        table->width[c] = (unsigned)core_max(needs[c], columns[c].width);
-    }
-    if (!bars)
-        table->width[BUDGET_COLUMN_BAR] = 0;
-    if (term->is_terminal && table->width[BUDGET_COLUMN_NAME] + width_beside_name(table) > room)
-        table_shrink(table, needs, room);
+        row_measure(table, &list->entry[i]);
+    cli_table_fit(table);
 }
 
 /* ---- output ---- */
-
-static void put_blanks(FILE *out, unsigned count)
-{
-    fprintf(out, "%*s", (int)count, "");
-}
-
-/* The refusals are numbers, aligned to the right; the last column has no blanks after it. */
-static void table_put_cell(const struct budget_table *table, unsigned column, const char *text)
-{
-    int width = (int)table->width[column];
-    if (width > 0)
-        fprintf(table->term->out, "%*s%*s", (int)GAP, "", column == BUDGET_COLUMN_REFUSED ? width : -width, text);
-}
-
-void budget_table_put_head(const struct budget_table *table)
-{
-    FILE *out = table->term->out;
-    fprintf(out, "%s%-*s", cli_colour(table->term, CLI_DIM), (int)table->width[BUDGET_COLUMN_NAME],
-            table->width[BUDGET_COLUMN_NAME] < sizeof "target" - 1 ? "" : "target");
-    for (unsigned c = BUDGET_COLUMN_NAME + 1; c < BUDGET_COLUMNS; c++)
-        table_put_cell(table, c, columns[c].head);
-    fputs(cli_colour(table->term, CLI_PLAIN), out);
-}
 
 static enum cli_colour snapshot_colour(const struct budget_snapshot *snapshot)
 {
@@ -128,30 +60,18 @@ static enum cli_colour snapshot_colour(const struct budget_snapshot *snapshot)
     return CLI_GREEN;
 }
 
-static void table_put_bar(const struct budget_table *table, const struct budget_snapshot *snapshot)
+void budget_table_put_row(const struct cli_table *table, const struct budget_entry *entry)
 {
-    char bar[4 * BAR_CELLS + 1];
-    if (table->width[BUDGET_COLUMN_BAR] == 0)
-        return;
-    cli_bar(table->term, bar, BAR_CELLS, budget_share(snapshot), 1);
-    put_blanks(table->term->out, GAP);
-    fprintf(table->term->out, "%s%s%s", cli_colour(table->term, snapshot_colour(snapshot)), bar,
-            cli_colour(table->term, CLI_PLAIN));
-    put_blanks(table->term->out, BAR_CELLS - (unsigned)cli_text_columns(bar));
-}
-
-void budget_table_put_row(const struct budget_table *table, const struct budget_entry *entry)
-{
-    FILE *out = table->term->out;
-    char text[BUDGET_TEXT_SIZE];
-    unsigned name = table->width[BUDGET_COLUMN_NAME];
-    put_blanks(out, name - cli_print_shortened(table->term, entry->name, name));
+    char text[BUDGET_TEXT_SIZE], bar[4 * BAR_CELLS + 1];
+    cli_table_put_name(table, entry->name);
     if (!entry->is_open) {
-        put_blanks(out, GAP);
-        cli_print_sanitized(out, bide_shared_reason_text((enum bide_shared_reason)entry->problem.reason));
+        cli_table_put_gap(table);
+        cli_print_sanitized(table->term->out,
+                            bide_shared_reason_text((enum bide_shared_reason)entry->problem.reason));
         return;
     }
-    table_put_bar(table, &entry->snapshot);
-    for (unsigned c = BUDGET_COLUMN_BUDGET; c < BUDGET_COLUMNS; c++)
-        table_put_cell(table, c, cell_text(text, &entry->snapshot, c));
+    cli_bar(table->term, bar, BAR_CELLS, budget_share(&entry->snapshot), 1);
+    cli_table_put_cell(table, COLUMN_BAR, bar, snapshot_colour(&entry->snapshot));
+    for (unsigned c = COLUMN_BUDGET; c < COLUMNS; c++)
+        cli_table_put_cell(table, c, cell_text(text, &entry->snapshot, c), CLI_PLAIN);
 }

@@ -1,6 +1,6 @@
 /* commands.h - the list of subcommands with their summaries, for `bide help`, the man pages and the completions.
  *
- * The summaries are defined here because `bide` lists all commands but links the tables of only four of them. The
+ * The summaries are defined here because `bide` lists all commands but links the tables of only some of them. The
  * .summary of each command table is the macro of this file. */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
@@ -11,6 +11,8 @@
 #define CLI_FETCH_SUMMARY   "make HTTP requests with retries"
 #define CLI_WAIT_SUMMARY    "wait until a port, a URL or a command is ready"
 #define CLI_BUDGET_SUMMARY  "show and change the targets that processes share"
+#define CLI_TOP_SUMMARY     "show live what the calls on shared targets do"
+#define CLI_METRICS_SUMMARY "export the meters of shared targets to Prometheus"
 #define CLI_EXPLAIN_SUMMARY "report on a policy, or predict the verdict for an outcome"
 #define CLI_SIM_SUMMARY     "simulate clients and servers under a policy, on a virtual clock"
 #define CLI_DEMO_SUMMARY    "watch an outage with naive retries and with bide"
@@ -22,6 +24,8 @@
     X(fetch, CLI_FETCH_SUMMARY)                                                                                        \
     X(wait, CLI_WAIT_SUMMARY)                                                                                          \
     X(budget, CLI_BUDGET_SUMMARY)                                                                                      \
+    X(top, CLI_TOP_SUMMARY)                                                                                            \
+    X(metrics, CLI_METRICS_SUMMARY)                                                                                    \
     X(explain, CLI_EXPLAIN_SUMMARY)                                                                                    \
     X(sim, CLI_SIM_SUMMARY)                                                                                            \
     X(demo, CLI_DEMO_SUMMARY)                                                                                          \

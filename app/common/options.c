@@ -156,6 +156,33 @@ static const char *command_advice(const struct cli_command *command, const struc
     return text;
 }
 
+/* Returns false if no word of the table begins with the typed one. Otherwise sets the advice for those that do: NULL if
+ * they differ in it. */
+static bool advice_complete(const struct cli_advice *advice, size_t count, const struct typed *typed, const char **text)
+{
+    bool found = false;
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(advice[i].word, "--", 2) != 0 || strncmp(advice[i].word + 2, typed->name, typed->length) != 0)
+            continue;
+        if (!found)
+            *text = advice[i].text;
+        else if (*text != NULL && strcmp(*text, advice[i].text) != 0)
+            *text = NULL;
+        found = true;
+    }
+    return found;
+}
+
+/* As command_advice, for words that begin with the typed one. */
+static const char *command_advice_completion(const struct cli_command *command, const struct typed *typed)
+{
+    const char *text = NULL;
+    bool found = advice_complete(command->advice, command->advice_count, typed, &text);
+    for (size_t g = 0; g < command->group_count && !found; g++)
+        found = advice_complete(command->groups[g].advice, command->groups[g].advice_count, typed, &text);
+    return text;
+}
+
 /* ---- errors ---- */
 
 /* Returns false if the tables have no advice for the word. */
@@ -170,12 +197,18 @@ static bool report_advice(const struct reader *reader, const struct typed *typed
 static void report_unknown_option(struct reader *reader, const char *name, size_t length)
 {
     char text[CONF_SUGGESTION_SIZE];
+    const char *advice = NULL;
+    struct typed typed = {"--", name, length};
     struct conf_suggestion suggestion = {.word = name, .length = length};
     reader->failed = true;
-    if (report_advice(reader, &(struct typed){"--", name, length}))
+    if (report_advice(reader, &typed))
         return;
     options_consider(reader->command, &suggestion);
-    if (conf_suggestion_format(text, &suggestion, "--") != NULL)
+    if (suggestion.completions == 0) /* a beginning has priority over a similar word: --int is no mistyped --hint */
+        advice = command_advice_completion(reader->command, &typed);
+    if (advice != NULL)
+        cli_fail(reader->command, "--%.*s: no such option: %s", (int)length, name, advice);
+    else if (conf_suggestion_format(text, &suggestion, "--") != NULL)
         cli_fail(reader->command, "--%.*s: no such option; did you mean %s?", (int)length, name, text);
     else
         cli_fail(reader->command, "--%.*s: no such option; bide %s --help lists the options", (int)length, name,

@@ -9,7 +9,8 @@
  * Only a row of kind CLI_READ has a function of its own. Long options are --name VALUE or --name=VALUE, short options
  * -n VALUE or -nVALUE; "--" ends the options. An error is reported on stderr together with the valid form, and the
  * status is 125. --help and --version are added to every table. The report of an unknown option contains the advice of
- * the tables (struct cli_advice), else the options that begin with it, else the option of nearest spelling.
+ * the tables (struct cli_advice), else the options that begin with it, else advice for words that begin with it, else
+ * the option of nearest spelling.
  *
  * Prose (about, details, sections) is plain text: paragraphs are separated by an empty line, lines that begin with two
  * blanks are printed verbatim (at most 78 columns), and `backticks` mark literal input. */

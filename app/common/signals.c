@@ -1,7 +1,9 @@
 /* signals.c - signal set-up of the commands; see signals.h. */
 #include "signals.h"
 
+#include <poll.h>
 #include <stddef.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 static const int end_signals[] = {CLI_END_SIGNALS};
@@ -48,6 +50,23 @@ void cli_signals_collect(struct cli_signals_blocked *blocked)
 bool cli_signals_block(struct cli_signals_blocked *blocked)
 {
     return sigprocmask(SIG_BLOCK, &blocked->set, &blocked->original) == 0;
+}
+
+int cli_signals_descriptor(struct cli_signals_blocked *blocked)
+{
+    return cli_signals_block(blocked) ? signalfd(-1, &blocked->set, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
+}
+
+int cli_signals_read(int fd)
+{
+    struct signalfd_siginfo info;
+    return read(fd, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : 0;
+}
+
+bool cli_signals_pending(int fd)
+{
+    struct pollfd input = {.fd = fd, .events = POLLIN};
+    return poll(&input, 1, 0) > 0;
 }
 
 void cli_signals_unblock(const struct cli_signals_blocked *blocked)

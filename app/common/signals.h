@@ -38,6 +38,15 @@ void cli_signals_collect(struct cli_signals_blocked *blocked);
 /* Blocks `set`. Returns false and sets errno on failure. */
 bool cli_signals_block(struct cli_signals_blocked *blocked);
 
+/* Blocks `set`, and returns a descriptor to read it from (close-on-exec, non-blocking); -1 and errno on failure. */
+int cli_signals_descriptor(struct cli_signals_blocked *blocked);
+
+/* Returns the next signal of the descriptor, which has arrived now, or 0. */
+int cli_signals_read(int fd);
+
+/* Returns true if there is one, and leaves it there. */
+bool cli_signals_pending(int fd);
+
 /* Restores the mask: a signal that arrived meanwhile has its original action now. */
 void cli_signals_unblock(const struct cli_signals_blocked *blocked);
 

@@ -268,3 +268,8 @@ void cli_move_up(const struct cli_term *term, unsigned lines)
     if (term->live && lines > 0)
         fprintf(term->out, "\033[%uA\r", lines);
 }
+
+void cli_screen_end_line(const struct cli_term *term)
+{
+    fputs(CLI_CLEAR_LINE "\r\n", term->out);
+}

@@ -85,4 +85,7 @@ void cli_move_up(const struct cli_term *term, unsigned lines);
 #define CLI_CLEAR_LINE   "\033[K" /* from the cursor to the end of the line */
 #define CLI_CLEAR_BELOW  "\033[J" /* from the cursor to the end of the screen */
 
+/* Ends a line of such a page: clears what an earlier page had behind it. */
+void cli_screen_end_line(const struct cli_term *term);
+
 #endif

@@ -3,7 +3,10 @@
  * Jobs start in their order. Responses for standard output are written in the same order: the job that is next when it
  * starts streams its response; the others spool theirs completely and copy it when they are next. At most
  * FETCH_AHEAD_MAX such jobs are started and not yet written, which bounds the number of spools. Jobs that write to
- * files finish at once. */
+ * files finish at once.
+ *
+ * A deadline applies to each job from its start. While the breaker of the server refuses attempts for longer than a job
+ * may wait, the next job is not started: otherwise all jobs of the list would give up at once. */
 #include "call.h"
 
 #include "common/signals.h"
@@ -19,6 +22,9 @@
 
 #define TARGETS_MAX    1024u
 #define UPLOAD_POLL_NS (20 * BIDE_MS) /* interval at which a paused upload checks its input */
+#define HELD_POLL_NS   BIDE_MINUTE
+#define RAMP_POLLS     10 /* how often the ramp of a breaker is checked for its end */
+#define ORIGIN_SIZE    300u
 
 struct batch_run {
     struct fetch_batch *batch;
@@ -31,6 +37,7 @@ struct batch_run {
     size_t next_start;      /* next job to start */
     size_t next_output;     /* next job to write to standard output */
     size_t outputs_pending; /* jobs for standard output that are started and not finished */
+    int64_t held_until_ns;  /* no job is started before this instant; BIDE_NEVER: before a call ends; 0: no limit */
 };
 
 volatile sig_atomic_t fetch_signal;
@@ -106,6 +113,42 @@ static bool batch_start_next(struct batch_run *run)
     run->active[run->active_count++] = call;
     fetch_call_start(call, &run->params);
     return true;
+}
+
+/* Returns the target of the next job; NULL: no call has used it yet. */
+static const struct bide_target *batch_next_target(const struct batch_run *run)
+{
+    char origin[ORIGIN_SIZE];
+    if (run->params.target)
+        return run->params.target;
+    bool found = bide_curl_origin(origin, sizeof origin, run->batch->jobs[run->next_start].url);
+    return found ? bide_targets_find(run->params.targets, origin) : NULL;
+}
+
+/* Returns true if a job that starts now could wait by itself: until this instant and, since a breaker that closes admits
+ * a growing share, for its ramp. */
+static bool batch_job_can_wait(const struct fetch_request *request, int64_t until_ns, int64_t now_ns)
+{
+    const struct bide_policy *policy = request->policy;
+    int64_t attempt_ns = policy->attempt_min_ns > 0 ? policy->attempt_min_ns : policy->connect_timeout_ns;
+    int64_t room_ns = policy->call_timeout_ns - request->gates->breaker.ramp_ns;
+    return policy->call_timeout_ns == BIDE_NEVER || (attempt_ns < room_ns && until_ns - now_ns < room_ns - attempt_ns);
+}
+
+/* Returns `held_until_ns`. If no call is running whose end may open the gate, and the gate opens at no known instant or
+ * after the deadline of all jobs together, the job is started, and reports why it gives up. */
+static int64_t batch_hold_next(const struct batch_run *run)
+{
+    const struct fetch_request *r = run->batch->request;
+    const struct bide_target *target = batch_next_target(run);
+    if (run->batch->count < 2 || r->policy->when_refused != BIDE_WHEN_REFUSED_WAIT || !target)
+        return 0;
+    int64_t now_ns = bide_now(), end_ns = r->deadline_ns > 0 ? r->deadline_ns : BIDE_NEVER;
+    struct bide_admission next = bide_target_next(target, now_ns);
+    if (next.reason == BIDE_REASON_BREAKER_RAMPING)
+        next = (struct bide_admission){.at_ns = now_ns + r->gates->breaker.ramp_ns / RAMP_POLLS + 1};
+    bool must_start = next.attempts > 0 || (run->active_count == 0 && next.at_ns >= end_ns);
+    return must_start || batch_job_can_wait(r, next.at_ns, now_ns) ? 0 : next.at_ns;
 }
 
 /* Ends a job that was not started, because its server is down. */
@@ -189,7 +232,19 @@ static int64_t batch_poll_until(const struct batch_run *run)
             pause_ns = UPLOAD_POLL_NS;
     int64_t until_ns = pause_ns == BIDE_NEVER ? BIDE_NEVER : bide_now() + pause_ns;
     int64_t due_ns = fetch_outages_due(&run->outages);
-    return due_ns < until_ns ? due_ns : until_ns;
+    until_ns = due_ns < until_ns ? due_ns : until_ns;
+    return run->held_until_ns != 0 && run->held_until_ns < until_ns ? run->held_until_ns : until_ns;
+}
+
+/* bide_multi_poll waits only while it has a call; all jobs may be held. */
+static void batch_poll(struct batch_run *run)
+{
+    int64_t until_ns = batch_poll_until(run), wait_ns = until_ns - bide_now();
+    if (run->active_count > 0)
+        bide_multi_poll(run->params.multi, until_ns);
+    else if (wait_ns > 0)
+        curl_multi_poll(bide_multi_handle_get(run->params.multi), NULL, 0,
+                        (int)((wait_ns < HELD_POLL_NS ? wait_ns : HELD_POLL_NS) / BIDE_MS) + 1, NULL);
 }
 
 static void batch_after_poll(struct batch_run *run)
@@ -203,20 +258,31 @@ static void batch_after_poll(struct batch_run *run)
         run->batch->listener.on_tick(run->batch->listener.context);
 }
 
+/* Starts all jobs that may start now. Returns false if out of memory. */
+static bool batch_start(struct batch_run *run)
+{
+    run->held_until_ns = 0;
+    while (batch_may_start(run)) {
+        if (fetch_outages_is_down(&run->outages, run->next_start))
+            batch_skip_next(run);
+        else if ((run->held_until_ns = batch_hold_next(run)) != 0)
+            return true;
+        else if (!batch_start_next(run))
+            return false;
+    }
+    return true;
+}
+
 static bool batch_loop(struct batch_run *run)
 {
     for (;;) {
         batch_end_waits(run);
-        while (batch_may_start(run))
-            if (fetch_outages_is_down(&run->outages, run->next_start))
-                batch_skip_next(run);
-            else if (!batch_start_next(run))
-                return false;
+        if (!batch_start(run))
+            return false;
         batch_finish_ended(run);
         if (fetch_signal != 0 || (run->active_count == 0 && !batch_may_start(run)))
             return true;
-        if (run->active_count > 0)
-            bide_multi_poll(run->params.multi, batch_poll_until(run));
+        batch_poll(run);
         batch_after_poll(run);
     }
 }
@@ -276,6 +342,16 @@ static enum bide_err batch_check_options(const struct fetch_request *request, st
     return bide_curl_options_check(&options, problem);
 }
 
+/* The first failure decides, except that a signal which ended a job ended the command. */
+static int batch_exit_status(const struct fetch_batch *batch)
+{
+    int status = 0;
+    for (size_t i = 0; i < batch->count; i++)
+        if (status == 0 || batch->jobs[i].cancelled)
+            status = batch->jobs[i].exit_status;
+    return status;
+}
+
 int fetch_batch_run(struct fetch_batch *batch, struct bide_problem *problem)
 {
     struct batch_run run = {.batch = batch, .listener = {.on_event = batch_on_event, .on_restart = batch_on_restart}};
@@ -293,10 +369,8 @@ int fetch_batch_run(struct fetch_batch *batch, struct bide_problem *problem)
     batch_finish_ended(&run);
     batch_multi = NULL;
     batch_cancel_rest(&run);
-    status = completed ? 0 : -1;
+    status = completed ? batch_exit_status(batch) : -1;
     err = completed ? BIDE_OK : BIDE_ERR_NOMEM;
-    for (size_t i = 0; completed && i < batch->count && status == 0; i++)
-        status = batch->jobs[i].exit_status;
 out:
     if (err == BIDE_ERR_NOMEM)
         *problem = (struct bide_problem){.text = "out of memory"};

@@ -64,10 +64,23 @@ static bool last_attempt_stalled(const struct fetch_call *call)
     return record && record->stalled;
 }
 
-static const char *code_text(const struct fetch_call *call, CURLcode code)
+/* Replaces the version, code and function that precede the message of OpenSSL, 50 columns, by "TLS: ". */
+static void error_shorten(char error[CURL_ERROR_SIZE])
+{
+    static const char library[] = "OpenSSL/", prefix[] = "TLS: ";
+    const char *colon = strrchr(error, ':');
+    if (strncmp(error, library, sizeof library - 1) != 0 || !colon || colon < error + sizeof prefix - 1)
+        return;
+    memmove(error + sizeof prefix - 1, colon + 1, strlen(colon + 1) + 1);
+    memcpy(error, prefix, sizeof prefix - 1);
+}
+
+static const char *code_text(struct fetch_call *call, CURLcode code)
 {
     if (code == CURLE_OK)
         return "";
+    if (code == CURLE_SSL_CONNECT_ERROR)
+        error_shorten(call->error);
     if (code == CURLE_OPERATION_TIMEDOUT && last_attempt_stalled(call))
         return "Stalled: no byte within the time of --stall";
     if (code == CURLE_WEIRD_SERVER_REPLY)

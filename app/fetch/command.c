@@ -105,9 +105,18 @@ static bool waits_for_gates_by_default(const struct fetch_settings *s)
 #define BATCH_ATTEMPTS     10u
 #define BATCH_REFILL_MILLI (60 * 1000u)
 
+/* A call waits for a gate only if attempt_min is left before its deadline, by default the connect timeout of 3 s: with a
+ * deadline of 3 s none would wait. A tenth of the deadline is kept for the attempt. */
+#define BATCH_WAIT_SHARE 10
+
 static void batch_adapt(const struct fetch_settings *s, struct conf_policy *policy)
 {
-    policy->pair.policy.when_refused = BIDE_WHEN_REFUSED_WAIT;
+    struct bide_policy *p = &policy->pair.policy;
+    p->when_refused = BIDE_WHEN_REFUSED_WAIT;
+    bool has_deadline = p->call_timeout_ns != BIDE_NEVER;
+    if (has_deadline && p->call_timeout_ns / BATCH_WAIT_SHARE < p->connect_timeout_ns &&
+        !cli_policy_sets(&s->policy, "attempt_min"))
+        p->attempt_min_ns = p->call_timeout_ns / BATCH_WAIT_SHARE;
     if (!cli_policy_sets(&s->policy, "attempts"))
         policy->pair.policy.attempts_max = BATCH_ATTEMPTS;
     if (!cli_policy_sets(&s->policy, "budget.refill_per_minute"))
@@ -269,11 +278,12 @@ static bool batch_prepare(struct fetch_settings *s, char **operands)
     }
     struct cli_shared_context sharing = {&cli_fetch, &s->shared, &s->policy, s->quiet};
     struct cli_fleet_context fleeting = {&cli_fetch, &s->fleet, &s->policy};
-    if (!cli_fleet_ensure_linked(&fleeting) || !policy_resolve(s) ||
+    if (!cli_fleet_ensure_linked(&fleeting) || !cli_otlp_ensure_linked(&cli_fetch, &s->otlp) || !policy_resolve(s) ||
         !cli_shared_open(&sharing, &s->resolved, &s->shared_target) ||
         !cli_fleet_apply_gates(&fleeting, &s->resolved, &s->shared_target))
         return false;
     s->request.shared = s->shared_target.target;
+    s->request.traced = s->otlp.on;
     if ((want = data_apply(s)) != NULL)
         return cli_fail(&cli_fetch, "%s", want), false;
     if (!user_ask_password(s))
@@ -348,8 +358,10 @@ static int fetch_main(void *settings, char **operands)
     int status = CLI_EXIT_BIDE_FAILED;
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return cli_fail(&cli_fetch, "cannot initialize libcurl");
-    if (batch_prepare(s, operands) && fleet_open(s))
+    if (batch_prepare(s, operands) && fleet_open(s) && cli_otlp_start(&cli_fetch, &s->otlp)) {
         status = batch_run(s);
+        cli_otlp_stop(&cli_fetch, &s->otlp, s->quiet);
+    }
     cli_fleet_free(&s->fleet);
     bide_shared_close(&s->shared_target);
     fetch_inputs_free();

@@ -7,6 +7,7 @@
 #define FETCH_COMMAND_H
 
 #include "common/fleet.h"
+#include "common/otlp.h"
 #include "common/options.h"
 #include "common/policy.h"
 #include "common/shared.h"
@@ -19,7 +20,7 @@
 #include "setup.h"
 
 #define FETCH_OUTPUTS_MAX   1000u
-#define FETCH_GROUP_COUNT   7u
+#define FETCH_GROUP_COUNT   8u
 #define FETCH_SECTION_COUNT 3u
 
 /* The progress bar. */
@@ -35,6 +36,7 @@ struct fetch_settings {
     struct cli_shared shared;
     struct bide_shared shared_target; /* not open: the target is private to this process */
     struct cli_fleet fleet;
+    struct cli_otlp otlp;
     struct conf_policy resolved;
     struct bide_rules rules;
     struct fetch_output_options outputs;

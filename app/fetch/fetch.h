@@ -68,6 +68,7 @@ struct fetch_request {
     struct bide_layer inbound; /* attempt 0: no outer retry layer */
     int64_t deadline_ns;       /* instant, for all jobs together; 0: only the policy's, which applies per job */
     uint64_t seed;             /* 0: random */
+    bool traced;               /* send a traceparent, which continues that of the environment */
 };
 
 enum fetch_state {

@@ -6,6 +6,7 @@
 
 #include "text/slice.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #define BUFFER_BYTES     131072u
 #define BUFFER_BYTES_MIN 1024u /* libcurl's */
 #define READS_PER_CHECK  100u
+#define TRACE_STATE_MAX  8192u
 
 /* ---- method and body ---- */
 
@@ -196,6 +198,26 @@ static bool headers_have_key(const struct curl_slist *headers)
     return false;
 }
 
+static bool is_field_value(const char *text)
+{
+    size_t length = strlen(text);
+    for (size_t i = 0; i < length; i++)
+        if (((unsigned char)text[i] < ' ' && text[i] != '\t') || text[i] == 0x7f)
+            return false;
+    return length <= TRACE_STATE_MAX;
+}
+
+/* The trace of the process that started bide goes on, as in `bide run`. As a malformed TRACEPARENT, a TRACESTATE that no
+ * field can carry is ignored. */
+static void request_inject_trace(struct bide_curl_options *o)
+{
+    const char *state = getenv("TRACESTATE");
+    o->inject |= BIDE_CURL_INJECT_TRACE;
+    o->traceparent = getenv("TRACEPARENT");
+    if (o->traceparent && state && is_field_value(state))
+        o->trace_state = state;
+}
+
 void fetch_request_options(struct bide_curl_options *o, const struct fetch_request *r, size_t index)
 {
     *o = (struct bide_curl_options){0};
@@ -211,6 +233,8 @@ void fetch_request_options(struct bide_curl_options *o, const struct fetch_reque
         o->key = r->idempotency_key;
         o->key_form = r->key_form;
     }
+    if (r->traced)
+        request_inject_trace(o);
     if (r->inbound.attempt > 0)
         o->inbound = &r->inbound;
     o->deadline_ns = r->deadline_ns;

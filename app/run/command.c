@@ -5,6 +5,7 @@
 #include "common/commands.h"
 #include "common/event.h"
 #include "common/fleet.h"
+#include "common/otlp.h"
 #include "common/policy.h"
 #include "common/shared.h"
 #include "common/signals.h"
@@ -32,6 +33,7 @@ struct settings {
     struct cli_policy policy;
     struct cli_shared shared;
     struct cli_fleet fleet;
+    struct cli_otlp otlp;
     struct conf_rules exits;
     struct run_patterns stderr_patterns, stdout_patterns;
     const char *shell_line; /* --sh; NULL: none */
@@ -213,6 +215,7 @@ static const struct cli_group groups[] = {
     CLI_POLICY_GROUP(struct settings, policy),
     CLI_SHARED_GROUP(struct settings, shared),
     CLI_FLEET_GROUP(struct settings, fleet),
+    CLI_OTLP_GROUP(struct settings, otlp),
 };
 
 static const struct cli_advice advice[] = {
@@ -668,7 +671,7 @@ static bool call_prepare(struct settings *s, struct conf_policy *policy, struct 
 {
     struct cli_shared_context sharing = {&cli_run, &s->shared, &s->policy, s->quiet};
     struct cli_fleet_context fleeting = {&cli_run, &s->fleet, &s->policy};
-    return cli_fleet_ensure_linked(&fleeting) &&
+    return cli_fleet_ensure_linked(&fleeting) && cli_otlp_ensure_linked(&cli_run, &s->otlp) &&
            cli_policy_resolve(&cli_run, &s->policy, BIDE_PRESET_COMMAND, policy) &&
            check_wait_limit(&policy->pair.policy) && cli_shared_open(&sharing, policy, shared_target) &&
            cli_fleet_apply_gates(&fleeting, policy, shared_target);
@@ -744,10 +747,12 @@ static int run_main(void *settings, char **operands)
         status = cli_fail(&cli_run, "%s: must be %s", problem.field, problem.want);
         goto out;
     }
-    if (!fleet_open(s, shared_target.target != NULL ? shared_target.target : &target))
+    if (!fleet_open(s, shared_target.target != NULL ? shared_target.target : &target) ||
+        !cli_otlp_start(&cli_run, &s->otlp))
         goto out;
     exit_rules_merge(&s->exits, &policy.exits);
     status = call_run(s, &policy, shared_target.target != NULL ? shared_target.target : &target, operands);
+    cli_otlp_stop(&cli_run, &s->otlp, s->quiet);
 out:
     cli_fleet_free(&s->fleet);
     bide_shared_close(&shared_target);
@@ -792,7 +797,7 @@ static const struct cli_section sections[] = {
      .text =
          "The command gets `BIDE_ATTEMPT` (from 1), `BIDE_ATTEMPTS`, `BIDE_LAST_STATUS` (from the second attempt on), "
          "`BIDE_TARGET`, `BIDE_DEADLINE_MS` (time left), `BIDE_IDEMPOTENCY_KEY` (the same in all attempts) and "
-         "`BIDE_HINT_FD`.\n\n"
+         "`BIDE_HINT_FD`; with `--otlp` also a `TRACEPARENT` of each attempt's own.\n\n"
          "A `bide run` inside another reads `BIDE_ATTEMPT` and `BIDE_DEADLINE_MS`: within an attempt that is "
          "already a retry it does not retry, and the earlier deadline applies. It ignores them if the outer bide has "
          "ended (`BIDE_OUTER`), so that a daemon started by the command is not affected."},

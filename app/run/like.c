@@ -54,7 +54,7 @@ static const struct run_like programs[] = {
           "Empty reply from server|transfer closed with|HTTP/2 stream .* (not closed cleanly|INTERNAL_ERROR)",
           "Operation (too slow|timed out)|connection timeout|Proxy CONNECT aborted",
           "(SSL|TLS|GnuTLS|gnutls).* (reset|recv error|non-properly terminated)|SSL_ERROR_SYSCALL"),
-     {0}},
+     {141, 0}}, /* SIGPIPE: the server, or ssh, has closed the connection */
     {"npm",
      LIST("npm (ERR!|error) code (E40[0134]|ENOTFOUND|ETARGET|ERESOLVE|EJSONPARSE)"),
      LIST("npm (ERR!|error) code (ECONN(RESET|REFUSED|ABORTED)|E(SOCKET)?TIMEDOUT|EAI_AGAIN|EPIPE)",

@@ -9,6 +9,7 @@
 #include "loop.h"
 
 #include "common/outer.h"
+#include "os/probe.h"
 
 #include "child.h"
 #include "common/fd.h"
@@ -639,6 +640,7 @@ static int call_succeed(struct run *r)
 static void verdict_set(struct run *r, struct bide_verdict verdict, const struct bide_attempt_end *end)
 {
     r->verdict = verdict;
+    os_probe_verdict((struct os_probe){r, r->config->target_name}, &verdict, end, r->verdict_ns);
     bide_report_verdict(&r->report, &verdict, end, r->verdict_ns);
 }
 

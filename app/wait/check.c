@@ -27,6 +27,8 @@
 #define EXIT_CANNOT_RUN 126 /* as a shell reports it */
 #define EXIT_NOT_FOUND  127
 #define KEPT_SIZE       1024u          /* bytes of output that are kept: the last */
+#define ADDRESSES_MAX   32u            /* of a host: more are not tried */
+#define NEXT_ADDRESS_MS 100            /* the least that RFC 8305 recommends: a check may be short */
 #define STEP_NS         (20 * BIDE_MS) /* how often the end of a child is looked for, if its output does not show it */
 
 /* ---- what the user wrote ---- */
@@ -137,28 +139,78 @@ static _Noreturn void child_end(int fd, int status, const char *text)
     _exit(status);
 }
 
-static bool address_connect(const struct addrinfo *address)
+/* Connections to the addresses of a host that are being made. */
+struct connecting {
+    struct pollfd set[ADDRESSES_MAX]; /* fd -1: the connection has failed */
+    const struct addrinfo *address[ADDRESSES_MAX];
+    nfds_t count, pending;
+    char error[WAIT_ERROR_SIZE]; /* of the last connection that failed */
+};
+
+static void connecting_set_error(struct connecting *c, const char *reason, const struct addrinfo *address)
 {
-    int fd = socket(address->ai_family, address->ai_socktype | SOCK_CLOEXEC, address->ai_protocol);
-    return fd >= 0 && connect(fd, address->ai_addr, address->ai_addrlen) == 0;
+    char host[64] = "";
+    if (address != NULL)
+        getnameinfo(address->ai_addr, address->ai_addrlen, host, sizeof host, NULL, 0, NI_NUMERICHOST);
+    snprintf(c->error, sizeof c->error, host[0] != '\0' ? "%s (%s)" : "%s", reason, host);
+    c->error[0] = (char)tolower((unsigned char)c->error[0]);
 }
 
+/* Begins a connection to one address. Returns true if it is made at once. */
+static bool connecting_begin(struct connecting *c, const struct addrinfo *address)
+{
+    int fd = socket(address->ai_family, address->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address->ai_protocol);
+    bool connected = fd >= 0 && connect(fd, address->ai_addr, address->ai_addrlen) == 0;
+    if (connected || fd < 0 || errno != EINPROGRESS) {
+        connecting_set_error(c, strerror(errno), address);
+        cli_fd_close(&fd);
+        return connected;
+    }
+    c->address[c->count] = address;
+    c->set[c->count++] = (struct pollfd){.fd = fd, .events = POLLOUT};
+    c->pending++;
+    return false;
+}
+
+/* Handles the end of one connection. Returns true if it is made. */
+static bool connecting_finish(struct connecting *c, nfds_t i)
+{
+    int error = 0;
+    socklen_t length = sizeof error;
+    if (getsockopt(c->set[i].fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
+        error = errno;
+    if (error == 0)
+        return true;
+    connecting_set_error(c, strerror(error), c->address[i]);
+    cli_fd_close(&c->set[i].fd);
+    c->pending--;
+    return false;
+}
+
+/* Waits until a connection is made (true), all have failed, or nothing happens in this time; -1: no limit. */
+static bool connecting_wait(struct connecting *c, int timeout_ms)
+{
+    while (c->pending > 0 && poll(c->set, c->count, timeout_ms) > 0)
+        for (nfds_t i = 0; i < c->count; i++)
+            if (c->set[i].fd >= 0 && c->set[i].revents != 0 && connecting_finish(c, i))
+                return true;
+    return false;
+}
+
+/* Connects to any address of the host. The next one is tried when the others have failed, and also after
+ * NEXT_ADDRESS_MS: an address that never responds must not hide one that accepts (RFC 8305, Happy Eyeballs). */
 static _Noreturn void child_connect(const struct wait_check *check, int fd)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
-    char text[WAIT_ERROR_SIZE], host[64] = "";
+    struct connecting c = {.count = 0};
     int code = getaddrinfo(check->host, check->port, &hints, &list);
-    snprintf(text, sizeof text, "%s", code != 0 ? gai_strerror(code) : "the name has no address");
-    text[0] = (char)tolower((unsigned char)text[0]);
-    for (const struct addrinfo *at = list; code == 0 && at != NULL; at = at->ai_next) {
-        if (address_connect(at))
+    connecting_set_error(&c, code != 0 ? gai_strerror(code) : "the name has no address", NULL);
+    for (const struct addrinfo *at = code == 0 ? list : NULL; at != NULL && c.count < ADDRESSES_MAX; at = at->ai_next)
+        if (connecting_begin(&c, at) || connecting_wait(&c, NEXT_ADDRESS_MS))
             _exit(0);
-        int error = errno;
-        getnameinfo(at->ai_addr, at->ai_addrlen, host, sizeof host, NULL, 0, NI_NUMERICHOST);
-        snprintf(text, sizeof text, "%s (%s)", strerror(error), host);
-        text[0] = (char)tolower((unsigned char)text[0]);
-    }
-    child_end(fd, 1, text);
+    if (connecting_wait(&c, -1))
+        _exit(0);
+    child_end(fd, 1, c.error);
 }
 
 /* exec has failed. */
@@ -269,13 +321,6 @@ static void fetch_text_cut_reason(char text[WAIT_ERROR_SIZE])
         cut = text_cut_reason(text, bide_reason_text((enum bide_reason)i));
 }
 
-/* Returns the message of OpenSSL without its version, code and function: the part after the last colon. */
-static const char *fetch_text_message(const char *text)
-{
-    const char *colon = strrchr(text, ':');
-    return strncmp(text, "OpenSSL/", 8) == 0 && colon != NULL ? colon + 1 : text;
-}
-
 /* "bide: URL: 503: REASON" becomes "HTTP 503", "bide fetch: URL: MISTAKE" becomes "MISTAKE". */
 static void fetch_text_shorten(char text[WAIT_ERROR_SIZE])
 {
@@ -285,9 +330,7 @@ static void fetch_text_shorten(char text[WAIT_ERROR_SIZE])
     if (at == NULL)
         return;
     fetch_text_cut_reason(text);
-    const char *message = fetch_text_message(at + 2);
-    const char *prefix = isdigit((unsigned char)at[2]) ? "HTTP " : message != at + 2 ? "TLS: " : "";
-    snprintf(body, sizeof body, "%s%s", prefix, message);
+    snprintf(body, sizeof body, "%s%s", isdigit((unsigned char)at[2]) ? "HTTP " : "", at + 2);
     memcpy(text, body, sizeof body);
 }
 

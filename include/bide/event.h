@@ -89,9 +89,10 @@ struct bide_listener {
      * each call that continues a trace, whose parent id is then not 0. NULL: no new trace is recorded, and a continued
      * one keeps its flag. A process whose listener has this function gives each call a trace, if it has none. */
     bool (*sample)(void *context, const struct bide_trace *trace);
-    /* Returns the meter that counts a call, for its whole time; NULL: none does. Called once for each call that begins,
-     * but not for calls on a shared target (shared.h), which has a meter of its own. Only of the listener of the
-     * process. NULL: no call is counted. */
+    /* Returns the meter that counts a call, by the name of its target; NULL: none does. Called when a call begins, but
+     * not for calls on a shared target (shared.h), which has a meter of its own. A target of a table remembers the
+     * meter: so meters are never freed, and the process has one such function, whichever listener comes later. Only of
+     * the listener of the process. NULL: no call is counted. */
     struct bide_meter *(*meter)(void *context, const struct bide_report_call *call);
     void *context;
     /* Of the listener of the process: it gets no START and no refused hedge, only what ends an attempt or the call or
@@ -101,7 +102,8 @@ struct bide_listener {
 };
 
 /* Sets the listener of the process, for calls that begin from now on; NULL: none. The struct must stay valid until
- * those calls have ended. BIDE_ERR_BUSY: there is another listener. */
+ * those calls have ended. BIDE_ERR_BUSY: there is another listener, or an earlier listener had another function
+ * `meter`. */
 BIDE_API enum bide_err bide_listen(const struct bide_listener *listener);
 
 /* Returns the listener of the process; NULL: none. */
@@ -123,24 +125,26 @@ struct bide_report_call {
     uint64_t reserved_[4];                                             /* zero: room to grow */
 };
 
-/* Private: the fields are public only so that a report can live on the stack. The fields from `process` on are
- * initialised when the report needs more than the fields before. */
+/* Private: the fields are public only so that a report can live on the stack. The fields from `running_count` on
+ * are initialised when the report needs more than the fields before. */
 struct bide_report {
     struct bide_meter_lane_ *lane; /* of the meter; NULL: the call is not counted */
     int64_t begin_ns;
+    int64_t since_ns;  /* when the attempt started that runs, or the wait began: see `phase` */
     uint32_t attempts; /* highest number started */
-    uint8_t phase;     /* enum report_phase in lib/os/event.c */
+    uint8_t phase;     /* enum os_report_phase in lib/os/report.h */
     bool is_waiting;
-    bool has_listener; /* of events */
-    bool has_own;      /* `own` is one */
-    bool draws_trace;  /* the trace and the id are still to be drawn */
+    bool has_listener;      /* of events */
+    uint8_t reserved_flag_; /* zero: room to grow */
+    uint32_t running_count;
+    bool has_own;     /* `own` is a listener of events */
+    bool draws_trace; /* the trace and the id are still to be drawn */
     const struct bide_listener *process;
     int64_t ended_ns;
-    int64_t wait_ns; /* when the wait began, if the call waits */
     struct bide_report_attempt {
         int64_t start_ns;
         int64_t delay_ns;
-        uint32_t number; /* 0: an empty place */
+        uint32_t number;
         enum bide_attempt_kind kind;
     } running[1 + BIDE_HEDGES_MAX];
     struct bide_listener own;

@@ -6,7 +6,7 @@
  * carry "do not retry" (retry_after.h writes it).
  *
  * Plain 64-bit words used through atomic builtins: shared by all threads, and by processes if it lies in shared memory.
- * A request costs a compare-and-swap.
+ * A request costs a compare-and-swap and an addition.
  *
  * Threads: all functions but the two init may be called from any thread and process that shares the ratio. */
 #ifndef BIDE_INBOUND_H
@@ -30,13 +30,17 @@ struct bide_inbound_ratio_config {
 struct bide_inbound_ratio {
     struct bide_inbound_ratio_config config;
     uint64_t first[BIDE_INBOUND_SLOTS]; /* first attempts: each word packs a lap of the ring of slots and a count */
-    uint64_t retry[BIDE_INBOUND_SLOTS]; /* retries likewise: each request changes a single word */
+    uint64_t retry[BIDE_INBOUND_SLOTS]; /* retries likewise: each request changes a single word of these two */
+    uint64_t first_total;               /* since init, for metrics */
+    uint64_t retry_total;
 };
 
 struct bide_inbound_ratio_view {
-    uint64_t requests; /* retries included */
+    uint64_t requests; /* of the window; retries included */
     uint64_t retries;
     bool overloaded;
+    uint64_t requests_total; /* since init; retries included */
+    uint64_t retries_total;
     uint64_t reserved_[2]; /* zero: room to grow */
 };
 
@@ -54,7 +58,7 @@ BIDE_API enum bide_err bide_inbound_ratio_init(struct bide_inbound_ratio *ratio,
 BIDE_API bool bide_inbound_ratio_count(struct bide_inbound_ratio *ratio, const struct bide_layer *inbound,
                                        int64_t now_ns);
 
-/* Returns the counts of the window at now_ns. */
+/* Returns the counts of the window at now_ns, and those since init. */
 BIDE_API struct bide_inbound_ratio_view bide_inbound_ratio_get(const struct bide_inbound_ratio *ratio, int64_t now_ns);
 
 BIDE_END_DECLS

@@ -17,6 +17,10 @@
  * blocks are allocated before it is used, so that a full disk is an error here and not a signal later. The file name
  * contains the boot (and the time namespace, where the clock differs); a file from before the last boot is removed.
  *
+ * The file also has the meter of the target (meter.h): bide_run, the calls over libcurl and everything else that reports
+ * to event.h count there, in every process, so that cron jobs and pre-forked workers form one series. `bide metrics`
+ * exports it and `bide top` shows it.
+ *
  * Counts of attempts in flight cannot be shared, since a killed process never releases its permits: in_flight_max and a
  * concurrency budget are refused.
  *
@@ -27,6 +31,7 @@
 #ifndef BIDE_SHARED_H
 #define BIDE_SHARED_H
 
+#include <bide/meter.h>
 #include <bide/target.h>
 #include <bide/targets.h>
 
@@ -97,6 +102,10 @@ BIDE_API enum bide_err bide_shared_open(struct bide_shared *shared, const char *
 /* Unmaps the target, which stays in its file. Its calls must have ended. Accepts a struct that is not open. */
 BIDE_API void bide_shared_close(struct bide_shared *shared);
 
+/* Returns the meter of a shared target, which counts the calls of all processes and is empty in a new file; valid until
+ * the target is closed. NULL: the target is private, and the listener of the process may count its calls (event.h). */
+BIDE_API const struct bide_meter *bide_shared_meter_get(const struct bide_shared *shared);
+
 /* Calls `each` with the name of every target in the directory, until it returns false. `wrong` is NULL, or why open
  * would refuse the file; `name` is then decoded from the file name, or is the raw file name if it cannot be
  * decoded. */
@@ -110,7 +119,7 @@ BIDE_API enum bide_err bide_shared_remove(const char *name, const struct bide_sh
 
 /* Installs a SIGBUS handler: a shared target whose file is truncated is replaced, at the next access, by a private
  * target with the same configuration, its breaker closed, its budget as if it had been empty when the target was
- * opened, and leased (by a fleet) if it was leased then. A target that is truncated while it is being opened is
+ * opened, its meter empty, and leased (by a fleet) if it was leased then. A target that is truncated while it is being opened is
  * refused. Other SIGBUS go to the previous handler. For the whole process and up to 256 targets, opened before or
  * after; may be called again. Returns false if the handler could not be installed. */
 BIDE_API bool bide_shared_guard(void);

@@ -6,7 +6,7 @@
  *     ...
  *     bide_telemetry_stop();
  *
- * From then on a meter (meter.h) counts the calls of each target, exactly, and Prometheus can scrape them. docs/metrics.md
+ * From then on a meter (meter.h) counts the calls of each target, exactly, and Prometheus can scrape them. docs/telemetry.md
  * lists all metrics. Calls on shared targets (shared.h) are counted with or without telemetry, in the file that the
  * processes share; `bide metrics` exports them, once per host.
  *
@@ -20,10 +20,12 @@
 #define BIDE_TELEMETRY_H
 
 #include <bide/event.h>
+#include <bide/inbound.h>
 #include <bide/meter.h>
 #include <bide/targets.h>
 
-#define BIDE_TELEMETRY_TARGETS 128u /* default of targets_max */
+#define BIDE_TELEMETRY_TARGETS     128u /* default of targets_max */
+#define BIDE_TELEMETRY_INBOUND_MAX 64u  /* inbound ratios that can be registered */
 
 BIDE_BEGIN_DECLS
 
@@ -54,8 +56,18 @@ BIDE_API enum bide_err bide_telemetry_start(const struct bide_telemetry_options 
  * start continues with the same counts. */
 BIDE_API void bide_telemetry_stop(void);
 
+/* Exports the requests that a server of this process counts in an inbound ratio (inbound.h), with this name as target.
+ * Several ratios may have one name, as those of the threads of a server: their sum is exported. A ratio must live until
+ * NULL is registered in its place, which removes all ratios of the name. BIDE_ERR_INVALID: an invalid name (see
+ * bide_targets_name_check), a ratio that has another name already, or one more than BIDE_TELEMETRY_INBOUND_MAX.
+ * Telemetry need not run. */
+BIDE_API enum bide_err bide_telemetry_inbound(const char *name, const struct bide_inbound_ratio *ratio,
+                                              struct bide_problem *problem);
+
 /* Writes all metrics in the text format of Prometheus (0.0.4), with a NUL. Returns the length of the whole text without
- * the NUL; if that is not below `size`, the text was cut: call again with more memory. */
+ * the NUL; if that is not below `size`, the text was cut: call again with more memory. size 0: text may be NULL. Needs
+ * 3 KB of memory for each target meanwhile; returns 0 and writes an empty text if there is none. State of targets is
+ * written while telemetry runs, counts after its stop, too. */
 BIDE_API size_t bide_telemetry_write(char *text, size_t size);
 
 /* The Content-Type of that text. */

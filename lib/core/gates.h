@@ -203,6 +203,9 @@ static inline uint16_t core_owner(const struct bide_target *t)
 #define CORE_SHARED   (UINT64_C(1) << 15)
 #define CORE_OVERFLOW (UINT64_C(1) << 14)
 
+/* The gate to which a reason belongs, or 0: see bide_reason_gate. */
+extern const uint16_t core_reason_gates[BIDE_REASON_COUNT];
+
 /* ---- tables of targets ---- */
 
 /* Returns true if forgetting this target would lose nothing that matters: budget at its initial level or above,

@@ -12,6 +12,7 @@
 #include "attempt.h"
 #include "core/problem.h"
 #include "origin.h"
+#include "os/probe.h"
 #include "record.h"
 
 #include <bide/clock.h>
@@ -277,6 +278,11 @@ bool http_call_set_safety(struct http_call *call, struct http_attempt *attempt, 
 
 /* ---- verdicts and records ---- */
 
+static struct os_probe call_probe(const struct http_call *call)
+{
+    return (struct os_probe){call, call->options->target_name};
+}
+
 void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, const struct bide_attempt_end *end,
                            int64_t now_ns)
 {
@@ -288,6 +294,7 @@ void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, 
         call->is_over = true;
     if (call->record && call->record->set.verbose)
         http_trace_verdict(call, now_ns);
+    os_probe_verdict(call_probe(call), &call->verdict, end, now_ns);
     if (call->report)
         bide_report_verdict(call->report, &call->verdict, end, now_ns);
     if (call->on_change)
@@ -307,6 +314,7 @@ void http_call_report_refresh(struct http_call *call, const struct http_attempt 
                                 .attempt_deadline_ns = BIDE_NEVER,
                                 .connect_deadline_ns = BIDE_NEVER};
     struct bide_attempt_end end = {&attempt->state.outcome, attempt->start.attempt, attempt->response.status};
+    os_probe_verdict(call_probe(call), &attempt->start, &end, now_ns);
     if (!call->report)
         return;
     bide_report_verdict(call->report, &none, &end, now_ns);

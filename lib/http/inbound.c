@@ -5,9 +5,11 @@
  * lap (38 bits) and a count (26 bits). A word of an earlier lap is stale and needs no clearing: the next request
  * counted there overwrites it with the new lap and the count 1.
  *
- * Races. A request is either a first attempt or a retry, so it changes a single word, by compare-and-swap; no invariant
- * spans two words. If two threads count into the same word in the same lap, the second CAS fails and is repeated on
- * the new value, so no request is lost. If the clocks of two threads differ by a lap, the word carries the later lap
+ * Beside the window two words count all requests since init, exactly, for metrics.
+ *
+ * Races. A request is either a first attempt or a retry, so it changes a single word of the window, by
+ * compare-and-swap; no invariant spans two words. If two threads count into the same word in the same lap, the second
+ * CAS fails and is repeated on the new value, so no request is lost. If the clocks of two threads differ by a lap, the word carries the later lap
  * in either order: the thread that is ahead, coming second, overwrites a count that is a window old by its clock; the
  * thread that is behind, coming second, finds a recent word and adds to it.
  *
@@ -149,10 +151,14 @@ bool bide_inbound_ratio_count(struct bide_inbound_ratio *ratio, const struct bid
     struct position now = position_at(ratio, now_ns);
     bool is_retry = inbound != NULL && inbound->attempt > 1;
     slot_increment(is_retry ? &ratio->retry[now.place] : &ratio->first[now.place], now.lap);
+    core_add(is_retry ? &ratio->retry_total : &ratio->first_total, 1);
     return (inbound != NULL && inbound->no_retry) || view_at(ratio, now).overloaded;
 }
 
 struct bide_inbound_ratio_view bide_inbound_ratio_get(const struct bide_inbound_ratio *ratio, int64_t now_ns)
 {
-    return view_at(ratio, position_at(ratio, now_ns));
+    struct bide_inbound_ratio_view view = view_at(ratio, position_at(ratio, now_ns));
+    view.retries_total = core_load(&ratio->retry_total);
+    view.requests_total = core_load(&ratio->first_total) + view.retries_total;
+    return view;
 }

@@ -4,9 +4,8 @@
  * matched by one end: an end without a running attempt is ignored, and at the end of the call every attempt that still
  * runs is reported as cancelled.
  *
- * Fast path: a call that succeeds by its first attempt, which started when the call began, and whose only listener of
- * events, if any, is that of the process and wants ends only. Then the end of the attempt and of the call are one count
- * and one event.
+ * report.h has the fast path of a call that only a meter counts. A listener of the process that wants ends only has one,
+ * too: a call that succeeds by its first attempt, which started when the call began, is one event.
  *
  * The ids of the attempts' spans are computed from the call's, so that none of them is stored or drawn. */
 #include <bide/entropy.h>
@@ -14,7 +13,7 @@
 
 #include "core/random.h"
 #include "entropy.h"
-#include "meter.h"
+#include "report.h"
 
 #include <assert.h>
 #include <string.h>
@@ -24,23 +23,42 @@
 
 /* ---- the listener of the process ---- */
 
-static const struct bide_listener *process_listener;
+const struct bide_listener *os_process_listener;
+bool os_process_only_counts;
+
+/* The function that finds meters: the targets of tables remember what it returned. */
+static struct bide_meter *(*process_meter)(void *context, const struct bide_report_call *call);
+
+/* Returns false if the process has another function. */
+static bool listener_set_meter(const struct bide_listener *listener)
+{
+    struct bide_meter *(*none)(void *, const struct bide_report_call *) = NULL;
+    return listener->meter == NULL ||
+           __atomic_compare_exchange_n(&process_meter, &none, listener->meter, false, __ATOMIC_RELAXED,
+                                       __ATOMIC_RELAXED) ||
+           none == listener->meter;
+}
 
 enum bide_err bide_listen(const struct bide_listener *listener)
 {
     const struct bide_listener *none = NULL;
     if (listener == NULL) {
-        __atomic_store_n(&process_listener, NULL, __ATOMIC_RELAXED);
+        __atomic_store_n(&os_process_only_counts, false, __ATOMIC_RELAXED);
+        __atomic_store_n(&os_process_listener, NULL, __ATOMIC_RELAXED);
         return BIDE_OK;
     }
+    if (!listener_set_meter(listener))
+        return BIDE_ERR_BUSY;
     bool was_free =
-        __atomic_compare_exchange_n(&process_listener, &none, listener, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+        __atomic_compare_exchange_n(&os_process_listener, &none, listener, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    if (was_free)
+        __atomic_store_n(&os_process_only_counts, listener->meter != NULL && listener->event == NULL, __ATOMIC_RELAXED);
     return was_free || none == listener ? BIDE_OK : BIDE_ERR_BUSY;
 }
 
 const struct bide_listener *bide_listener_get(void)
 {
-    return __atomic_load_n(&process_listener, __ATOMIC_ACQUIRE);
+    return os_listener();
 }
 
 /* Draws a trace id. Both halves are 0, which would mean "no trace", once in 2^128 draws. */
@@ -63,19 +81,30 @@ struct bide_trace bide_trace_new(void)
 
 /* ---- the report of a call ---- */
 
-enum report_phase {
-    REPORT_BEGUN = 0, /* fast path: no event yet */
-    REPORT_FIRST,     /* fast path: the first attempt runs; it started when the call began, and nothing else happened */
-    REPORT_FULL,      /* slow path: all fields are in use */
-    REPORT_OVER,      /* the call has ended, or nobody receives reports of it */
-};
+/* Returns the meter of the name of a table's target, which from now on knows it. */
+OUT_OF_LINE struct bide_meter *table_target_find_meter(const struct bide_report_call *call,
+                                                       const struct bide_listener *process)
+{
+    struct bide_target *target = (struct bide_target *)(uintptr_t)call->target;
+    uint64_t version = os_table_target_version(target);
+    struct bide_meter *meter = process->meter(process->context, call);
+    if (meter != NULL)
+        os_table_target_set_meter(target, version, meter);
+    return meter;
+}
 
-/* Returns NULL if no meter of a listener counts the call. A shared target has its own. */
+/* Returns the meter that counts the call: of a shared target its own, also without a listener. NULL: none does. */
 static struct bide_meter *report_meter(const struct bide_report_call *call, const struct bide_listener *process)
 {
-    if (process == NULL || process->meter == NULL || os_target_has_meter(call->target))
+    if (os_target_has_meter(call->target))
+        return os_target_meter(call->target);
+    if (process == NULL || process->meter == NULL)
         return NULL;
-    return process->meter(process->context, call);
+    if (!call->is_of_table || call->target == NULL || call->target == BIDE_NO_TARGET ||
+        (core_load(&call->target->identity) & CORE_OVERFLOW) != 0)
+        return process->meter(process->context, call);
+    struct bide_meter *meter = os_table_target_meter(call->target);
+    return meter != NULL ? meter : table_target_find_meter(call, process);
 }
 
 static bool trace_is_empty(const struct bide_trace *trace)
@@ -98,18 +127,17 @@ static inline void report_draw_trace(struct bide_report *report)
     report->call_id = id_of(report->trace.trace_hi ^ report->trace.trace_lo);
 }
 
-/* Leaves the fast path. */
+/* Begins to use all fields. */
 static void report_fill(struct bide_report *report)
 {
-    bool runs = report->phase == REPORT_FIRST;
-    memset(report->running, 0, sizeof report->running);
-    if (runs)
-        report->running[0] = (struct bide_report_attempt){.start_ns = report->begin_ns, .number = report->attempts};
+    report->running_count = os_report_running(report) != 0;
+    if (report->running_count > 0)
+        report->running[0] = (struct bide_report_attempt){.start_ns = report->since_ns, .number = report->attempts};
     if (report->has_listener && report->draws_trace)
         report_draw_trace(report);
     report->ended_ns = 0;
-    report->is_waiting = false;
-    report->phase = REPORT_FULL;
+    report->is_waiting = report->phase == OS_REPORT_WAITS;
+    report->phase = OS_REPORT_FULL;
 }
 
 /* A trace that another service began is recorded as the listener of the process decides. */
@@ -143,17 +171,22 @@ static const char *report_copy_name(struct bide_report *report, const struct bid
     return memcpy(report->found_name, name, strlen(name) + 1);
 }
 
-/* Begins a report with a listener of events. */
-OUT_OF_LINE void report_begin_events(struct bide_report *report, const struct bide_report_call *call)
+/* Begins a report with a listener of events. NULL meter: nobody counts the call. */
+OUT_OF_LINE void report_begin_events(struct bide_report *report, const struct bide_report_call *call,
+                                     struct bide_meter *meter, int64_t now_ns)
 {
-    report->target_name = call->target_name != NULL ? call->target_name : report_copy_name(report, call);
+    os_report_begin(report, meter, call->lane, now_ns);
+    if (meter == NULL)
+        report->lane = NULL;
+    os_report_begin_quietly(report, report->process,
+                            call->target_name != NULL ? call->target_name : report_copy_name(report, call));
     report->about = call->about;
     report->about_context = call->about_context;
     report->has_own = call->listener != NULL && call->listener->event != NULL;
     report_begin_trace(report, call);
     if (report->has_own)
         report->own = *call->listener;
-    if (report->has_own || !report->process->ends_only)
+    if (report->has_own || meter == NULL || !report->process->ends_only)
         report_fill(report);
 }
 
@@ -166,23 +199,19 @@ bool bide_report_begin(struct bide_report *report, const struct bide_report_call
 {
     const struct bide_listener *process = bide_listener_get(), *own = call->listener;
     struct bide_meter *meter = report_meter(call, process);
-    report->lane = meter != NULL ? &meter->lane[call->lane % BIDE_LANES] : NULL;
-    report->begin_ns = now_ns;
-    report->attempts = 0;
-    report->phase = REPORT_BEGUN;
     report->process = process;
-    report->has_listener = (process != NULL && process->event != NULL) || (own != NULL && own->event != NULL);
-    if (report->has_listener)
-        report_begin_events(report, call);
-    else if (meter == NULL)
-        report->phase = REPORT_OVER;
-    return report->phase != REPORT_OVER;
+    report->phase = OS_REPORT_OVER;
+    if ((process != NULL && process->event != NULL) || (own != NULL && own->event != NULL))
+        report_begin_events(report, call, meter, now_ns);
+    else if (meter != NULL)
+        os_report_begin(report, meter, call->lane, now_ns);
+    return report->phase != OS_REPORT_OVER;
 }
 
-/* Returns the running attempt of that number, or for 0 an empty place; NULL: there is none. */
+/* Returns NULL if no attempt of that number runs. */
 static struct bide_report_attempt *report_find(struct bide_report *report, uint32_t number)
 {
-    for (size_t i = 0; i < RUNNING_MAX; i++)
+    for (uint32_t i = 0; i < report->running_count; i++)
         if (report->running[i].number == number)
             return &report->running[i];
     return NULL;
@@ -235,9 +264,130 @@ static void report_send(struct bide_report *report, struct bide_event *event, co
     report_pass(report, event);
 }
 
-/* Reports the end of a call whose only attempt has succeeded, to the listener of the process. */
-OUT_OF_LINE void report_end_at_once(struct bide_report *report, const struct bide_verdict *verdict,
-                                    const struct bide_attempt_end *end, int64_t now_ns)
+static enum bide_attempt_kind attempt_kind(const struct bide_report *report, const struct bide_verdict *start)
+{
+    if (start->attempt <= report->attempts)
+        return BIDE_ATTEMPT_REFRESH;
+    return start->reason == BIDE_REASON_HEDGE ? BIDE_ATTEMPT_HEDGE : BIDE_ATTEMPT_REGULAR;
+}
+
+static void report_start(struct bide_report *report, const struct bide_verdict *verdict, int64_t now_ns)
+{
+    assert(report->running_count < RUNNING_MAX && verdict->attempt > 0); /* a round has RUNNING_MAX attempts at most */
+    if (report->running_count == RUNNING_MAX)
+        return;
+    struct bide_report_attempt *attempt = &report->running[report->running_count++];
+    attempt->start_ns = now_ns;
+    attempt->number = verdict->attempt;
+    attempt->kind = attempt_kind(report, verdict);
+    if (verdict->attempt > report->attempts)
+        report->attempts = verdict->attempt;
+    if (report->lane != NULL)
+        os_meter_start(report->lane, os_meter_attempt(attempt->number, attempt->kind));
+    if (!report->has_listener)
+        return;
+    bool is_delayed = attempt->kind == BIDE_ATTEMPT_REGULAR && report->ended_ns != 0;
+    attempt->delay_ns = is_delayed ? now_ns - report->ended_ns : 0;
+    report_send(report, &(struct bide_event){.verdict = verdict, .now_ns = now_ns}, attempt);
+}
+
+/* Reports the end of a running attempt, and with it the verdict. */
+static void report_end(struct bide_report *report, struct bide_report_attempt *running,
+                       const struct bide_verdict *verdict, const struct bide_attempt_end *end, int64_t now_ns)
+{
+    assert(report->running_count > 0 && running->number == end->attempt);
+    struct bide_report_attempt ended = *running;
+    report->running_count--;
+    for (struct bide_report_attempt *end_of = &report->running[report->running_count]; running < end_of; running++)
+        *running = running[1];
+    report->ended_ns = now_ns;
+    if (report->lane != NULL)
+        os_meter_end(report->lane, os_meter_attempt(ended.number, ended.kind), end->outcome->kind,
+                     now_ns - ended.start_ns);
+    if (report->has_listener)
+        report_send(
+            report,
+            &(struct bide_event){.verdict = verdict, .outcome = end->outcome, .status = end->status, .now_ns = now_ns},
+            &ended);
+}
+
+/* The call has ended: the attempts that still run are cut. `last` is the number of the attempt whose end ended the
+ * call, or 0. */
+OUT_OF_LINE void report_cut_attempts(struct bide_report *report, uint32_t last, int64_t now_ns)
+{
+    static const struct bide_outcome cancelled = {.kind = BIDE_KIND_CANCELLED, .evidence = BIDE_EVIDENCE_UNKNOWN};
+    static const struct bide_verdict none = {
+        .wake_ns = BIDE_NEVER, .attempt_deadline_ns = BIDE_NEVER, .connect_deadline_ns = BIDE_NEVER};
+    for (uint32_t i = 0; i < report->running_count;) {
+        struct bide_attempt_end end = {.outcome = &cancelled, .attempt = report->running[i].number};
+        if (end.attempt == last)
+            i++;
+        else
+            report_end(report, &report->running[i], &none, &end, now_ns);
+    }
+}
+
+/* Counts a verdict: the wait that it ends, its refusals, the wait that it begins, or the end of the call. NONE leaves a
+ * waiting call waiting. */
+static void report_count(struct bide_report *report, const struct bide_verdict *verdict, int64_t now_ns)
+{
+    if (report->is_waiting && verdict->action != BIDE_ACTION_NONE) {
+        os_meter_wait_end(report->lane, now_ns - report->since_ns);
+        report->is_waiting = false;
+    }
+    os_meter_refusals(report->lane, verdict);
+    if (verdict->action == BIDE_ACTION_WAIT) {
+        os_meter_wait(report->lane, verdict->reason);
+        report->is_waiting = true;
+        report->since_ns = now_ns;
+    }
+    if (report->phase == OS_REPORT_OVER)
+        os_meter_call(report->lane, verdict, report->attempts, now_ns - report->begin_ns);
+}
+
+/* ---- one attempt at a time, and only a meter ---- */
+
+/* The running attempt has ended, with WAIT, DONE or GIVE_UP. */
+static void report_count_end(struct bide_report *report, const struct bide_verdict *verdict,
+                             const struct bide_attempt_end *end, int64_t now_ns)
+{
+    struct bide_meter_lane_ *lane = report->lane;
+    os_meter_end(lane, os_meter_attempt(report->attempts, BIDE_ATTEMPT_REGULAR), end->outcome->kind,
+                 now_ns - report->since_ns);
+    os_meter_refusal(lane, verdict->reason);
+    if (verdict->action == BIDE_ACTION_WAIT) {
+        report->phase = OS_REPORT_WAITS;
+        report->since_ns = now_ns;
+        os_meter_wait(lane, verdict->reason);
+    } else {
+        report->phase = OS_REPORT_OVER;
+        os_meter_call(lane, verdict, report->attempts, now_ns - report->begin_ns);
+    }
+}
+
+/* The wait has ended, with a START: of a retry, because a hedge or a refresh starts while no call waits. */
+static void report_count_start(struct bide_report *report, const struct bide_verdict *verdict, int64_t now_ns)
+{
+    struct bide_meter_lane_ *lane = report->lane;
+    assert(verdict->attempt > report->attempts && verdict->reason != BIDE_REASON_HEDGE);
+    os_meter_wait_end(lane, now_ns - report->since_ns);
+    os_meter_start(lane, os_meter_attempt(verdict->attempt, BIDE_ATTEMPT_REGULAR));
+    report->attempts = verdict->attempt;
+    report->phase = OS_REPORT_RUNS;
+    report->since_ns = now_ns;
+}
+
+/* ---- one attempt, and a listener that wants ends only ---- */
+
+static void report_start_quietly(struct bide_report *report, const struct bide_verdict *start)
+{
+    report->attempts = start->attempt;
+    report->phase = OS_REPORT_QUIET_FIRST;
+    os_meter_start(report->lane, BIDE_METER_ATTEMPT_1);
+}
+
+void os_report_end_at_once(struct bide_report *report, const struct bide_verdict *verdict,
+                           const struct bide_attempt_end *end, int64_t now_ns)
 {
     if (report->draws_trace)
         report_draw_trace(report);
@@ -260,132 +410,73 @@ OUT_OF_LINE void report_end_at_once(struct bide_report *report, const struct bid
     memset(event.reserved_, 0, sizeof event.reserved_);
     report_name(report, &event);
     report->trace.parent = report_span(report, report->attempts, BIDE_ATTEMPT_REGULAR);
-    if (report->lane != NULL)
-        os_meter_at_once(report->lane, now_ns - report->begin_ns);
+    report->phase = OS_REPORT_OVER;
+    os_meter_at_once(report->lane, now_ns - report->begin_ns);
     report->process->event(report->process->context, &event);
 }
 
-static void report_start(struct bide_report *report, const struct bide_verdict *verdict, int64_t now_ns)
-{
-    struct bide_report_attempt *attempt = report_find(report, 0);
-    assert(attempt != NULL && verdict->attempt > 0); /* a round has RUNNING_MAX attempts at most */
-    if (attempt == NULL)
-        return;
-    *attempt = (struct bide_report_attempt){.start_ns = now_ns, .number = verdict->attempt};
-    if (verdict->attempt <= report->attempts)
-        attempt->kind = BIDE_ATTEMPT_REFRESH;
-    else if (verdict->reason == BIDE_REASON_HEDGE)
-        attempt->kind = BIDE_ATTEMPT_HEDGE;
-    else if (report->ended_ns != 0)
-        attempt->delay_ns = now_ns - report->ended_ns;
-    if (verdict->attempt > report->attempts)
-        report->attempts = verdict->attempt;
-    if (report->lane != NULL)
-        os_meter_start(report->lane, os_meter_attempt(attempt->number, attempt->kind));
-    if (report->has_listener)
-        report_send(report, &(struct bide_event){.verdict = verdict, .now_ns = now_ns}, attempt);
-}
+/* ---- any course of events ---- */
 
-/* Reports the end of a running attempt, and with it the verdict. */
-static void report_end(struct bide_report *report, const struct bide_verdict *verdict,
-                       const struct bide_attempt_end *end, int64_t now_ns)
-{
-    struct bide_report_attempt *running = report_find(report, end->attempt);
-    struct bide_report_attempt ended = *running;
-    running->number = 0;
-    report->ended_ns = now_ns;
-    if (report->lane != NULL)
-        os_meter_end(report->lane, &(struct os_meter_end){.attempt = os_meter_attempt(ended.number, ended.kind),
-                                                          .kind = end->outcome->kind,
-                                                          .time_ns = now_ns - ended.start_ns});
-    if (report->has_listener)
-        report_send(
-            report,
-            &(struct bide_event){.verdict = verdict, .outcome = end->outcome, .status = end->status, .now_ns = now_ns},
-            &ended);
-}
-
-/* The call has ended: the attempts that still run are cut. `last` is the number of the attempt whose end ended the
- * call, or 0. */
-static void report_cut_attempts(struct bide_report *report, uint32_t last, int64_t now_ns)
-{
-    static const struct bide_outcome cancelled = {.kind = BIDE_KIND_CANCELLED, .evidence = BIDE_EVIDENCE_UNKNOWN};
-    static const struct bide_verdict none = {
-        .wake_ns = BIDE_NEVER, .attempt_deadline_ns = BIDE_NEVER, .connect_deadline_ns = BIDE_NEVER};
-    for (size_t i = 0; i < RUNNING_MAX; i++) {
-        uint32_t number = report->running[i].number;
-        if (number != 0 && number != last)
-            report_end(report, &none, &(struct bide_attempt_end){.outcome = &cancelled, .attempt = number}, now_ns);
-    }
-}
-
-/* Counts a verdict: the wait that it ends, its refusals, the wait that it begins, or the end of the call. NONE leaves a
- * waiting call waiting. */
-static void report_count(struct bide_report *report, const struct bide_verdict *verdict, int64_t now_ns)
-{
-    if (report->is_waiting && verdict->action != BIDE_ACTION_NONE) {
-        os_meter_wait_end(report->lane, now_ns - report->wait_ns);
-        report->is_waiting = false;
-    }
-    os_meter_refusals(report->lane, verdict);
-    if (verdict->action == BIDE_ACTION_WAIT) {
-        os_meter_wait(report->lane, verdict->reason);
-        report->is_waiting = true;
-        report->wait_ns = now_ns;
-    }
-    if (report->phase == REPORT_OVER)
-        os_meter_call(report->lane, verdict, report->attempts, now_ns - report->begin_ns);
-}
-
-/* Reports a verdict on the slow path. */
+/* Uses all fields: there is a listener of events, an attempt beside another, a cancellation, a refusal before the first
+ * attempt, or a gate that observes. */
 OUT_OF_LINE void report_verdict(struct bide_report *report, const struct bide_verdict *verdict,
                                 const struct bide_attempt_end *end, int64_t now_ns)
 {
-    if (report->phase < REPORT_FULL)
+    if (report->phase < OS_REPORT_FULL)
         report_fill(report);
-    bool ended = end != NULL && end->attempt > 0 && report_find(report, end->attempt) != NULL;
     bool is_over = verdict->action == BIDE_ACTION_DONE || verdict->action == BIDE_ACTION_GIVE_UP;
-    report->phase = is_over ? REPORT_OVER : REPORT_FULL;
-    if (is_over)
-        report_cut_attempts(report, ended ? end->attempt : 0, now_ns);
+    struct bide_report_attempt *ended = end->attempt > 0 ? report_find(report, end->attempt) : NULL;
+    if (is_over) {
+        report->phase = OS_REPORT_OVER;
+        if (report->running_count > (ended != NULL)) {
+            report_cut_attempts(report, ended != NULL ? end->attempt : 0, now_ns);
+            ended = report->running_count > 0 ? &report->running[0] : NULL;
+        }
+    }
     if (report->lane != NULL)
         report_count(report, verdict, now_ns);
-    if (ended)
-        report_end(report, verdict, end, now_ns);
+    if (ended != NULL)
+        report_end(report, ended, verdict, end, now_ns);
     else if (verdict->action == BIDE_ACTION_START)
         report_start(report, verdict, now_ns);
     else if (report->has_listener && (verdict->action != BIDE_ACTION_NONE || verdict->reason != BIDE_REASON_NOTHING))
         report_send(report, &(struct bide_event){.verdict = verdict, .now_ns = now_ns}, NULL);
 }
 
+void os_report_slowly(struct bide_report *report, const struct bide_verdict *verdict,
+                      const struct bide_attempt_end *end, int64_t now_ns)
+{
+    uint8_t phase = report->phase;
+    if (phase == OS_REPORT_WAITS && verdict->action == BIDE_ACTION_START && verdict->observed == 0)
+        report_count_start(report, verdict, now_ns);
+    else if ((phase == OS_REPORT_RUNS || phase == OS_REPORT_FIRST) && verdict->action >= BIDE_ACTION_WAIT &&
+             end->attempt == report->attempts && verdict->observed == 0)
+        report_count_end(report, verdict, end, now_ns);
+    else if (phase == OS_REPORT_QUIET && verdict->action == BIDE_ACTION_START && verdict->observed == 0 &&
+             now_ns == report->begin_ns)
+        report_start_quietly(report, verdict);
+    else if (phase == OS_REPORT_QUIET_FIRST && verdict->action == BIDE_ACTION_DONE && verdict->observed == 0 &&
+             end->attempt == report->attempts)
+        os_report_end_at_once(report, verdict, end, now_ns);
+    else if (phase != OS_REPORT_OVER)
+        report_verdict(report, verdict, end, now_ns);
+}
+
 void bide_report_verdict(struct bide_report *report, const struct bide_verdict *verdict,
                          const struct bide_attempt_end *end, int64_t now_ns)
 {
-    if (report->phase == REPORT_BEGUN && verdict->action == BIDE_ACTION_START && verdict->observed == 0 &&
-        now_ns == report->begin_ns) {
-        report->attempts = verdict->attempt;
-        report->phase = REPORT_FIRST;
-        if (report->lane != NULL)
-            os_meter_start(report->lane, BIDE_METER_ATTEMPT_1);
-    } else if (report->phase == REPORT_FIRST && verdict->action == BIDE_ACTION_DONE && verdict->observed == 0 &&
-               end != NULL && end->attempt == report->attempts) {
-        report->phase = REPORT_OVER;
-        if (report->has_listener)
-            report_end_at_once(report, verdict, end, now_ns);
-        else
-            os_meter_at_once(report->lane, now_ns - report->begin_ns);
-    } else if (report->phase != REPORT_OVER) {
-        report_verdict(report, verdict, end, now_ns);
-    }
+    static const struct bide_attempt_end none = {.attempt = 0};
+    if (!os_report_try_fast(report, verdict, now_ns))
+        os_report_slowly(report, verdict, end != NULL ? end : &none, now_ns);
 }
 
 /* Returns true if that attempt runs, after setting its kind. */
 static bool report_runs(const struct bide_report *report, uint32_t number, enum bide_attempt_kind *kind)
 {
     *kind = BIDE_ATTEMPT_REGULAR;
-    if (report->phase < REPORT_FULL)
-        return report->phase == REPORT_FIRST && number == report->attempts;
-    for (size_t i = 0; i < RUNNING_MAX; i++)
+    if (report->phase != OS_REPORT_FULL)
+        return report->phase == OS_REPORT_QUIET_FIRST && number == report->attempts;
+    for (uint32_t i = 0; i < report->running_count; i++)
         if (report->running[i].number == number) {
             *kind = report->running[i].kind;
             return true;
@@ -396,7 +487,7 @@ static bool report_runs(const struct bide_report *report, uint32_t number, enum 
 struct bide_trace bide_report_trace(struct bide_report *report, uint32_t attempt)
 {
     enum bide_attempt_kind kind;
-    if (attempt == 0 || !report->has_listener || !report_runs(report, attempt, &kind))
+    if (!report_runs(report, attempt, &kind) || !report->has_listener)
         return (struct bide_trace){0};
     if (report->draws_trace)
         report_draw_trace(report);

@@ -1,12 +1,16 @@
 /* shared.c - a target in a file that all processes of a host map: see bide/shared.h.
  *
- * The file is a header followed by the target:
+ * The file is a header, the target and its meter (bide/meter.h):
  *
  *     magic, layout, size    is it a target file of this layout?
  *     boot                   the boot and the time namespace to which its times belong
  *     name                   the target's name
  *     sum                    checksum of all of the above
  *     minor, reserved        room to grow, not in the checksum
+ *
+ * The meter lies directly behind the target, so event.c finds it by the address of the target (os_target_meter), in
+ * every process and without a table. In one file with the target it is created, checked, replaced and removed together
+ * with it; decision 0031 has the reasons. Its pages become part of a process when a call is counted.
  *
  * Versions. Two versions of bide on one host must never become two budgets in silence, so the file name has no version:
  * they meet at the same file. LAYOUT changes only when a word that exists changes its meaning, its place or its size; a
@@ -56,7 +60,7 @@
 #include <unistd.h>
 
 #define MAGIC               UINT64_C(0x7467742d65646962) /* "bide-tgt" */
-#define LAYOUT              2u
+#define LAYOUT              3u                           /* 2: without a meter */
 #define MINOR               0u
 #define BOOT_ID             "/proc/sys/kernel/random/boot_id"
 #define CLOCK_ID            "/proc/self/ns/time"
@@ -93,8 +97,12 @@ _Static_assert(offsetof(struct file_header, magic) == 0 && offsetof(struct file_
 struct shared_file {
     struct file_header header;
     struct bide_target target;
+    struct bide_meter meter;
 };
 _Static_assert(sizeof(struct bide_target) == 2176, "a target of another size is another LAYOUT");
+_Static_assert(sizeof(struct bide_meter) == 21568, "a meter of another size is another LAYOUT");
+_Static_assert(offsetof(struct shared_file, meter) == offsetof(struct shared_file, target) + sizeof(struct bide_target),
+               "os_target_meter finds the meter there");
 _Static_assert(offsetof(struct shared_file, target) % 64 == 0, "lanes are cache lines in the file too");
 _Static_assert(sizeof(struct shared_file) == OS_GUARDED_SIZE, "the guard replaces whole files");
 
@@ -533,11 +541,10 @@ static enum bide_err file_allocate_blocks(const struct shared_op *o, int file)
     return whole ? BIDE_OK : problem_set_file(o, BIDE_SHARED_REASON_DAMAGED, ": it has holes" REMOVE_ADVICE);
 }
 
-static enum bide_err file_write_image(const struct shared_op *o, int file, const struct shared_file *image)
+static enum bide_err file_write_bytes(const struct shared_op *o, int file, const void *bytes, size_t size)
 {
-    const char *bytes = (const char *)image;
-    for (size_t written = 0; written < sizeof *image;) {
-        ssize_t n = write(file, bytes + written, sizeof *image - written);
+    for (size_t written = 0; written < size;) {
+        ssize_t n = write(file, (const char *)bytes + written, size - written);
         if (n == 0)
             errno = ENOSPC; /* no progress: never a busy loop */
         if (n == 0 || (n < 0 && errno != EINTR))
@@ -545,6 +552,19 @@ static enum bide_err file_write_image(const struct shared_op *o, int file, const
         written += n > 0 ? (size_t)n : 0;
     }
     return BIDE_OK;
+}
+
+/* Writes an empty meter, in parts: a whole one does not fit on every stack. Zeros are written, not left as a hole: see
+ * file_allocate_blocks. */
+static enum bide_err file_write_meter(const struct shared_op *o, int file)
+{
+    static const char zeros[4096];
+    enum bide_err err = BIDE_OK;
+    for (size_t left = sizeof(struct bide_meter), size; err == BIDE_OK && left > 0; left -= size) {
+        size = left < sizeof zeros ? left : sizeof zeros;
+        err = file_write_bytes(o, file, zeros, size);
+    }
+    return err;
 }
 
 /* ---- creating a file ---- */
@@ -570,10 +590,15 @@ static bool file_remove_stale(struct shared_op *o, const char *file, void *conte
 
 static enum bide_err draft_write(const struct shared_op *o, int file)
 {
-    struct shared_file image = {.header = header_expected(o)};
-    bide_target_init(&image.target, o->config, o->now_ns, NULL);
-    image.target.identity |= CORE_SHARED;
-    enum bide_err err = file_write_image(o, file, &image);
+    struct file_header header = header_expected(o);
+    struct bide_target target;
+    bide_target_init(&target, o->config, o->now_ns, NULL);
+    target.identity |= CORE_SHARED;
+    enum bide_err err = file_write_bytes(o, file, &header, sizeof header);
+    if (err == BIDE_OK)
+        err = file_write_bytes(o, file, &target, sizeof target);
+    if (err == BIDE_OK)
+        err = file_write_meter(o, file);
     if (err == BIDE_OK)
         err = file_allocate_blocks(o, file);
     if (err == BIDE_OK && o->options.group && fchmod(file, 0660) != 0)
@@ -727,7 +752,7 @@ static void target_apply_config(const struct shared_op *o, struct bide_target *t
 
 /* Fills the memory that replaces the mapping if the file is truncated: a private target with the same configuration.
  * Its budget starts empty, because the spending of the shared budget is no longer known; a leased target has only its
- * local refill. */
+ * local refill. Its meter is empty: the pages are those that mmap returned. */
 static void spare_fill(struct shared_file *spare, const struct bide_target_config *config, bool leased, int64_t now_ns)
 {
     bide_target_init(&spare->target, config, now_ns, NULL);
@@ -882,6 +907,11 @@ void bide_shared_close(struct bide_shared *shared)
         free(shared->map_);
     }
     *shared = (struct bide_shared){0};
+}
+
+const struct bide_meter *bide_shared_meter_get(const struct bide_shared *shared)
+{
+    return shared->shared ? &((const struct shared_file *)shared->map_)->meter : NULL;
 }
 
 /* ---- listing ---- */

@@ -1,14 +1,17 @@
 /* shared_guard.h - table of mapped shared targets and their spares, for the SIGBUS handler of bide_shared_guard.
  *
- * For each file that it maps, shared.c also maps a spare: private memory of the same size that holds a usable target.
+ * For each file that it maps, shared.c also maps a spare: private memory of the same size that holds a usable target
+ * and an empty meter.
  * When an access to the mapping raises SIGBUS because the file was truncated, the handler moves the spare to the
  * address of the mapping with one mremap, so other threads see either the old pages or the new ones. */
 #ifndef OS_SHARED_GUARD_H
 #define OS_SHARED_GUARD_H
 
+#include <bide/meter.h>
 #include <bide/target.h>
 
-#define OS_GUARDED_SIZE (256u + sizeof(struct bide_target)) /* of every mapping: the size of a target's file */
+/* Of every mapping: the size of a target's file. */
+#define OS_GUARDED_SIZE (256u + sizeof(struct bide_target) + sizeof(struct bide_meter))
 
 /* Both were returned by mmap for OS_GUARDED_SIZE bytes. */
 struct os_guarded {

@@ -35,6 +35,7 @@
 #include "core/problem.h"
 #include "core/random.h"
 #include "memory.h"
+#include "targets.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -58,7 +59,7 @@ struct name_key {
 };
 
 struct slot {
-    struct bide_target target;
+    struct os_table_target table_target;
     uint64_t name[NAME_WORDS];
     uint64_t version;    /* odd: the name is changing */
     uint32_t tag;        /* protected by the lock */
@@ -66,7 +67,7 @@ struct slot {
 };
 
 struct bide_targets {
-    struct bide_target overflow;
+    struct os_table_target overflow;  /* never has a meter: it serves several names */
     struct bide_target_config config; /* for new targets; protected by the lock */
     bool overflow_ready;              /* protected by the lock */
     pthread_mutex_t lock;
@@ -177,7 +178,7 @@ static struct bide_target *slot_use(struct slot *slot)
     /* The bit is mostly set already: avoid writing to a shared cache line. */
     if (__atomic_load_n(&slot->referenced, __ATOMIC_RELAXED) == 0)
         __atomic_store_n(&slot->referenced, 1, __ATOMIC_RELAXED);
-    return &slot->target;
+    return &slot->table_target.target;
 }
 
 /* -- Under the lock ------------------------------------------------------------------------------------------------ */
@@ -243,7 +244,7 @@ static uint32_t clock_scan(struct bide_targets *table, int64_t now_ns)
         assert(slot != NULL && number < table->held);
         table->hand = number + 1 < table->held ? number + 1 : 0;
         uint32_t referenced = __atomic_exchange_n(&slot->referenced, 0, __ATOMIC_RELAXED);
-        if (!core_target_is_evictable(&slot->target, now_ns))
+        if (!core_target_is_evictable(&slot->table_target.target, now_ns))
             continue;
         if (referenced == 0)
             return number;
@@ -259,10 +260,11 @@ static uint32_t clock_scan(struct bide_targets *table, int64_t now_ns)
 static bool slot_evict(struct bide_targets *table, struct slot *slot, uint32_t number, int64_t now_ns)
 {
     slot_begin_change(slot);
-    if (core_target_reuse(&slot->target, &table->config, now_ns, NULL) != BIDE_OK) {
+    if (core_target_reuse(&slot->table_target.target, &table->config, now_ns, NULL) != BIDE_OK) {
         slot_end_change(slot);
         return false;
     }
+    core_store(&slot->table_target.meter, 0);
     cell_remove(table, slot->tag, number);
     __atomic_add_fetch(&table->evicted, 1, __ATOMIC_RELAXED);
     return true;
@@ -272,8 +274,28 @@ static bool slot_evict(struct bide_targets *table, struct slot *slot, uint32_t n
 static void slot_occupy(struct bide_targets *table, struct slot *slot, int64_t now_ns)
 {
     slot_begin_change(slot);
-    bide_target_init(&slot->target, &table->config, now_ns, NULL);
+    bide_target_init(&slot->table_target.target, &table->config, now_ns, NULL);
     __atomic_add_fetch(&table->held, 1, __ATOMIC_RELAXED);
+}
+
+/* The race is with an eviction, which forgets the meter while the version is odd: whoever stores a meter that was found
+ * before the eviction finds another version afterwards and takes it back, unless the meter of the new name is there
+ * already. A call of the new name that begins in between is counted by the old meter: see the first weakness. */
+void os_table_target_set_meter(struct bide_target *target, uint64_t version, struct bide_meter *meter)
+{
+    struct slot *slot = (struct slot *)target;
+    assert((core_load(&target->identity) & CORE_OVERFLOW) == 0);
+    uint64_t none = 0, ours = (uintptr_t)meter, *cell = &slot->table_target.meter;
+    if ((version & 1) != 0 ||
+        !__atomic_compare_exchange_n(cell, &none, ours, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+        return;
+    if (__atomic_load_n(&slot->version, __ATOMIC_SEQ_CST) != version)
+        core_cas(cell, &ours, 0);
+}
+
+uint64_t os_table_target_version(const struct bide_target *target)
+{
+    return __atomic_load_n(&((const struct slot *)target)->version, __ATOMIC_ACQUIRE);
 }
 
 /* Initialises the overflow target when it is first needed, because only then the time is known: its budget refills from
@@ -281,12 +303,12 @@ static void slot_occupy(struct bide_targets *table, struct slot *slot, int64_t n
 static struct bide_target *table_overflow(struct bide_targets *table, int64_t now_ns)
 {
     if (!table->overflow_ready) {
-        bide_target_init(&table->overflow, &table->config, now_ns, NULL);
-        table->overflow.identity |= CORE_OVERFLOW;
+        bide_target_init(&table->overflow.target, &table->config, now_ns, NULL);
+        table->overflow.target.identity |= CORE_OVERFLOW;
     }
     table->overflow_ready = true;
     __atomic_add_fetch(&table->overflowed, 1, __ATOMIC_RELAXED);
-    return &table->overflow;
+    return &table->overflow.target;
 }
 
 static struct bide_target *table_insert(struct bide_targets *table, const struct name_key *name, int64_t now_ns)
@@ -308,7 +330,7 @@ static struct bide_target *table_insert(struct bide_targets *table, const struct
     slot_set_name(slot, name);
     slot_end_change(slot);
     cell_add(table, name->tag, number); /* last: a reader that loads the cell sees the name and its even version */
-    return &slot->target; /* reference bit not set: a name used once is evicted before a name used twice */
+    return &slot->table_target.target; /* reference bit not set: a name used once is evicted before a name used twice */
 }
 
 /* -- The table ----------------------------------------------------------------------------------------------------- */
@@ -439,10 +461,11 @@ enum bide_err bide_targets_configure(struct bide_targets *table, const struct bi
     pthread_mutex_lock(&table->lock);
     table->config = *config;
     if (table->overflow_ready)
-        err = target_configure(&table->overflow, config, now_ns, problem);
+        err = target_configure(&table->overflow.target, config, now_ns, problem);
     for (uint32_t i = 0; i < table->held; i++) {
         bool first = err == BIDE_OK; /* error, if there is one: it is returned */
-        enum bide_err one = target_configure(&slot_at(table, i)->target, config, now_ns, first ? problem : NULL);
+        enum bide_err one =
+            target_configure(&slot_at(table, i)->table_target.target, config, now_ns, first ? problem : NULL);
         err = first ? one : err;
     }
     pthread_mutex_unlock(&table->lock);

@@ -32,3 +32,9 @@ const char *telemetry_cause_label(enum telemetry_cause cause)
 {
     return CORE_LABEL(cause_labels, cause);
 }
+
+const char *telemetry_cause_text(enum telemetry_cause cause)
+{
+    static const char *const texts[] = {TELEMETRY_CAUSE_LIST(CORE_LIST_TEXT)};
+    return CORE_LABEL(texts, cause);
+}

@@ -18,8 +18,7 @@
 /* X(NAME, label, sentence) */
 #define TELEMETRY_CAUSE_LIST(X)                                                                                        \
     X(RING_FULL, "ring_full", "the ring between calls and the export thread was full")                                 \
-    X(EXPORT_FAILED, "export_failed",                                                                                  \
-      "the collector or the scraper could not be reached, or failed until the retries were spent")                     \
+    X(EXPORT_FAILED, "export_failed", "the collector could not be reached, or failed until the retries were spent")    \
     X(REJECTED, "rejected", "the collector refused the items, all or some: they are not sent again")                   \
     X(BLOCKED, "blocked", "the reader of the log was too slow: writing would have blocked")                            \
     X(WRITE_ERROR, "write_error", "the log could not be written: disk full, pipe closed")                              \
@@ -49,5 +48,8 @@ uint64_t telemetry_dropped_get(enum telemetry_signal signal, enum telemetry_caus
 /* Return a label, as "spans" or "ring_full"; never NULL. */
 const char *telemetry_signal_label(enum telemetry_signal signal);
 const char *telemetry_cause_label(enum telemetry_cause cause);
+
+/* Returns the sentence of a cause; never NULL. */
+const char *telemetry_cause_text(enum telemetry_cause cause);
 
 #endif

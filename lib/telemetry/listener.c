@@ -14,6 +14,7 @@
 #include "listener.h"
 
 #include "dropped.h"
+#include "log.h"
 #include "meters.h"
 #include "problem.h"
 #include "ring.h"
@@ -67,9 +68,7 @@ static bool event_is_span(const struct bide_event *event)
 
 static bool event_is_line(const struct bide_event *event)
 {
-    const struct bide_outcome *outcome = event->outcome;
-    return event->verdict->action == BIDE_ACTION_WAIT || event->verdict->action == BIDE_ACTION_GIVE_UP ||
-           (outcome != NULL && outcome->kind != BIDE_KIND_OK && outcome->kind != BIDE_KIND_CANCELLED);
+    return telemetry_log_wants(event->verdict->action, event->outcome != NULL);
 }
 
 /* Returns what an event is wanted for. */
@@ -181,15 +180,28 @@ static enum bide_err listener_open(const struct telemetry_listener_options *opti
     return BIDE_OK;
 }
 
+bool telemetry_listener_is_set(void)
+{
+    const struct bide_listener *listener = bide_listener_get();
+    return listener == &meters_only || listener == &with_log || listener == &with_spans;
+}
+
+static enum bide_err listener_is_taken(struct bide_problem *problem)
+{
+    return telemetry_problem_set(problem, BIDE_ERR_BUSY, 0,
+                                 "the process has another listener: call bide_listen(NULL) before telemetry starts");
+}
+
 enum bide_err telemetry_listener_begin(const struct telemetry_listener_options *options, struct bide_problem *problem)
 {
     const struct bide_listener *listener = options->spans ? &with_spans : options->log ? &with_log : &meters_only;
     if (listening.is_forked && telemetry_listener_is_set())
         bide_listen(NULL); /* the child of a process with telemetry */
     listening.is_forked = false;
+    if (telemetry_listener_is_set())
+        return telemetry_problem_set(problem, BIDE_ERR_BUSY, 0, "telemetry runs already in this process");
     if (bide_listener_get() != NULL)
-        return telemetry_problem_set(problem, BIDE_ERR_BUSY, 0,
-                                     "the process has a listener already: telemetry runs, or bide_listen was called");
+        return listener_is_taken(problem);
     if (listener != &meters_only) {
         enum bide_err err = listener_open(options, problem);
         if (err != BIDE_OK)
@@ -198,13 +210,7 @@ enum bide_err telemetry_listener_begin(const struct telemetry_listener_options *
     if (bide_listen(listener) == BIDE_OK)
         return BIDE_OK;
     __atomic_and_fetch(&listening.wants, ~(uint64_t)WANT_OPEN, __ATOMIC_RELEASE);
-    return telemetry_problem_set(problem, BIDE_ERR_BUSY, 0, "the process has another listener: bide_listen was called");
-}
-
-bool telemetry_listener_is_set(void)
-{
-    const struct bide_listener *listener = bide_listener_get();
-    return listener == &meters_only || listener == &with_log || listener == &with_spans;
+    return listener_is_taken(problem);
 }
 
 void telemetry_listener_end(void)

@@ -3,38 +3,17 @@
  * TABLE: an open-addressing hash table of pointers to meters, at most half full. Meters are only added, under the lock.
  * A look-up takes no lock: a cell is written once, with release, after the meter and its name are complete. A look-up
  * that races with an insertion and misses it repeats: under the lock, or, if the limit is reached, after it has seen
- * that. So only the first call of a name takes the lock.
- *
- * CACHE: which meter counts calls on a target, so that most calls need not find their name. A cell has a target, the
- * identity word that the target had (a table that reuses the memory for another name changes it), and the meter. It is
- * a seqlock: a writer makes `version` odd by compare-and-swap (of two writers the second gives up), writes the other
- * words, and makes it even. A reader accepts the words only if the version was even, and the same before and after. A
- * cell is found by the address of the target, and the newest target replaces an older one.
- *
- * A target stands for a name only if it was found in a table by that name, and is not the table's overflow target, which
- * many names share. Any other target may serve several names: then the name of the call is compared, too. */
+ * that. So only the first call of a name takes the lock, and fork, lest the child find it taken by a thread that it does
+ * not have. */
 #include "meters.h"
-
-#include "core/atomic.h"
-#include "core/gates.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CACHE_LOG2  9
-#define CACHE_CELLS (1u << CACHE_LOG2)
-
-struct cache_cell {
-    uint64_t version; /* odd: being written; 0: empty */
-    uint64_t target;
-    uint64_t identity;
-    uint64_t meter;
-};
-
 static struct {
-    pthread_mutex_t lock;          /* of all changes but those of the cache */
+    pthread_mutex_t lock;          /* of all changes */
     struct telemetry_meter **cell; /* the hash table */
     struct telemetry_meter **all;  /* in the order of creation */
     uint32_t cell_mask;
@@ -43,10 +22,19 @@ static struct {
     uint32_t names; /* of meters but `other` */
     bool is_full;   /* names has reached names_max, and `other` is in the table */
     struct telemetry_meter *other;
-    struct cache_cell cache[CACHE_CELLS];
 } meters = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- the table ---- */
+
+static void table_lock(void)
+{
+    pthread_mutex_lock(&meters.lock);
+}
+
+static void table_unlock(void)
+{
+    pthread_mutex_unlock(&meters.lock);
+}
 
 /* FNV-1a. */
 static uint32_t name_hash(const char *name)
@@ -99,7 +87,7 @@ static struct telemetry_meter *table_other(void)
 /* Returns the meter of a name that a look-up without the lock missed. */
 static struct telemetry_meter *table_insert(const char *name)
 {
-    pthread_mutex_lock(&meters.lock);
+    table_lock();
     struct telemetry_meter **cell = table_find(name), *meter = *cell;
     if (meter == NULL && meters.names < meters.names_max && (meter = meter_new(name)) != NULL) {
         table_publish(cell, meter);
@@ -109,7 +97,7 @@ static struct telemetry_meter *table_insert(const char *name)
         meter = table_other();
         __atomic_store_n(&meters.is_full, meters.names >= meters.names_max, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&meters.lock);
+    table_unlock();
     return meter;
 }
 
@@ -151,7 +139,8 @@ bool telemetry_meters_begin(uint32_t names_max)
     meters.all = calloc(cells, sizeof *meters.all);
     meters.other = meter_new(TELEMETRY_OTHER);
     meters.cell = calloc(cells, sizeof *meters.cell);
-    if (meters.all == NULL || meters.other == NULL || meters.cell == NULL)
+    if (meters.all == NULL || meters.other == NULL || meters.cell == NULL ||
+        pthread_atfork(table_lock, table_unlock, table_unlock) != 0)
         return table_abandon();
     meters.cell_mask = cells - 1;
     meters.names_max = names_max;
@@ -169,67 +158,11 @@ const struct telemetry_meter *telemetry_meters_at(uint32_t number)
     return meters.all[number];
 }
 
-/* ---- the cache ---- */
-
-static struct cache_cell *cache_cell(const struct bide_target *target)
-{
-    return &meters.cache[(uintptr_t)target * UINT64_C(0x9e3779b97f4a7c15) >> (64 - CACHE_LOG2)];
-}
-
-/* Returns true if the meter of that name counts the call. */
-static bool call_has_name(const struct bide_report_call *call, uint64_t identity, const struct telemetry_meter *meter)
-{
-    if (call->is_of_table && (identity & CORE_OVERFLOW) == 0)
-        return true;
-    return call->target_name != NULL && strcmp(call->target_name, meter->name) == 0;
-}
-
-/* Returns the meter in the cache; NULL: there is none, or it is being written. */
-static struct telemetry_meter *cache_get(const struct bide_report_call *call, uint64_t identity)
-{
-    const struct cache_cell *cell = cache_cell(call->target);
-    uint64_t version = core_load_acquire(&cell->version);
-    uint64_t target = core_load_acquire(&cell->target), seen = core_load_acquire(&cell->identity);
-    struct telemetry_meter *meter = (struct telemetry_meter *)(uintptr_t)core_load_acquire(&cell->meter);
-    if ((version & 1) != 0 || target != (uintptr_t)call->target || seen != identity ||
-        !core_is_unchanged(&cell->version, version) || version == 0)
-        return NULL;
-    return call_has_name(call, identity, meter) ? meter : NULL;
-}
-
-static void cache_put(const struct bide_target *target, uint64_t identity, const struct telemetry_meter *meter)
-{
-    struct cache_cell *cell = cache_cell(target);
-    uint64_t version = core_load(&cell->version);
-    if ((version & 1) != 0 || !core_cas(&cell->version, &version, version + 1))
-        return;
-    core_store_release(&cell->target, (uintptr_t)target); /* a reader of a new word sees the odd version, too */
-    core_store_release(&cell->identity, identity);
-    core_store_release(&cell->meter, (uintptr_t)meter);
-    core_store_release(&cell->version, version + 2);
-}
-
 /* ---- a call ---- */
-
-static struct telemetry_meter *find_by_name(const struct bide_report_call *call)
-{
-    const char *name = bide_report_target_name(call);
-    if (name[0] == '\0')
-        name = TELEMETRY_UNNAMED;
-    return table_get(name);
-}
 
 struct bide_meter *telemetry_meters_find(void *context, const struct bide_report_call *call)
 {
-    const struct bide_target *target = call->target;
+    const char *name = bide_report_target_name(call);
     (void)context;
-    if (target == NULL || target == BIDE_NO_TARGET)
-        return &find_by_name(call)->meter;
-    uint64_t identity = core_load(&target->identity);
-    struct telemetry_meter *meter = cache_get(call, identity);
-    if (meter == NULL) {
-        meter = find_by_name(call);
-        cache_put(target, identity, meter);
-    }
-    return &meter->meter;
+    return &table_get(name[0] != '\0' ? name : TELEMETRY_UNNAMED)->meter;
 }

@@ -15,7 +15,7 @@ teardown() { bide_teardown; }
     apart bide help
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]
-    for name in run fetch wait budget explain demo chaos; do
+    for name in run fetch wait budget top metrics explain demo chaos; do
         grep -qE "^  $name +[a-z]" <<< "$output"
     done
     for name in exit-codes policy-file presets policies units hints environment reasons; do
@@ -45,7 +45,7 @@ teardown() { bide_teardown; }
 @test "every subcommand prints the same version" {
     version=$(bide --version)
     [[ $version == "bide "[0-9]*.*.* ]]
-    for name in run wait budget explain fetch demo chaos; do
+    for name in run wait budget top metrics explain fetch demo chaos; do
         [ "$(bide $name --version)" = "$version" ]
     done
 }
@@ -228,6 +228,18 @@ teardown() { bide_teardown; }
     done
     apart bide run --s
     [ "$stderr" = "bide run: --s: no such option; did you mean --sh, --stop-on, --show-failed or 5 others?" ]
+}
+
+@test "the beginning of an option that other programs have gets the advice for it, and no similar option" {
+    for name in run fetch demo explain; do
+        apart bide $name --int 5s
+        [ "$status" -eq 125 ]
+        [ "$stderr" = "bide $name: --int: no such option: use --base DURATION (--set backoff=fixed: no growth)" ]
+    done
+    apart bide wait --retri 5
+    [ "$stderr" = "bide wait: --retri: no such option: the number of checks has no limit; use --for DURATION" ]
+    apart bide run --time 5 # of --timeout and --times, which differ
+    [ "$stderr" = "bide run: --time: no such option; bide run --help lists the options" ]
 }
 
 @test "an invalid value is reported with the valid form" {

@@ -501,6 +501,9 @@ terminal() {
 
 screen() { tmux -S "$SOCKET" capture-pane -p; }
 
+# Sets page to a screen that has the whole table.
+whole_page() { page=$(screen) && [[ $page == *target*refused* && $page =~ $'\n'short' '[^$'\n']*0($'\n'|$) ]]; }
+
 # column_of LINE WORD: prints the column in which the word begins.
 column_of() {
     local before=${1%%"$2"*}
@@ -511,12 +514,15 @@ column_of() {
     export TERM=screen
     make_long_targets
     terminal 80
-    local command head row_a row_b row_short
+    local command page head row_a row_b row_short
     for command in 'bide budget list' 'bide budget watch'; do
-        types "clear; $command" Enter
+        types clear Enter
+        eventually not_on_screen '^target ' # of the command before
+        types "$command" Enter
         shows '^b+…b+ .*held open +- +1$'
-        head=$(screen | grep '^target ')
-        row_a=$(screen | grep '^a') row_b=$(screen | grep '^b*…') row_short=$(screen | grep '^short')
+        eventually whole_page
+        head=$(grep '^target ' <<< "$page")
+        row_a=$(grep '^a' <<< "$page") row_b=$(grep '^b*…' <<< "$page") row_short=$(grep '^short' <<< "$page")
         [[ $row_a =~ ^a+…a+' '.*'10 of 10 '+closed' '+-' '+0$ ]]
         [[ $row_short =~ ^short' '.*'10 of 10 '+closed' '+-' '+0$ ]]
         [ "$(column_of "$head" breaker)" -eq "$(column_of "$row_a" closed)" ]
@@ -534,7 +540,9 @@ column_of() {
     terminal 40
     local command head
     for command in 'bide budget list' 'bide budget watch'; do
-        types "clear; $command" Enter
+        types clear Enter
+        eventually not_on_screen '^target ' # of the command before
+        types "$command" Enter
         shows '^b+…b+ .*held open +1$'
         shows '^a+…a+ .*closed +0$'
         shows '^short .*closed +0$'
@@ -592,10 +600,10 @@ column_of() {
     apart bide budget list
     [ "$status" -eq 1 ]
     [[ ${lines[1]} =~ ^payments' '+'it was made by another version of bide'$ ]]
-    [[ $stderr == "bide budget: payments: $file: "*"the layout of the file is 1, that of this version 2; end the "* ]]
+    [[ $stderr == "bide budget: payments: $file: "*"the layout of the file is 1, that of this version 3; end the "* ]]
     apart bide budget show payments
     [ "$status" -eq 1 ]
-    [[ $stderr == *"the layout of the file is 1, that of this version 2; end the processes of one version"* ]]
+    [[ $stderr == *"the layout of the file is 1, that of this version 3; end the processes of one version"* ]]
     apart together -- true
     [ "$status" -eq 0 ]
     [[ $stderr == *"is not shared: $file: it was made by another version of bide: the layout of the file is 1"* ]]

@@ -120,7 +120,7 @@ logged() {
     apart fetch -k "https://${PLAIN#http://}/hello"
     [ "$status" -eq 35 ]
     [ "${#stderr_lines[@]}" -eq 1 ]
-    [[ $stderr == *"wrong version number"* ]]
+    [ "$stderr" = "bide: https://${PLAIN#http://}/hello: TLS: wrong version number: permanent: a retry would not help" ]
 }
 
 @test "a client certificate is sent to the server" {

@@ -571,6 +571,29 @@ PY
     [[ $stderr == *"nothing was sent: the circuit breaker is open"* ]]
 }
 
+# The default connect timeout of 3 s is longer than this deadline, and no reason to wait for nothing.
+@test "with a short deadline, too, the URLs of a batch wait for the breaker" {
+    serve '/bad 503 | 200 body="1"
+           /good 200 body="2"'
+    apart fetch --deadline 2s --parallel 1 --set breaker.kind=consecutive --set breaker.consecutive=1 \
+        --set breaker.open=50ms --set breaker.ramp=0 "$U/bad" "$U/good"
+    echo "$stderr"
+    [ "$status" -eq 0 ]
+    [ "$output" = 12 ]
+}
+
+@test "an open breaker holds back the URLs of a batch whose deadline is shorter than its open time" {
+    serve '/bad 503
+           /good 200 body="x"'
+    apart fetch --deadline 2s --parallel 2 --set breaker.kind=consecutive --set breaker.consecutive=1 \
+        --set breaker.open=2500ms --set breaker.open_jitter=0% "$U/bad" "$U/good" "$U/good" "$U/good"
+    echo "$stderr"
+    [ "$status" -eq 22 ]
+    [ "${output//[^x]/}" = xxx ]
+    [ "$(wc -l <<< "$stderr")" -eq 1 ]
+    [[ $stderr == *"/bad: 503: the circuit breaker is open" ]]
+}
+
 @test "a section that is called transfer is a policy of the user" {
     local breaker="--parallel 1 --set breaker.kind=consecutive --set breaker.consecutive=1 --set breaker.open=1h"
     breaker+=" --set breaker.open_max=1h --attempts 1"
@@ -1021,6 +1044,17 @@ without control bytes (field 3, X-Name)" ]
         [ ! -e got ]
         grep -q "ended by SIG${signal%:*}" said
     done
+}
+
+@test "the exit status shows the signal that ended a list, although a URL had failed before" {
+    serve '/missing 404
+           /x 200 delay=never'
+    bide-fetch "$U/missing" "$U/x" 2> said 3>&- &
+    local pid=$!
+    eventually grep -q 404 said
+    kill -TERM $pid
+    wait $pid && false || [ $? -eq 143 ]
+    grep -q 'ended by SIGTERM' said
 }
 
 @test "a signal ends a wait at once" {

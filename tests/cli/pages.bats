@@ -10,7 +10,7 @@ teardown() { bide_teardown; }
 # ---- man pages ----
 
 @test "there is a man page for bide, for each subcommand and for bide.conf" {
-    for page in bide.1 bide-run.1 bide-fetch.1 bide-wait.1 bide-budget.1 bide-explain.1 bide-sim.1 bide-demo.1 bide-chaos.1 bide.conf.5; do
+    for page in bide.1 bide-run.1 bide-fetch.1 bide-wait.1 bide-budget.1 bide-top.1 bide-metrics.1 bide-explain.1 bide-sim.1 bide-demo.1 bide-chaos.1 bide.conf.5; do
         [ -s "$pages/$page" ]
     done
 }
@@ -33,7 +33,7 @@ teardown() { bide_teardown; }
 }
 
 @test "a page has every option of --help" {
-    for name in run fetch wait budget explain sim demo chaos; do
+    for name in run fetch wait budget top metrics explain sim demo chaos; do
         mandoc -Tascii "$pages/bide-$name.1" | col -b > page
         bide $name --help | grep -oE '^ +(-[a-zA-Z], )?--[a-z0-9.-]+' | grep -oE -- '--[a-z0-9.-]+' > options
         [ "$(wc -l < options)" -gt 3 ]

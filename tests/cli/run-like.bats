@@ -117,6 +117,27 @@ closed_port() {
     not_retried
 }
 
+@test "npm: a refused connection is retried, an unknown package is not" {
+    command -v npm || skip "no npm"
+    export npm_config_cache=$WORK/npm npm_config_fetch_retries=0 npm_config_update_notifier=false
+    export npm_config_noproxy=127.0.0.1
+    like npm npm view nosuch --registry "http://127.0.0.1:$(closed_port)/"
+    retried
+    chaos_start --script '* 404'
+    like npm npm view nosuch --registry "$CHAOS_URL/"
+    not_retried
+}
+
+@test "docker: a daemon that is not up is retried, an invalid name of an image is not" {
+    command -v docker || skip "no docker"
+    DOCKER_HOST=tcp://127.0.0.1:$(closed_port)
+    export DOCKER_HOST
+    like docker docker ps
+    retried
+    like docker docker pull 'Invalid Name'
+    not_retried
+}
+
 # ---- --sh ----
 
 @test "--sh runs a shell command line, and operands are its arguments" {

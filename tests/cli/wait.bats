@@ -220,6 +220,40 @@ PY
     exec 4>&-
 }
 
+@test "an address that never responds does not hide one that accepts" {
+    namespace --mount || skip "no mount namespaces for this user"
+    printf '127.0.0.1 two\n127.0.0.2 two\n' > hosts
+    cat > listen.py <<'PY'
+import socket, sys
+silent, accepting = sys.argv[1:]
+full = socket.socket()
+full.bind((silent, 0))
+full.listen(0)
+address = full.getsockname()
+clients = [socket.socket() for i in range(4)]  # fill the queue: the kernel drops every further SYN
+for client in clients:
+    client.setblocking(False)
+    client.connect_ex(address)
+server = socket.create_server((accepting, address[1]))
+print(address[1], flush=True)
+input()
+PY
+    mkfifo go
+    exec 4<> go
+    local addresses
+    for addresses in '127.0.0.1 127.0.0.2' '127.0.0.2 127.0.0.1'; do
+        rm -f port
+        python3 listen.py $addresses > port 3>&- <&4 &
+        CHILDREN+=($!)
+        eventually test -s port
+        run "${UNSHARE[@]}" sh -c 'mount --bind hosts /etc/hosts && exec "$@"' sh \
+            bide wait --for 9s -q "tcp:two:$(cat port)" 3>&- 4>&-
+        echo "$output"
+        [ "$status" -eq 0 ]
+    done
+    exec 4>&-
+}
+
 @test "a server that accepts and does not answer is not ready" {
     chaos_start --script '* delay=never'
     run bide wait --for 1s --attempt-timeout 200ms -q "$CHAOS_URL/"

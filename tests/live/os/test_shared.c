@@ -9,7 +9,8 @@
  *
  * or tokens were spent that never existed; and when all workers are dead, at most one charge per kill is missing. One
  * storm is about tokens (64 processes, 10,000 kills; the budget is empty most of the time and every token is
- * contended), one about a window, and one about a breaker, where the killed processes hold the probes.
+ * contended), one about a window, one about a breaker, where the killed processes hold the probes, and one about the
+ * meter.
  *
  * ctest runs nothing in parallel with this program: it would get too little CPU time. */
 #define _GNU_SOURCE
@@ -756,6 +757,96 @@ static void killed_creator_leaves_a_complete_file_or_none(void **state)
     }
 }
 
+/* ---- a storm over the meter ---- */
+
+static struct bide_meter_view metered; /* at the last check */
+static const struct bide_meter *meter;
+
+/* A first attempt fails in one of two calls, a retry in one of four. */
+static struct bide_outcome attempt_by_chance(void *context, const struct bide_verdict *start)
+{
+    struct random *random = context;
+    return draw(random, 2 * start->attempt) == 0 ? failed : ok;
+}
+
+static void count_calls(struct account *account, struct random *random)
+{
+    struct bide_target_config config = countable(INITIAL_MILLI);
+    struct bide_policy policy = without_waits();
+    config.budget.kind = BIDE_BUDGET_NONE;
+    struct bide_shared shared = open_or_abort("metered", &config);
+    struct bide_job job = {.policy = &policy, .target = shared.target, .attempt = attempt_by_chance, .context = random};
+    while (storm_is_running()) {
+        job.request = (struct bide_request){.safety = BIDE_SAFE, .seed = draw(random, 1u << 30) + 1};
+        struct bide_verdict end = bide_run(&job);
+        account_add(&account->calls, 1);
+        account_add(&account->started, end.attempt);
+        account_add(&account->healthy, end.action == BIDE_ACTION_DONE);
+    }
+}
+
+static uint64_t words_sum(const uint64_t *words, size_t count)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += words[i];
+    return sum;
+}
+#define WORDS_SUM(member) words_sum((const uint64_t *)&(member), sizeof(member) / sizeof(uint64_t))
+#define TIMES(histogram)  words_sum((histogram).count, BIDE_METER_BINS)
+
+/* At any instant: no count is smaller than before, and nothing has ended that has not begun. */
+static void assert_meter_goes_forwards(const struct account *all)
+{
+    struct bide_meter_view now;
+    (void)all;
+    bide_meter_get(meter, &now);
+    for (size_t i = 0; i < sizeof now / sizeof(uint64_t); i++)
+        assert_true(((const uint64_t *)&now)[i] >= ((const uint64_t *)&metered)[i]);
+    assert_true(WORDS_SUM(now.attempts) >= WORDS_SUM(now.outcomes));
+    assert_true(WORDS_SUM(now.waits) >= now.waits_ended);
+    metered = now;
+}
+
+/* The differences between counts that are equal without kills: each is at most the number of calls that were killed. */
+static void assert_meter_is_exact(const struct account *all, unsigned kills)
+{
+    struct bide_meter_view m;
+    bide_meter_get(meter, &m);
+    uint64_t outcomes = WORDS_SUM(m.outcomes), calls = WORDS_SUM(m.calls);
+    uint64_t failures = m.calls[BIDE_METER_FAILED], successes = m.calls[BIDE_METER_FIRST] + m.calls[BIDE_METER_RESCUED];
+    assert_in_range(WORDS_SUM(m.attempts) - outcomes, 0, kills);
+    assert_in_range(TIMES(m.attempt_ok) + TIMES(m.attempt_failed) - outcomes, 0, kills);
+    assert_in_range(WORDS_SUM(m.waits) - m.waits_ended, 0, kills);
+    assert_in_range(m.attempts[BIDE_METER_ATTEMPT_1] - calls, 0, kills);
+    assert_in_range(failures - WORDS_SUM(m.give_ups), 0, kills);
+    assert_in_range(failures - TIMES(m.call_failed), 0, kills);
+    assert_in_range(successes - TIMES(m.call_ok), 0, kills);
+    assert_int_equal(failures + successes, calls);
+    assert_in_range(calls - SUM(all, calls), 0, kills);
+    assert_in_range(successes - SUM(all, healthy), 0, kills);
+    assert_in_range(WORDS_SUM(m.attempts) - SUM(all, started), 0, 2 * kills);
+}
+
+static void killed_processes_leave_in_the_meter_only_what_they_had_in_flight(void **state)
+{
+    static const struct storm storm = {
+        FEW, FEW_KILLS, count_calls, assert_meter_goes_forwards, offsetof(struct account, calls), CALLS_MOST};
+    struct account *all = storm_begin();
+    struct random random = {seed_once()};
+    struct bide_shared shared = open_or_abort("metered", NULL);
+    meter = bide_shared_meter_get(&shared);
+    assert_non_null(meter);
+    storm_without_kills(&storm, all, &random);
+    assert_meter_is_exact(all, 0);
+    unsigned kills = storm_run(&storm, all, &random);
+    assert_meter_is_exact(all, kills);
+    print_message("%" PRIu64 " calls, %u kills: %" PRIu64 " attempts in flight for ever\n", SUM(all, calls), kills,
+                  WORDS_SUM(metered.attempts) - WORDS_SUM(metered.outcomes));
+    bide_shared_close(&shared);
+    storm_end(all);
+}
+
 /* ---- breaker, hold-off and latency ---- */
 
 /* Makes enough calls for a latency quantile. By their fictitious clock each takes an hour. */
@@ -811,6 +902,19 @@ static void truncate_only_file(off_t size)
         _exit(10);
 }
 
+/* Makes a call and returns true if the meter of the target counts it. */
+static bool call_is_counted(const struct bide_shared *shared)
+{
+    struct bide_meter_view before, after;
+    struct random random = {1};
+    struct bide_job job = {.target = shared->target, .attempt = attempt_by_chance, .context = &random};
+    job.request.safety = BIDE_SAFE;
+    bide_meter_get(bide_shared_meter_get(shared), &before);
+    bide_run(&job);
+    bide_meter_get(bide_shared_meter_get(shared), &after);
+    return WORDS_SUM(after.calls) == WORDS_SUM(before.calls) + 1;
+}
+
 /* A call during which its target's file is truncated; with the guard it continues on a private target. */
 _Noreturn static void survive_truncation(off_t size)
 {
@@ -833,6 +937,8 @@ _Noreturn static void survive_truncation(off_t size)
         _exit(13);
     if (size == 0 && bide_budget_add_milli(shared.target, 5000, bide_now()) != 5000)
         _exit(14);
+    if (size == 0 && (!call_is_counted(&shared) || !call_is_counted(&shared)))
+        _exit(17);
     bide_shared_close(&shared);
     if (bide_target_get(unhurt.target, bide_now()).budget_left_milli != 0)
         _exit(15);
@@ -930,6 +1036,7 @@ int main(void)
         IN_DIRECTORY(killed_processes_never_overspend_and_lose_at_most_one_charge_each),
         IN_DIRECTORY(window_is_never_overspent_and_loses_at_most_one_retry_per_kill),
         IN_DIRECTORY(breaker_with_killed_probes_admits_no_more_and_closes_on_recovery),
+        IN_DIRECTORY(killed_processes_leave_in_the_meter_only_what_they_had_in_flight),
         cmocka_unit_test(forked_processes_spread_over_the_lanes),
         IN_DIRECTORY(concurrent_creators_share_the_winner_s_target),
         IN_DIRECTORY(killed_creator_leaves_a_complete_file_or_none),

@@ -247,11 +247,15 @@ static void misspelt_option_suggests_the_nearest(void **state)
 static void option_of_other_programs_gets_advice(void **state)
 {
     static const struct cli_advice own_advice[] = {{"--retry", "use --attempts N"}, {"-m", "use --text TEXT"}};
-    static const struct cli_advice other_advice[] = {{"--retry", "never reached"}, {"--size", "use --attempts N"}};
+    static const struct cli_advice other_advice[] = {{"--retry", "never reached"},
+                                                     {"--size", "use --attempts N"},
+                                                     {"--sized", "use --attempts N"},
+                                                     {"--tree", "use --text T"},
+                                                     {"--trees", "use --attempts N"}};
     struct cli_group with_advice[2] = {groups[0], groups[1]};
     (void)state;
     with_advice[1].advice = other_advice;
-    with_advice[1].advice_count = 2;
+    with_advice[1].advice_count = 5;
     command.advice = own_advice;
     command.advice_count = 2;
     command.groups = with_advice;
@@ -259,7 +263,10 @@ static void option_of_other_programs_gets_advice(void **state)
     assert_refused(RUN_WORDS("-retry"), "--retry: no such option: use --attempts N");
     assert_refused(RUN_WORDS("-qm", "3"), "-m: no such option: use --text TEXT");
     assert_refused(RUN_WORDS("--size"), "--size: no such option: use --attempts N");
-    assert_refused(RUN_WORDS("--siz"), "--siz: no such option; bide try --help lists the options");
+    assert_refused(RUN_WORDS("--siz"), "--siz: no such option: use --attempts N");
+    assert_refused(RUN_WORDS("--retr"), "--retr: no such option: use --attempts N");
+    assert_refused(RUN_WORDS("--tre"), "--tre: no such option; bide try --help lists the options");
+    assert_refused(RUN_WORDS("--sizes"), "--sizes: no such option; bide try --help lists the options");
     command.groups = groups;
     command.advice_count = 0;
 }

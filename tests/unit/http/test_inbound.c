@@ -373,6 +373,22 @@ static void an_inbound_no_retry_is_always_answered_with_no_retry(void **state)
     assert_view(&ratio, 0, 2, 0);
 }
 
+/* The window forgets; a full slot counts no further. */
+static void totals_count_every_request_since_init(void **state)
+{
+    struct bide_inbound_ratio ratio = ratio_with_window(10 * S);
+    (void)state;
+    count_times(&ratio, &first, 5, 0);
+    count_times(&ratio, &second, 3, 20 * S);
+    count_times(&ratio, NULL, 1, 40 * S);
+    ratio.retry[(60 * S / S) % BIDE_INBOUND_SLOTS] = UINT64_C(6) << 26 | FULL;
+    count_times(&ratio, &second, 1, 60 * S);
+    struct bide_inbound_ratio_view view = bide_inbound_ratio_get(&ratio, 200 * S);
+    assert_int_equal(view.requests, 0);
+    assert_int_equal(view.requests_total, 10);
+    assert_int_equal(view.retries_total, 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -398,6 +414,7 @@ int main(void)
         cmocka_unit_test(below_min_volume_nothing_is_overload),
         cmocka_unit_test(a_share_of_1000_is_never_exceeded),
         cmocka_unit_test(an_inbound_no_retry_is_always_answered_with_no_retry),
+        cmocka_unit_test(totals_count_every_request_since_init),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -471,6 +471,32 @@ static void bide_run_reports_to_the_listener_of_the_process(void **state)
     assert_true(process_log.event[0].call_id != process_log.event[2].call_id);
 }
 
+static struct bide_meter *one_meter(void *context, const struct bide_report_call *call)
+{
+    (void)context, (void)call;
+    return NULL;
+}
+
+static struct bide_meter *other_meter(void *context, const struct bide_report_call *call)
+{
+    (void)call;
+    return context;
+}
+
+static void a_process_has_one_function_that_finds_meters(void **state)
+{
+    static const struct bide_listener one = {.meter = one_meter}, other = {.meter = other_meter};
+    (void)state;
+    assert_int_equal(bide_listen(&one), BIDE_OK);
+    bide_listen(NULL);
+    assert_int_equal(bide_listen(&other), BIDE_ERR_BUSY);
+    assert_null(bide_listener_get());
+    assert_int_equal(bide_listen(&one), BIDE_OK);
+    bide_listen(NULL);
+    assert_int_equal(bide_listen(&process_listener), BIDE_OK);
+    bide_listen(NULL);
+}
+
 /* ---- a listener that wants ends only ---- */
 
 static bool sample_odd(void *context, const struct bide_trace *trace)
@@ -578,6 +604,7 @@ int main(void)
         cmocka_unit_test(a_process_has_one_listener),
         cmocka_unit_test(without_a_listener_reports_are_ignored),
         cmocka_unit_test(bide_run_reports_to_the_listener_of_the_process),
+        cmocka_unit_test(a_process_has_one_function_that_finds_meters),
         cmocka_unit_test(a_call_that_succeeds_at_once_is_one_event_if_ends_only_are_wanted),
         cmocka_unit_test(the_listener_decides_about_a_continued_trace),
         cmocka_unit_test(a_call_that_fails_at_once_keeps_the_ids_of_its_attempts),

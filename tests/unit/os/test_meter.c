@@ -267,8 +267,8 @@ static void bin_of_a_duration_has_the_least_bound_that_is_not_below_it(void **st
     (void)state;
     for (uint32_t bin = 0; bin < BIDE_METER_BINS - 1; bin++) {
         int64_t bound = bide_meter_bound_ns(bin);
-        assert_int_equal(os_meter_bin(bound), bin);
-        assert_int_equal(os_meter_bin(bound + 1), bin + 1);
+        assert_int_equal(os_meter_bin((uint64_t)bound), bin);
+        assert_int_equal(os_meter_bin((uint64_t)bound + 1), bin + 1);
         assert_true(bin == 0 || bound > bide_meter_bound_ns(bin - 1));
     }
     for (int bit = 0; bit < 63; bit++) {
@@ -276,9 +276,8 @@ static void bin_of_a_duration_has_the_least_bound_that_is_not_below_it(void **st
         uint32_t bin = 0;
         while (time > bide_meter_bound_ns(bin))
             bin++;
-        assert_int_equal(os_meter_bin(time), bin);
+        assert_int_equal(os_meter_bin((uint64_t)time), bin);
     }
-    assert_int_equal(os_meter_bin(-1), 0);
     assert_int_equal(os_meter_bin(0), 0);
     assert_int_equal(os_meter_bin(INT64_MAX), BIDE_METER_BINS - 1);
     assert_int_equal(bide_meter_bound_ns(0), BIDE_MS);

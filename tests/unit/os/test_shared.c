@@ -32,7 +32,7 @@
 
 #define NOW       (1000 * BIDE_S)
 #define HEAD_SIZE 176u
-#define FILE_SIZE (256u + sizeof(struct bide_target))
+#define FILE_SIZE (256u + sizeof(struct bide_target) + sizeof(struct bide_meter))
 #define AT_LAYOUT 8
 #define AT_BOOT   16
 #define AT_NAME   40
@@ -708,17 +708,100 @@ static void file_of_another_size_is_refused(void **state)
     }
 }
 
-/* The first bytes of a file of the previous layout, which was shorter, and of a layout to come. */
+/* ---- meter ---- */
+
+static struct bide_meter_view meter_of(const struct bide_shared *shared)
+{
+    struct bide_meter_view view;
+    assert_non_null(bide_shared_meter_get(shared));
+    bide_meter_get(bide_shared_meter_get(shared), &view);
+    return view;
+}
+
+/* Fails its first attempt. */
+static struct bide_outcome fail_first(void *context, const struct bide_verdict *start)
+{
+    (void)context;
+    return (struct bide_outcome){.kind = start->attempt == 1 ? BIDE_KIND_TRANSIENT : BIDE_KIND_OK,
+                                 .evidence = BIDE_EVIDENCE_ANSWERED};
+}
+
+static void call_on(struct bide_target *target)
+{
+    struct bide_policy policy;
+    bide_policy_init(&policy, BIDE_PRESET_SERVICE);
+    policy.backoff = BIDE_BACKOFF_NONE;
+    bide_run(&(struct bide_job){
+        .policy = &policy, .target = target, .request = {.safety = BIDE_SAFE, .seed = 1}, .attempt = fail_first});
+}
+
+static void calls_are_counted_in_the_file_and_stay_there(void **state)
+{
+    struct bide_shared first, second;
+    struct bide_meter_view empty = {.attempts = {0}}, m;
+    assert_int_equal(open_named(&first, "payments"), BIDE_OK);
+    m = meter_of(&first);
+    assert_memory_equal(&m, &empty, sizeof m);
+    call_on(first.target);
+    assert_int_equal(open_named(&second, "payments"), BIDE_OK);
+    call_on(second.target);
+    bide_shared_close(&second);
+    m = meter_of(&first);
+    assert_int_equal(m.calls[BIDE_METER_RESCUED], 2);
+    assert_int_equal(m.attempts[BIDE_METER_ATTEMPT_1], 2);
+    assert_int_equal(m.attempts[BIDE_METER_ATTEMPT_2], 2);
+    bide_shared_close(&first);
+    assert_int_equal(open_named(&first, "payments"), BIDE_OK);
+    struct bide_meter_view again = meter_of(&first);
+    assert_memory_equal(&m, &again, sizeof m);
+    bide_shared_close(&first);
+}
+
+static struct bide_meter process_meter;
+
+static struct bide_meter *meter_of_process(void *context, const struct bide_report_call *call)
+{
+    (void)context;
+    (void)call;
+    return &process_meter;
+}
+
+static void listener_of_the_process_counts_calls_on_private_targets_only(void **state)
+{
+    static const struct bide_listener listener = {.meter = meter_of_process};
+    struct bide_shared shared, alone;
+    struct bide_meter_view m;
+    assert_int_equal(open_named(&shared, "payments"), BIDE_OK);
+    write_at(AT_LAYOUT, "x", 1);
+    here.private_instead = true;
+    assert_int_equal(open_named(&alone, "payments"), BIDE_OK);
+    here.private_instead = false;
+    assert_false(alone.shared);
+    assert_null(bide_shared_meter_get(&alone));
+    assert_int_equal(bide_listen(&listener), BIDE_OK);
+    call_on(shared.target);
+    bide_meter_get(&process_meter, &m);
+    assert_int_equal(m.calls[BIDE_METER_RESCUED], 0);
+    call_on(alone.target);
+    bide_listen(NULL);
+    bide_meter_get(&process_meter, &m);
+    assert_int_equal(m.calls[BIDE_METER_RESCUED], 1);
+    assert_int_equal(meter_of(&shared).calls[BIDE_METER_RESCUED], 1);
+    bide_shared_close(&alone);
+    bide_shared_close(&shared);
+}
+
+/* The first bytes of files of previous layouts, which were shorter, and of a layout to come. */
 static void file_of_another_layout_is_refused_with_both_layouts(void **state)
 {
     static const struct {
         uint32_t layout;
         off_t size;
         const char *text;
-    } rows[] = {{1, 2240, "the layout of the file is 1, that of this version 2; "},
-                {1, 12, "the layout of the file is 1, that of this version 2; "},
-                {3, 1 << 20, "the layout of the file is 3, that of this version 2; "},
-                {3, FILE_SIZE, "the layout of the file is 3, that of this version 2; "}};
+    } rows[] = {{2, 2432, "the layout of the file is 2, that of this version 3; "},
+                {1, 12, "the layout of the file is 1, that of this version 3; "},
+                {4, 1 << 20, "the layout of the file is 4, that of this version 3; "},
+                {4, FILE_SIZE, "the layout of the file is 4, that of this version 3; "}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         create_target("payments");
         write_at(AT_LAYOUT, &rows[i].layout, sizeof rows[i].layout);
@@ -1489,6 +1572,8 @@ int main(void)
         IN_DIRECTORY(header_with_one_wrong_byte_is_refused),
         IN_DIRECTORY(target_with_an_invalid_configuration_is_refused),
         IN_DIRECTORY(file_of_another_size_is_refused),
+        IN_DIRECTORY(calls_are_counted_in_the_file_and_stay_there),
+        IN_DIRECTORY(listener_of_the_process_counts_calls_on_private_targets_only),
         IN_DIRECTORY(file_of_another_layout_is_refused_with_both_layouts),
         IN_DIRECTORY(file_of_a_newer_minor_version_is_shared_and_keeps_its_words),
         IN_DIRECTORY(setting_of_a_newer_version_survives_a_reload_by_this_version),

@@ -172,7 +172,7 @@ static int child(void)
 
 static void a_forked_child_records_nothing_until_it_starts_telemetry(void **state)
 {
-    int status;
+    int status = 0;
     (void)state;
     call(0);
     pid_t pid = fork();

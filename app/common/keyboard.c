@@ -10,7 +10,7 @@ static bool is_foreground(void)
     return tcgetpgrp(STDIN_FILENO) == getpgrp();
 }
 
-void budget_keyboard_open(struct budget_keyboard *keyboard)
+void cli_keyboard_open(struct cli_keyboard *keyboard)
 {
     struct termios modes;
     if (!is_foreground() || tcgetattr(STDIN_FILENO, &modes) != 0)
@@ -23,21 +23,21 @@ void budget_keyboard_open(struct budget_keyboard *keyboard)
     keyboard->is_open = tcsetattr(STDIN_FILENO, TCSADRAIN, &modes) == 0;
 }
 
-void budget_keyboard_close(struct budget_keyboard *keyboard)
+void cli_keyboard_close(struct cli_keyboard *keyboard)
 {
     if (keyboard->is_open && is_foreground())
         tcsetattr(STDIN_FILENO, TCSADRAIN, &keyboard->before);
     keyboard->is_open = false;
 }
 
-int budget_keyboard_fd(const struct budget_keyboard *keyboard)
+int cli_keyboard_fd(const struct cli_keyboard *keyboard)
 {
     return keyboard->is_open && is_foreground() ? STDIN_FILENO : -1;
 }
 
-int budget_keyboard_read(const struct budget_keyboard *keyboard)
+int cli_keyboard_read(const struct cli_keyboard *keyboard)
 {
-    struct pollfd input = {.fd = budget_keyboard_fd(keyboard), .events = POLLIN};
+    struct pollfd input = {.fd = cli_keyboard_fd(keyboard), .events = POLLIN};
     unsigned char key;
     if (poll(&input, 1, 0) <= 0)
         return 0;
