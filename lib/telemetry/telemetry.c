@@ -16,9 +16,7 @@
 #include <stdlib.h>
 
 #define TARGETS_MAX 100000u
-#define SPAN_ROOM                                                                                                      \
-    128u /* of the ring, for each span of OTEL_BSP_MAX_QUEUE_SIZE: a call without a URL needs 160 bytes
-                          * for two */
+#define SPAN_ROOM   128u /* of the ring, for each span of OTEL_BSP_MAX_QUEUE_SIZE: a call without a URL needs 160 bytes */
 
 static const char *environment_get(void *context, const char *name)
 {
