@@ -410,7 +410,7 @@ static enum bide_err read_resource(struct reader *r)
     enum bide_err err = proto.bytes != NULL ? resource_encode(r, &proto) : reader_no_memory(r);
     size_t length = proto.size - proto.at;
     if (err == BIDE_OK) {
-        r->otel->resource = malloc(length);
+        r->otel->resource = malloc(length + 1); /* an empty one is not NULL */
         r->otel->resource_length = length;
         if (r->otel->resource != NULL)
             memcpy(r->otel->resource, proto.bytes + proto.at, length);
