@@ -52,8 +52,8 @@ struct bide_telemetry_options {
  * has another listener. */
 BIDE_API enum bide_err bide_telemetry_start(const struct bide_telemetry_options *options, struct bide_problem *problem);
 
-/* Stops it, after sending what is left, for at most 500 ms. Calls that began before are counted to their end; a later
- * start continues with the same counts. */
+/* Stops it, after sending what is left, for at most 500 ms; a program that exits without it does the same. Calls that
+ * began before are counted to their end; a later start continues with the same counts. */
 BIDE_API void bide_telemetry_stop(void);
 
 /* Exports the requests that a server of this process counts in an inbound ratio (inbound.h), with this name as target.
