@@ -229,7 +229,11 @@ struct bide_curl_options {
 
     const char *target_name; /* in events; NULL: the origin of the URL, which is the name in a table of targets */
 
-    uint64_t reserved_[6]; /* zero: room to grow */
+    /* Nobody learns of the call: no listener, and no meter. For a program that exports what a listener collects, whose
+     * exports would otherwise cause exports. */
+    bool unobserved;
+
+    uint64_t reserved_[5]; /* zero: room to grow */
 };
 
 /* Why a response did not continue the bytes in the sink. The body starts over then, or the call gives up if the sink

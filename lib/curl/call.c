@@ -146,6 +146,8 @@ static enum bide_err call_check_options(const struct http_call *call, struct bid
 bool http_call_is_watched(const struct bide_curl_options *options, const struct bide_target *target)
 {
     struct bide_listener own = {.event = options ? options->event : NULL};
+    if (options && options->unobserved)
+        return false;
     return bide_report_wanted(target, &own);
 }
 

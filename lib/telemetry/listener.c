@@ -209,10 +209,9 @@ void telemetry_listener_forked(void)
 
 /* ---- the consumer ---- */
 
-const struct telemetry_record *telemetry_listener_peek(void)
+const struct telemetry_record *telemetry_listener_peek(size_t *size)
 {
-    size_t size;
-    return telemetry_ring_peek(listening.ring, &size);
+    return telemetry_ring_peek(listening.ring, size);
 }
 
 void telemetry_listener_pop(void)
@@ -241,10 +240,4 @@ uint64_t telemetry_listener_pending(void)
 int telemetry_listener_fd(void)
 {
     return listening.fd;
-}
-
-void telemetry_listener_count_lost(const struct telemetry_record *record, unsigned cause)
-{
-    if (listening.spans && record->is_sampled)
-        telemetry_dropped_add(TELEMETRY_SPANS, cause, (uint64_t)record->attempt_ended + record->call_ended);
 }

@@ -44,7 +44,7 @@ void telemetry_listener_end(void);
 bool telemetry_listener_is_set(void);
 
 /* Consumer: as telemetry_ring_peek, _pop and _sleep. */
-const struct telemetry_record *telemetry_listener_peek(void);
+const struct telemetry_record *telemetry_listener_peek(size_t *size);
 void telemetry_listener_pop(void);
 bool telemetry_listener_sleep(uint64_t pending);
 void telemetry_listener_awake(void);
@@ -53,9 +53,6 @@ uint64_t telemetry_listener_pending(void);
 /* Becomes readable when a producer wakes the consumer, or telemetry_listener_wake is called; awake makes it unreadable. */
 int telemetry_listener_fd(void);
 void telemetry_listener_wake(void);
-
-/* Counts the spans, and the line of the log, of a record that is lost. */
-void telemetry_listener_count_lost(const struct telemetry_record *record, unsigned cause);
 
 /* In a forked child: the ring is a copy that may hold places without a producer. From now on events are counted as lost,
  * until the child starts telemetry itself. */

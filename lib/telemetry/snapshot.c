@@ -209,3 +209,24 @@ char *telemetry_snapshot_page(void *context, size_t *length)
     telemetry_snapshot_free(numbers);
     return text;
 }
+
+/* ---- breakers ---- */
+
+/* A target that is evicted meanwhile looks like another breaker once: the next visit corrects it. */
+void telemetry_snapshot_breakers(int64_t now_ns,
+                                 void (*visit)(void *context, uint32_t number, const char *name,
+                                               const struct bide_breaker_view *breaker),
+                                 void *context)
+{
+    pthread_mutex_lock(&sources.lock);
+    uint32_t count = sources.targets != NULL ? telemetry_meters_count() : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name = telemetry_meters_at(i)->name;
+        const struct bide_target *target = bide_targets_find(sources.targets, name);
+        if (target == NULL)
+            continue;
+        struct bide_target_view view = bide_target_get(target, now_ns);
+        visit(context, i, name, &view.breaker);
+    }
+    pthread_mutex_unlock(&sources.lock);
+}

@@ -2,12 +2,102 @@
 #include <bide/clock.h>
 #include <bide/telemetry.h>
 
+#include <curl/curl.h>
+
 #include "listener.h"
 #include "meters.h"
+#include "otel.h"
 #include "problem.h"
 #include "snapshot.h"
+#include "thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
 
 #define TARGETS_MAX 100000u
+#define SPAN_ROOM                                                                                                      \
+    128u /* of the ring, for each span of OTEL_BSP_MAX_QUEUE_SIZE: a call without a URL needs 160 bytes
+                          * for two */
+
+static const char *environment_get(void *context, const char *name)
+{
+    (void)context;
+    return secure_getenv(name);
+}
+
+/* ---- the ends of a process ---- */
+
+static void forked_in_child(void)
+{
+    if (telemetry_thread_runs())
+        telemetry_listener_forked();
+    telemetry_thread_forked();
+}
+
+/* A program that ends without bide_telemetry_stop loses nothing, if the collector is quick. */
+static void stop_at_exit(void)
+{
+    if (telemetry_thread_runs())
+        bide_telemetry_stop();
+}
+
+static int hooks_error;
+
+/* libcurl first: what it registers for the exit then runs after stop_at_exit. */
+static void set_hooks(void)
+{
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        hooks_error = ENOMEM;
+    else if (atexit(stop_at_exit) != 0)
+        hooks_error = ENOMEM;
+    else
+        hooks_error = pthread_atfork(NULL, NULL, forked_in_child);
+}
+
+static enum bide_err hooks_once(struct bide_problem *problem)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, set_hooks);
+    return hooks_error == 0 ? BIDE_OK
+                            : telemetry_problem_set(problem, BIDE_ERR_SYSTEM, hooks_error,
+                                                    "libcurl, or the handlers of fork and exit, could not be set up");
+}
+
+/* ---- start and stop ---- */
+
+/* Starts the thread, if something needs it, and listens. */
+static enum bide_err telemetry_begin(const struct bide_telemetry_options *o, struct telemetry_otel *otel,
+                                     struct bide_problem *problem)
+{
+    struct telemetry_listener_options listen = {.spans = o->otlp != NULL,
+                                                .log = o->log != BIDE_TELEMETRY_LOG_NONE,
+                                                .sampler = otel->sampler,
+                                                .ring_bytes = (uint64_t)otel->queue_max * SPAN_ROOM};
+    bool has_thread = listen.spans || listen.log || o->listen != NULL;
+    enum bide_err err = telemetry_listener_begin(&listen, problem);
+    if (err != BIDE_OK || !has_thread)
+        return err;
+    err = hooks_once(problem);
+    if (err == BIDE_OK)
+        err = telemetry_thread_start(o, otel, problem);
+    if (err != BIDE_OK)
+        telemetry_listener_end();
+    return err;
+}
+
+/* Reads the variables OTEL_*. Without an exporter, spans are not wanted. */
+static enum bide_err read_environment(struct bide_telemetry_options *o, struct telemetry_otel *otel,
+                                      struct bide_problem *problem)
+{
+    struct telemetry_environment environment = {.get = environment_get, .program = program_invocation_short_name};
+    if (o->otlp == NULL)
+        return BIDE_OK;
+    enum bide_err err = telemetry_otel_read(otel, o->otlp, &environment, problem);
+    if (otel->disabled || otel->no_exporter)
+        o->otlp = NULL;
+    return err;
+}
 
 /* Sets the problem of reserved words, and of a limit that is too high. */
 static enum bide_err options_check(const struct bide_telemetry_options *o, struct bide_problem *problem)
@@ -22,28 +112,31 @@ static enum bide_err options_check(const struct bide_telemetry_options *o, struc
 
 enum bide_err bide_telemetry_start(const struct bide_telemetry_options *options, struct bide_problem *problem)
 {
-    static const struct bide_telemetry_options defaults;
-    const struct bide_telemetry_options *o = options != NULL ? options : &defaults;
-    uint32_t targets_max = o->targets_max != 0 ? o->targets_max : BIDE_TELEMETRY_TARGETS;
-    enum bide_err err = options_check(o, problem);
+    struct bide_telemetry_options o = options != NULL ? *options : (struct bide_telemetry_options){0};
+    struct telemetry_otel otel = {.queue_max = TELEMETRY_QUEUE_DEFAULT};
+    uint32_t targets_max = o.targets_max != 0 ? o.targets_max : BIDE_TELEMETRY_TARGETS;
+    enum bide_err err = options_check(&o, problem);
     if (err != BIDE_OK)
         return err;
     if (!telemetry_meters_begin(targets_max))
         return telemetry_problem_set(problem, BIDE_ERR_NOMEM, 0, "no memory for a table of %u meters", targets_max);
-    struct bide_targets *targets = o->targets != NULL ? o->targets : bide_targets_default();
+    struct bide_targets *targets = o.targets != NULL ? o.targets : bide_targets_default();
     if (targets == NULL)
         return telemetry_problem_set(problem, BIDE_ERR_NOMEM, 0, "no memory for the table of targets");
-    struct telemetry_listener_options listen = {
-        .spans = o->otlp != NULL, .sampler.limit = TELEMETRY_SAMPLER_ALL, .ring_bytes = 4 << 20};
-    err = telemetry_listener_begin(&listen, problem);
+    err = read_environment(&o, &otel, problem);
+    if (err == BIDE_OK)
+        err = telemetry_begin(&o, &otel, problem);
     if (err == BIDE_OK)
         telemetry_snapshot_targets_set(targets);
+    telemetry_otel_free(&otel);
     return err;
 }
 
+/* Calls first: what they report after this is counted as lost. */
 void bide_telemetry_stop(void)
 {
     telemetry_listener_end();
+    telemetry_thread_stop();
     telemetry_snapshot_targets_set(NULL);
 }
 

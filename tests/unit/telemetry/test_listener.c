@@ -33,11 +33,17 @@ static int begin_log(void **state)
     return telemetry_listener_begin(&options, NULL) == BIDE_OK ? 0 : -1;
 }
 
+static const struct telemetry_record *peek(void)
+{
+    size_t size;
+    return telemetry_listener_peek(&size);
+}
+
 static int end(void **state)
 {
     (void)state;
     telemetry_listener_end();
-    while (telemetry_listener_peek() != NULL)
+    while (peek() != NULL)
         telemetry_listener_pop();
     return 0;
 }
@@ -68,7 +74,7 @@ static void a_call_that_succeeds_at_once_is_one_record(void **state)
 {
     (void)state;
     call(0);
-    const struct telemetry_record *record = telemetry_listener_peek();
+    const struct telemetry_record *record = peek();
     assert_non_null(record);
     assert_true(record->is_sampled && record->attempt_ended && record->call_ended);
     assert_true(record->kind == BIDE_KIND_OK && record->action == BIDE_ACTION_DONE);
@@ -77,7 +83,7 @@ static void a_call_that_succeeds_at_once_is_one_record(void **state)
     assert_int_equal(record->length[TELEMETRY_TEXT_TARGET], strlen("inventory"));
     assert_memory_equal(telemetry_record_text(record, TELEMETRY_TEXT_TARGET), "inventory", strlen("inventory"));
     telemetry_listener_pop();
-    assert_null(telemetry_listener_peek());
+    assert_null(peek());
 }
 
 static void each_attempt_that_ends_is_a_record(void **state)
@@ -86,7 +92,7 @@ static void each_attempt_that_ends_is_a_record(void **state)
     (void)state;
     call(1);
     for (uint32_t i = 1; i <= 2; i++) {
-        const struct telemetry_record *record = telemetry_listener_peek();
+        const struct telemetry_record *record = peek();
         assert_non_null(record);
         assert_int_equal(record->attempt, i);
         assert_int_equal(record->call_ended, i == 2);
@@ -95,7 +101,7 @@ static void each_attempt_that_ends_is_a_record(void **state)
         trace_lo = record->trace_lo;
         telemetry_listener_pop();
     }
-    assert_null(telemetry_listener_peek());
+    assert_null(peek());
 }
 
 static void a_full_ring_drops_the_newest_and_counts_both_spans(void **state)
@@ -104,7 +110,7 @@ static void a_full_ring_drops_the_newest_and_counts_both_spans(void **state)
     (void)state;
     for (int i = 0; i < 2000; i++)
         call(0);
-    for (; telemetry_listener_peek() != NULL; kept++)
+    for (; peek() != NULL; kept++)
         telemetry_listener_pop();
     uint64_t lost = telemetry_dropped_get(TELEMETRY_SPANS, TELEMETRY_RING_FULL) - before;
     assert_true(kept > 100 && lost > 100);
@@ -137,7 +143,7 @@ static void calls_after_the_stop_are_not_recorded(void **state)
     (void)state;
     telemetry_listener_end();
     call(0);
-    assert_null(telemetry_listener_peek());
+    assert_null(peek());
     assert_int_equal(telemetry_listener_begin(&options, NULL), BIDE_OK);
 }
 
@@ -158,10 +164,10 @@ static int child(void)
     if (telemetry_dropped_get(TELEMETRY_SPANS, TELEMETRY_SHUTDOWN) != before + 2)
         return 1;
     telemetry_listener_end();
-    if (telemetry_listener_begin(&options, NULL) != BIDE_OK || telemetry_listener_peek() != NULL)
+    if (telemetry_listener_begin(&options, NULL) != BIDE_OK || peek() != NULL)
         return 2;
     call(0);
-    return telemetry_listener_peek() != NULL ? 0 : 3;
+    return peek() != NULL ? 0 : 3;
 }
 
 static void a_forked_child_records_nothing_until_it_starts_telemetry(void **state)
@@ -174,9 +180,9 @@ static void a_forked_child_records_nothing_until_it_starts_telemetry(void **stat
         _exit(child());
     assert_true(pid > 0 && waitpid(pid, &status, 0) == pid);
     assert_int_equal(status, 0);
-    assert_non_null(telemetry_listener_peek()); /* of the parent */
+    assert_non_null(peek()); /* of the parent */
     telemetry_listener_pop();
-    assert_null(telemetry_listener_peek());
+    assert_null(peek());
 }
 
 static void the_log_gets_failures_and_the_end_of_calls_that_gave_up(void **state)
@@ -184,10 +190,10 @@ static void the_log_gets_failures_and_the_end_of_calls_that_gave_up(void **state
     uint32_t records = 0;
     (void)state;
     call(0);
-    assert_null(telemetry_listener_peek());
+    assert_null(peek());
     call(1);
     call(100);
-    for (const struct telemetry_record *record; (record = telemetry_listener_peek()) != NULL; records++) {
+    for (const struct telemetry_record *record; (record = peek()) != NULL; records++) {
         assert_false(record->is_sampled);
         assert_true(record->kind != BIDE_KIND_OK);
         telemetry_listener_pop();

@@ -1,0 +1,453 @@
+/* otel.c - the variables OTEL_*: see otel.h.
+ *
+ * A variable of the traces, as OTEL_EXPORTER_OTLP_TRACES_HEADERS, precedes the general one, OTEL_EXPORTER_OTLP_HEADERS.
+ * The specification asks SDKs to warn about a malformed value and to go on with the default. Here it is an error of the
+ * start: a process that exports to the wrong place, or nothing, is noticed too late. */
+#include "otel.h"
+
+#include "problem.h"
+#include "protobuf.h"
+#include "span.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "text/unit.h"
+#include "text/utf8.h"
+
+#define DEFAULT_ENDPOINT "http://localhost:4318"
+#define TRACES_PATH      "/v1/traces"
+#define PREFIX           "OTEL_EXPORTER_OTLP_"
+#define RESOURCE_MAX     65536u /* bytes of the encoded resource */
+#define HEADERS_MAX      64u
+#define QUEUE_MAX        1000000u
+#define BATCH_MAX        65536u
+#define RESOURCE_FIELD   1u /* of the message Resource: attributes */
+
+/* Reading in progress. */
+struct reader {
+    struct telemetry_otel *otel;
+    const struct telemetry_environment *environment;
+    struct bide_problem *problem;
+    const char *name; /* of the variable read last */
+};
+
+static const char *reader_get(struct reader *r, const char *name)
+{
+    const char *value = r->environment->get(r->environment->context, name);
+    r->name = name;
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+/* Returns the variable of the traces, or else the general one. */
+static const char *reader_get_either(struct reader *r, const char *traces, const char *general)
+{
+    const char *value = reader_get(r, traces);
+    return value != NULL ? value : reader_get(r, general);
+}
+
+static enum bide_err reader_refuse(struct reader *r, const char *value, const char *want)
+{
+    return telemetry_problem_text(r->problem, r->name, value, want);
+}
+
+/* The same without the value, which may be secret. */
+static enum bide_err reader_refuse_secret(struct reader *r, const char *want)
+{
+    return telemetry_problem_set(r->problem, BIDE_ERR_INVALID, 0, "%s: %s", r->name, want);
+}
+
+static enum bide_err reader_no_memory(struct reader *r)
+{
+    return telemetry_problem_set(r->problem, BIDE_ERR_NOMEM, 0, "no memory for the options of the export");
+}
+
+/* ---- numbers ---- */
+
+struct number {
+    const char *name;
+    uint64_t least, most;
+    const char *want;
+};
+
+static enum bide_err reader_number(struct reader *r, const struct number *number, uint64_t *to)
+{
+    const char *value = reader_get(r, number->name);
+    uint64_t read;
+    if (value == NULL)
+        return BIDE_OK;
+    if (!text_number_parse(value, strlen(value), &read) || read < number->least || read > number->most)
+        return reader_refuse(r, value, number->want);
+    *to = read;
+    return BIDE_OK;
+}
+
+#define MILLISECONDS "1 to 86400000, milliseconds"
+
+static enum bide_err read_batch(struct reader *r)
+{
+    struct telemetry_otel *otel = r->otel;
+    uint64_t value[] = {TELEMETRY_QUEUE_DEFAULT, 512, 5000, 30000, UINT64_MAX};
+    static const struct number numbers[] = {
+        {"OTEL_BSP_MAX_QUEUE_SIZE", 1, QUEUE_MAX, "1 to 1000000 spans"},
+        {"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 1, BATCH_MAX, "1 to 65536 spans"},
+        {"OTEL_BSP_SCHEDULE_DELAY", 1, 86400000, MILLISECONDS},
+        {"OTEL_BSP_EXPORT_TIMEOUT", 1, 86400000, MILLISECONDS},
+        {"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", 0, INT32_MAX, "0 to 2147483647 characters"},
+        {"OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", 0, INT32_MAX, "0 to 2147483647 characters"},
+    };
+    enum bide_err err = BIDE_OK;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers && err == BIDE_OK; i++)
+        err = reader_number(r, &numbers[i], &value[i < 5 ? i : 4]);
+    otel->queue_max = (uint32_t)value[0];
+    otel->batch_max = (uint32_t)(value[1] < value[0] ? value[1] : value[0]);
+    otel->delay_ns = (int64_t)value[2] * BIDE_MS;
+    otel->export_ns = (int64_t)value[3] * BIDE_MS;
+    otel->value_max = value[4] == UINT64_MAX ? SIZE_MAX : (size_t)value[4];
+    return err;
+}
+
+static enum bide_err read_timeout(struct reader *r)
+{
+    static const char *const names[] = {PREFIX "TIMEOUT", PREFIX "TRACES_TIMEOUT"};
+    uint64_t ms = 10000;
+    enum bide_err err = BIDE_OK;
+    for (size_t i = 0; i < 2 && err == BIDE_OK; i++)
+        err = reader_number(r, &(struct number){names[i], 1, 86400000, MILLISECONDS}, &ms);
+    r->otel->timeout_ns = (int64_t)ms * BIDE_MS;
+    return err;
+}
+
+/* ---- words ---- */
+
+static enum bide_err read_switches(struct reader *r)
+{
+    const char *value = reader_get(r, "OTEL_SDK_DISABLED");
+    r->otel->disabled = value != NULL && strcasecmp(value, "true") == 0;
+    if (value != NULL && !r->otel->disabled && strcasecmp(value, "false") != 0)
+        return reader_refuse(r, value, "true or false");
+    value = reader_get(r, "OTEL_TRACES_EXPORTER");
+    r->otel->no_exporter = value != NULL && strcmp(value, "none") == 0;
+    if (value != NULL && !r->otel->no_exporter && strcmp(value, "otlp") != 0)
+        return reader_refuse(r, value, "otlp or none");
+    value = reader_get_either(r, PREFIX "TRACES_PROTOCOL", PREFIX "PROTOCOL");
+    if (value != NULL && strcmp(value, "http/protobuf") != 0)
+        return reader_refuse(r, value, "http/protobuf: grpc and http/json are not implemented");
+    value = reader_get_either(r, PREFIX "TRACES_COMPRESSION", PREFIX "COMPRESSION");
+    if (value != NULL && strcmp(value, "none") != 0)
+        return reader_refuse(r, value, "none: compression is not implemented");
+    return BIDE_OK;
+}
+
+/* The share is exact to 10^-9, which text_decimal_parse reads without floating point. */
+static enum bide_err read_ratio(struct reader *r)
+{
+    const char *value = reader_get(r, "OTEL_TRACES_SAMPLER_ARG");
+    int64_t share = 1000000000;
+    if (value != NULL &&
+        (!text_decimal_parse(value, strlen(value), 1000000000, &share) || share < 0 || share > 1000000000))
+        return reader_refuse(r, value, "a share from 0 to 1 with at most 9 digits, as 0.25");
+    r->otel->sampler.limit =
+        share == 1000000000 ? TELEMETRY_SAMPLER_ALL : TELEMETRY_SAMPLER_ALL / 1000000000 * (uint64_t)share;
+    return BIDE_OK;
+}
+
+static enum bide_err read_sampler(struct reader *r)
+{
+    static const char parent[] = "parentbased_";
+    const char *given = reader_get(r, "OTEL_TRACES_SAMPLER"), *value = given != NULL ? given : "parentbased_always_on";
+    struct telemetry_sampler *sampler = &r->otel->sampler;
+    sampler->parent_based = strncmp(value, parent, strlen(parent)) == 0;
+    const char *root = sampler->parent_based ? value + strlen(parent) : value;
+    sampler->limit = TELEMETRY_SAMPLER_ALL;
+    if (strcmp(root, "traceidratio") == 0)
+        return read_ratio(r);
+    if (strcmp(root, "always_off") == 0)
+        sampler->limit = 0;
+    else if (strcmp(root, "always_on") != 0)
+        return reader_refuse(r, value,
+                             "always_on, always_off, traceidratio, or one of these behind parentbased_ "
+                             "(jaeger_remote and xray are not implemented)");
+    return BIDE_OK;
+}
+
+/* ---- endpoint ---- */
+
+static bool is_http_url(const char *url)
+{
+    size_t scheme = strncasecmp(url, "http://", 7) == 0 ? 7 : strncasecmp(url, "https://", 8) == 0 ? 8 : 0;
+    if (scheme == 0 || url[scheme] == '\0' || strchr("/?#:", url[scheme]) != NULL)
+        return false;
+    for (; *url != '\0'; url++)
+        if ((unsigned char)*url <= ' ' || *url == 0x7f)
+            return false;
+    return true;
+}
+
+/* Appends the path of the traces to a base URL. */
+static char *endpoint_of(const char *base)
+{
+    char *url = NULL;
+    size_t length = strlen(base);
+    while (length > 0 && base[length - 1] == '/')
+        length--;
+    return asprintf(&url, "%.*s%s", (int)length, base, TRACES_PATH) < 0 ? NULL : url;
+}
+
+/* A URL may have a password: the problem leaves it out. */
+static enum bide_err read_endpoint(struct reader *r, const char *otlp)
+{
+    const char *as_is = otlp[0] == '\0' ? reader_get(r, PREFIX "TRACES_ENDPOINT") : NULL;
+    const char *base = otlp[0] != '\0' ? otlp : as_is != NULL ? NULL : reader_get(r, PREFIX "ENDPOINT");
+    if (otlp[0] != '\0')
+        r->name = "otlp";
+    if (as_is == NULL && base == NULL)
+        base = DEFAULT_ENDPOINT;
+    const char *given = as_is != NULL ? as_is : base;
+    if (!is_http_url(given))
+        return reader_refuse_secret(r, "must be a URL, as http://127.0.0.1:4318 or https://collector.example.net");
+    if (as_is == NULL && strpbrk(given, "?#") != NULL)
+        return reader_refuse_secret(r, "must be a URL without query and fragment: " TRACES_PATH " is appended to it");
+    r->otel->endpoint = as_is != NULL ? strdup(as_is) : endpoint_of(base);
+    return r->otel->endpoint != NULL ? BIDE_OK : reader_no_memory(r);
+}
+
+/* ---- lists of key=value ---- */
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Decodes %41 in place. Returns false if a percent sign is followed by anything but two hexadecimal digits. */
+static bool percent_decode(char *text, size_t *length)
+{
+    size_t to = 0;
+    for (size_t i = 0; i < *length; i++, to++) {
+        text[to] = text[i];
+        if (text[i] != '%')
+            continue;
+        if (i + 2 >= *length || hex_value(text[i + 1]) < 0 || hex_value(text[i + 2]) < 0)
+            return false;
+        text[to] = (char)(hex_value(text[i + 1]) << 4 | hex_value(text[i + 2]));
+        i += 2;
+    }
+    *length = to;
+    return true;
+}
+
+/* A member of a list: "key=value", blanks around both ignored, as in the header field Baggage. */
+struct pair {
+    char *key, *value;
+    size_t key_length, value_length;
+};
+
+static void trim(char **text, size_t *length)
+{
+    for (; *length > 0 && (**text == ' ' || **text == '\t'); (*length)--)
+        (*text)++;
+    while (*length > 0 && ((*text)[*length - 1] == ' ' || (*text)[*length - 1] == '\t'))
+        (*length)--;
+}
+
+/* Takes the first member from a list, whose bytes it changes. Returns 1, 0: there is none, or -1: it is malformed. */
+static int list_take(char **list, struct pair *pair)
+{
+    size_t length;
+    do {
+        *list += strspn(*list, ", \t");
+        length = strcspn(*list, ",");
+    } while (length == 0 && **list != '\0');
+    if (length == 0)
+        return 0;
+    char *equals = memchr(*list, '=', length);
+    if (equals == NULL)
+        return -1;
+    *pair = (struct pair){.key = *list, .value = equals + 1, .key_length = (size_t)(equals - *list)};
+    pair->value_length = length - pair->key_length - 1;
+    *list += length;
+    trim(&pair->key, &pair->key_length);
+    trim(&pair->value, &pair->value_length);
+    bool is_decoded = percent_decode(pair->key, &pair->key_length) && percent_decode(pair->value, &pair->value_length);
+    return is_decoded && pair->key_length > 0 ? 1 : -1;
+}
+
+/* ---- headers ---- */
+
+static bool is_header_name(const char *at, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (at[i] <= ' ' || at[i] > '~' || strchr("\"(),/:;<=>?@[\\]{}", at[i]) != NULL)
+            return false;
+    return length > 0;
+}
+
+static bool is_header_value(const char *at, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (((unsigned char)at[i] < ' ' && at[i] != '\t') || at[i] == 0x7f)
+            return false;
+    return true;
+}
+
+#define HEADERS_WANT "must be a list of name=value with commas in between, both percent-encoded, 64 at most"
+
+static enum bide_err headers_add(struct reader *r, char *list)
+{
+    struct pair pair;
+    int taken;
+    for (size_t count = 0; (taken = list_take(&list, &pair)) > 0; count++) {
+        if (count == HEADERS_MAX || !is_header_name(pair.key, pair.key_length) ||
+            !is_header_value(pair.value, pair.value_length))
+            return reader_refuse_secret(r, HEADERS_WANT);
+        /* libcurl leaves out a field that ends with a colon: an empty value needs a semicolon. */
+        if (asprintf(&r->otel->headers[count], "%.*s%s%.*s", (int)pair.key_length, pair.key,
+                     pair.value_length > 0 ? ": " : ";", (int)pair.value_length, pair.value) < 0) {
+            r->otel->headers[count] = NULL;
+            return reader_no_memory(r);
+        }
+    }
+    return taken == 0 ? BIDE_OK : reader_refuse_secret(r, HEADERS_WANT);
+}
+
+static enum bide_err read_headers(struct reader *r)
+{
+    const char *value = reader_get_either(r, PREFIX "TRACES_HEADERS", PREFIX "HEADERS");
+    r->otel->headers = calloc(HEADERS_MAX + 1, sizeof *r->otel->headers);
+    char *list = strdup(value != NULL ? value : "");
+    enum bide_err err = r->otel->headers != NULL && list != NULL ? headers_add(r, list) : reader_no_memory(r);
+    free(list);
+    return err;
+}
+
+/* ---- files ---- */
+
+static enum bide_err read_file_name(struct reader *r, const char *traces, const char *general, char **to)
+{
+    const char *value = reader_get_either(r, traces, general);
+    *to = value != NULL ? strdup(value) : NULL;
+    return value == NULL || *to != NULL ? BIDE_OK : reader_no_memory(r);
+}
+
+static enum bide_err read_files(struct reader *r)
+{
+    struct telemetry_otel *otel = r->otel;
+    enum bide_err err = read_file_name(r, PREFIX "TRACES_CERTIFICATE", PREFIX "CERTIFICATE", &otel->certificate);
+    if (err == BIDE_OK)
+        err = read_file_name(r, PREFIX "TRACES_CLIENT_CERTIFICATE", PREFIX "CLIENT_CERTIFICATE",
+                             &otel->client_certificate);
+    if (err == BIDE_OK)
+        err = read_file_name(r, PREFIX "TRACES_CLIENT_KEY", PREFIX "CLIENT_KEY", &otel->client_key);
+    return err;
+}
+
+/* ---- resource ---- */
+
+static void add_attribute(struct telemetry_proto *proto, const char *key, const char *value)
+{
+    telemetry_attribute_write(proto, RESOURCE_FIELD, key, (struct bide_text){value, strlen(value)});
+}
+
+/* Adds OTEL_RESOURCE_ATTRIBUTES. Returns false if the list is malformed. has_service: it names the service. */
+static bool add_given_attributes(struct telemetry_proto *proto, char *list, bool skip_service, bool *has_service)
+{
+    struct pair pair;
+    int taken;
+    while ((taken = list_take(&list, &pair)) > 0) {
+        char key[256];
+        if (pair.key_length >= sizeof key || !text_utf8_is_valid(pair.key, pair.key_length) ||
+            memchr(pair.key, '\0', pair.key_length) != NULL)
+            return false;
+        snprintf(key, sizeof key, "%.*s", (int)pair.key_length, pair.key);
+        bool is_service = strcmp(key, "service.name") == 0;
+        *has_service = *has_service || is_service;
+        if (strncmp(key, "telemetry.sdk.", 14) != 0 && !(is_service && skip_service))
+            telemetry_attribute_write(proto, RESOURCE_FIELD, key, (struct bide_text){pair.value, pair.value_length});
+    }
+    return taken == 0;
+}
+
+static void add_service(struct telemetry_proto *proto, const struct reader *r, const char *service)
+{
+    char unknown[256];
+    const char *program = r->environment->program;
+    snprintf(unknown, sizeof unknown, "unknown_service%s%.200s", program != NULL ? ":" : "",
+             program != NULL ? program : "");
+    add_attribute(proto, "service.name", service != NULL ? service : unknown);
+}
+
+static enum bide_err resource_encode(struct reader *r, struct telemetry_proto *proto)
+{
+    const char *service = reader_get(r, "OTEL_SERVICE_NAME"), *given = reader_get(r, "OTEL_RESOURCE_ATTRIBUTES");
+    bool has_service = service != NULL;
+    char *list = strdup(given != NULL ? given : "");
+    if (list == NULL)
+        return reader_no_memory(r);
+    add_attribute(proto, "telemetry.sdk.version", BIDE_VERSION);
+    add_attribute(proto, "telemetry.sdk.language", "c");
+    add_attribute(proto, "telemetry.sdk.name", "bide");
+    bool is_valid = add_given_attributes(proto, list, service != NULL, &has_service);
+    if (service != NULL || !has_service)
+        add_service(proto, r, service);
+    free(list);
+    if (!is_valid || proto->failed)
+        return reader_refuse(r, given,
+                             "a list of key=value with commas in between, the values percent-encoded, of at "
+                             "most 64 KiB");
+    return BIDE_OK;
+}
+
+static enum bide_err read_resource(struct reader *r)
+{
+    struct telemetry_proto proto = {.bytes = malloc(RESOURCE_MAX), .size = RESOURCE_MAX, .at = RESOURCE_MAX};
+    enum bide_err err = proto.bytes != NULL ? resource_encode(r, &proto) : reader_no_memory(r);
+    size_t length = proto.size - proto.at;
+    if (err == BIDE_OK) {
+        r->otel->resource = malloc(length);
+        r->otel->resource_length = length;
+        if (r->otel->resource != NULL)
+            memcpy(r->otel->resource, proto.bytes + proto.at, length);
+        else
+            err = reader_no_memory(r);
+    }
+    free(proto.bytes);
+    return err;
+}
+
+enum bide_err telemetry_otel_read(struct telemetry_otel *otel, const char *otlp,
+                                  const struct telemetry_environment *environment, struct bide_problem *problem)
+{
+    static enum bide_err (*const steps[])(struct reader *) = {read_batch,   read_timeout, read_sampler,
+                                                              read_headers, read_files,   read_resource};
+    struct reader r = {.otel = otel, .environment = environment, .problem = problem};
+    *otel = (struct telemetry_otel){.queue_max = TELEMETRY_QUEUE_DEFAULT};
+    enum bide_err err = read_switches(&r);
+    if (err != BIDE_OK || otel->disabled || otel->no_exporter)
+        return err;
+    err = read_endpoint(&r, otlp);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && err == BIDE_OK; i++)
+        err = steps[i](&r);
+    return err;
+}
+
+void telemetry_otel_free(struct telemetry_otel *otel)
+{
+    for (char **header = otel->headers; header != NULL && *header != NULL; header++) {
+        explicit_bzero(*header, strlen(*header));
+        free(*header);
+    }
+    free(otel->headers);
+    free(otel->endpoint);
+    free(otel->certificate);
+    free(otel->client_certificate);
+    free(otel->client_key);
+    free(otel->resource);
+    memset(otel, 0, sizeof *otel);
+}

@@ -1,0 +1,354 @@
+/* thread.c - the one thread of telemetry: see thread.h.
+ *
+ *     loop:  take records from the ring ──► spans into a batch, lines into the log
+ *            send the batch if it is full, or if the schedule delay is over
+ *            sleep in curl_multi_poll: on the sockets of exports and of /metrics, on the eventfd of the ring
+ *
+ * WAKING: before it sleeps, the thread announces how many bytes it waits for: those that fill the batch, by the average
+ * of the spans so far. The call that fills it wakes the thread; all others make no system call. What does not fill a batch
+ * is taken at the next tick, one schedule delay after the last (OTEL_BSP_SCHEDULE_DELAY), or, with a log, a quarter of a
+ * second. While all batches are being sent, the thread takes nothing and announces nothing: the ring fills, and what does
+ * not fit is counted by the calls.
+ *
+ * STOP: the thread takes what is in the ring and sends it until all batches are sent or the time is over. It counts what
+ * is left: batches (telemetry_export_free) and records.
+ *
+ * FORK: the child has no such thread. Its copies of the sockets and of libcurl's memory are left as they are, because the
+ * thread may have been using them at that moment. */
+#include "thread.h"
+
+#include "dropped.h"
+#include "export.h"
+#include "listener.h"
+#include "log.h"
+#include "problem.h"
+#include "server.h"
+#include "snapshot.h"
+
+#include <bide/clock.h>
+
+#include <assert.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define RETRY_NS       BIDE_MS /* a record is reserved but not yet published */
+#define RECORDS_A_TURN 4096u   /* then sockets get their turn */
+#define SPAN_BYTES     100u    /* of the ring, for a span: the first guess */
+
+struct thread {
+    pthread_t id;
+    bool stops;         /* set by telemetry_thread_stop */
+    int64_t stop_by_ns; /* ... after this */
+    struct bide_multi *multi;
+    struct telemetry_otel otel;
+    struct telemetry_export *export; /* NULL: no spans */
+    struct telemetry_log *log;       /* NULL: no log */
+    struct telemetry_server *server; /* NULL: no listener */
+    bool has_ring;
+    int64_t flush_ns;           /* when the batch is sent even if it is not full */
+    int64_t log_ns;             /* when the log is written next */
+    uint64_t spans, span_bytes; /* taken from the ring so far, for the average */
+};
+
+static struct thread *running; /* NULL: this process has no thread */
+
+/* ---- records ---- */
+
+static int64_t wall_offset_ns(void)
+{
+    struct timespec wall;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    return (int64_t)wall.tv_sec * BIDE_S + wall.tv_nsec - bide_now();
+}
+
+static uint64_t record_spans(const struct telemetry_record *record)
+{
+    return record->is_sampled ? (record->attempt_ended ? 1u : 0u) + (record->call_ended ? 1u : 0u) : 0;
+}
+
+/* Passes a record on. Returns false if there is no room for its spans now. */
+static bool thread_take(struct thread *t, const struct telemetry_record *record, int64_t offset_ns)
+{
+    if (t->export != NULL && !telemetry_export_add(t->export, record, offset_ns))
+        return false;
+    if (t->log != NULL)
+        telemetry_log_write(t->log, record, bide_now());
+    return true;
+}
+
+/* Takes records from the ring as long as there are any, and room for them. Returns true if there may be more. */
+static bool thread_drain(struct thread *t)
+{
+    const struct telemetry_record *record;
+    size_t size;
+    int64_t offset_ns = wall_offset_ns();
+    for (unsigned count = 0; t->has_ring && (record = telemetry_listener_peek(&size)) != NULL; count++) {
+        uint64_t spans = record_spans(record);
+        if (count == RECORDS_A_TURN)
+            return true;
+        if (!thread_take(t, record, offset_ns))
+            return false;
+        t->spans += spans;
+        t->span_bytes += spans > 0 ? size : 0;
+        telemetry_listener_pop();
+    }
+    return false;
+}
+
+/* Returns how many bytes of records fill the batch. */
+static uint64_t thread_missing_bytes(const struct thread *t)
+{
+    uint64_t missing = t->export != NULL ? telemetry_export_missing(t->export) : UINT16_MAX;
+    return missing * (t->span_bytes / t->spans);
+}
+
+/* ---- time ---- */
+
+static int64_t later(int64_t now_ns, int64_t duration_ns)
+{
+    return duration_ns < BIDE_NEVER - now_ns ? now_ns + duration_ns : BIDE_NEVER;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void thread_log_breaker(void *context, uint32_t number, const char *name,
+                               const struct bide_breaker_view *breaker)
+{
+    const struct thread *t = context;
+    telemetry_log_breaker(t->log, number, name, breaker, bide_now());
+}
+
+/* Does what is due. */
+static void thread_tick(struct thread *t, int64_t now_ns)
+{
+    if (t->export != NULL && now_ns >= t->flush_ns) {
+        telemetry_export_flush(t->export);
+        t->flush_ns = later(now_ns, t->otel.delay_ns);
+    }
+    if (t->log != NULL && now_ns >= t->log_ns) {
+        telemetry_log_set_wall(t->log, wall_offset_ns());
+        telemetry_snapshot_breakers(now_ns, thread_log_breaker, t);
+        t->log_ns = earlier(telemetry_log_tick(t->log, now_ns), later(now_ns, TELEMETRY_LOG_BREAKERS_NS));
+    }
+}
+
+static int timeout_ms(int64_t until_ns, int64_t now_ns)
+{
+    if (until_ns <= now_ns)
+        return 0;
+    int64_t ms = (until_ns - now_ns - 1) / BIDE_MS + 1;
+    return ms < 3600000 ? (int)ms : 3600000;
+}
+
+/* ---- sleeping ---- */
+
+#define FDS (1 + TELEMETRY_SERVER_FDS)
+
+/* Adds the descriptors of the server. Returns how many there are now; unused ones are left out. */
+static unsigned server_add_fds(const struct telemetry_server *server, struct curl_waitfd *fds, unsigned count)
+{
+    struct pollfd polled[TELEMETRY_SERVER_FDS];
+    size_t all = telemetry_server_fds(server, polled);
+    for (size_t i = 0; i < all; i++)
+        if (polled[i].fd >= 0)
+            fds[count++] =
+                (struct curl_waitfd){.fd = polled[i].fd,
+                                     .events = (short)((polled[i].events & POLLIN ? CURL_WAIT_POLLIN : 0) |
+                                                       (polled[i].events & POLLOUT ? CURL_WAIT_POLLOUT : 0))};
+    return count;
+}
+
+/* curl_multi_poll does not return errors of a descriptor: a descriptor that is ready for nothing may have one. */
+static void server_process(struct telemetry_server *server)
+{
+    struct pollfd polled[TELEMETRY_SERVER_FDS];
+    size_t all = telemetry_server_fds(server, polled);
+    poll(polled, all, 0);
+    telemetry_server_process(server, polled, all, bide_now());
+}
+
+/* Waits for a socket, the eventfd, or an instant; then lets all exports go on. */
+static void thread_poll(struct thread *t, int64_t until_ns)
+{
+    struct curl_waitfd fds[FDS];
+    unsigned count = 0;
+    if (t->has_ring)
+        fds[count++] = (struct curl_waitfd){.fd = telemetry_listener_fd(), .events = CURL_WAIT_POLLIN};
+    if (t->server != NULL) {
+        count = server_add_fds(t->server, fds, count);
+        until_ns = earlier(until_ns, telemetry_server_due(t->server));
+    }
+    until_ns = earlier(until_ns, bide_multi_due_get(t->multi));
+    curl_multi_poll(bide_multi_handle_get(t->multi), fds, count, timeout_ms(until_ns, bide_now()), NULL);
+    if (t->server != NULL)
+        server_process(t->server);
+    bide_multi_poll(t->multi, 0);
+}
+
+/* Announces what the thread waits for, if it can take records. Returns until when it may sleep at most. */
+static int64_t thread_announce(const struct thread *t, int64_t now_ns)
+{
+    if (!t->has_ring || (t->export != NULL && !telemetry_export_is_free(t->export)))
+        return BIDE_NEVER;
+    return telemetry_listener_sleep(thread_missing_bytes(t)) ? BIDE_NEVER : now_ns + RETRY_NS;
+}
+
+static void thread_sleep(struct thread *t)
+{
+    int64_t now_ns = bide_now();
+    int64_t until_ns = earlier(thread_announce(t, now_ns), earlier(t->flush_ns, t->log_ns));
+    thread_poll(t, until_ns);
+    if (t->has_ring)
+        telemetry_listener_awake();
+}
+
+/* ---- the end ---- */
+
+static bool ring_is_empty(const struct thread *t)
+{
+    size_t size;
+    return !t->has_ring || telemetry_listener_peek(&size) == NULL;
+}
+
+static bool thread_is_finished(const struct thread *t)
+{
+    return ring_is_empty(t) && (t->export == NULL || telemetry_export_sending(t->export) == 0);
+}
+
+/* Sends what is left. Events come no more. */
+static void thread_finish(struct thread *t)
+{
+    for (;;) {
+        bool has_more = thread_drain(t);
+        if (t->export != NULL && ring_is_empty(t))
+            telemetry_export_flush(t->export);
+        if (thread_is_finished(t) || bide_now() >= t->stop_by_ns)
+            return;
+        thread_poll(t, has_more ? 0 : t->stop_by_ns);
+    }
+}
+
+static void ring_count_lost(void)
+{
+    const struct telemetry_record *record;
+    size_t size;
+    for (; (record = telemetry_listener_peek(&size)) != NULL; telemetry_listener_pop())
+        telemetry_dropped_add(TELEMETRY_SPANS, TELEMETRY_SHUTDOWN, record_spans(record));
+}
+
+static void *thread_main(void *context)
+{
+    struct thread *t = context;
+    while (!__atomic_load_n(&t->stops, __ATOMIC_ACQUIRE)) {
+        bool has_more = thread_drain(t);
+        thread_tick(t, bide_now());
+        if (has_more)
+            thread_poll(t, 0);
+        else
+            thread_sleep(t);
+    }
+    thread_finish(t);
+    telemetry_log_close(t->log, bide_now()); /* here, where SIGPIPE is blocked */
+    t->log = NULL;
+    return NULL;
+}
+
+/* ---- start and stop ---- */
+
+static void thread_free(struct thread *t)
+{
+    telemetry_export_free(t->export);
+    telemetry_log_close(t->log, bide_now());
+    telemetry_server_close(t->server);
+    bide_multi_free(t->multi);
+    telemetry_otel_free(&t->otel);
+    free(t);
+}
+
+/* The thread gets no signal of the process. */
+static int thread_create(struct thread *t)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&t->id, NULL, thread_main, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error == 0)
+        pthread_setname_np(t->id, "bide-telemetry");
+    return error;
+}
+
+static enum bide_err thread_open(struct thread *t, const struct bide_telemetry_options *options,
+                                 struct bide_problem *problem)
+{
+    if (bide_multi_new(&t->multi) != BIDE_OK)
+        return telemetry_problem_set(problem, BIDE_ERR_NOMEM, 0, "no memory for the export thread");
+    t->flush_ns = t->log_ns = BIDE_NEVER;
+    enum bide_err err = BIDE_OK;
+    if (options->log != BIDE_TELEMETRY_LOG_NONE) {
+        t->log_ns = bide_now();
+        err = telemetry_log_open(&t->log, options, wall_offset_ns(), problem);
+    }
+    if (err == BIDE_OK && options->listen != NULL)
+        err = telemetry_server_open(&t->server, options->listen, telemetry_snapshot_page, NULL, problem);
+    if (err != BIDE_OK)
+        return err;
+    if (options->otlp == NULL)
+        return BIDE_OK;
+    t->flush_ns = later(bide_now(), t->otel.delay_ns);
+    return telemetry_export_new(&t->export, t->multi, &t->otel, problem);
+}
+
+enum bide_err telemetry_thread_start(const struct bide_telemetry_options *options, struct telemetry_otel *otel,
+                                     struct bide_problem *problem)
+{
+    struct thread *t = calloc(1, sizeof *t);
+    if (t == NULL)
+        return telemetry_problem_set(problem, BIDE_ERR_NOMEM, 0, "no memory for the export thread");
+    t->otel = *otel;
+    *otel = (struct telemetry_otel){0};
+    t->has_ring = options->otlp != NULL || options->log != BIDE_TELEMETRY_LOG_NONE;
+    t->spans = 1;
+    t->span_bytes = SPAN_BYTES;
+    enum bide_err err = thread_open(t, options, problem);
+    int error = err == BIDE_OK ? thread_create(t) : 0;
+    if (error != 0)
+        err = telemetry_problem_set(problem, BIDE_ERR_SYSTEM, error, "the export thread: %s", strerror(error));
+    if (err != BIDE_OK)
+        thread_free(t);
+    else
+        running = t;
+    return err;
+}
+
+void telemetry_thread_stop(void)
+{
+    struct thread *t = running;
+    if (t == NULL)
+        return;
+    running = NULL;
+    t->stop_by_ns = bide_now() + TELEMETRY_STOP_NS;
+    __atomic_store_n(&t->stops, true, __ATOMIC_RELEASE);
+    bide_multi_wakeup(t->multi);
+    pthread_join(t->id, NULL);
+    if (t->has_ring)
+        ring_count_lost();
+    thread_free(t);
+}
+
+bool telemetry_thread_runs(void)
+{
+    return running != NULL;
+}
+
+void telemetry_thread_forked(void)
+{
+    running = NULL;
+}
