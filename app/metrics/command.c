@@ -74,7 +74,7 @@ struct export
 {
     const struct settings *s;
     struct metrics_source source;
-    char failed[sizeof((struct bide_problem *)0)->text]; /* what was last reported of the directory or the file; "" */
+    char failed[sizeof((struct bide_problem *)0)->text]; /* the last report about the directory or the file; "" */
     bool has_unusable;
 };
 

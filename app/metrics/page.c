@@ -1,8 +1,7 @@
 /* page.c - see page.h. */
 #include "page.h"
 
-#include "core/lease.h"
-#include "telemetry/metric.h"
+#include "telemetry/snapshot.h"
 
 #include <bide/clock.h>
 
@@ -14,15 +13,9 @@
 
 static void target_read(struct telemetry_target *to, const struct bide_shared *shared, const char *name)
 {
-    struct bide_target_config config;
-    const struct bide_target *target = shared->target;
-    *to = (struct telemetry_target){.name = name, .is_shared = true, .has_state = true, .now_ns = bide_now()};
+    *to = (struct telemetry_target){.name = name, .is_shared = true, .now_ns = bide_now()};
     bide_meter_get(bide_shared_meter_get(shared), &to->meter);
-    bide_target_config_get(target, &config);
-    to->state = bide_target_get(target, to->now_ns);
-    to->openings = to->state.breaker.openings_total;
-    to->capacity_milli = config.budget.kind == BIDE_BUDGET_TOKENS ? config.budget.capacity_milli : 0;
-    to->has_lease = core_lease_is_on(target) && core_lease_until(target) > to->now_ns;
+    telemetry_snapshot_state(to, shared->target, to->now_ns);
 }
 
 /* Reports a problem, unless it was reported last time. */
@@ -33,7 +26,7 @@ static void source_report(struct metrics_source *source, const struct budget_ent
         source->report(source->context, entry->name, &entry->problem);
 }
 
-/* Reads what can be read. Returns the number of targets. */
+/* Reads all usable targets. Returns their number. */
 static size_t list_read_targets(struct metrics_source *source, struct budget_list *list, struct telemetry_target *to)
 {
     size_t count = 0;

@@ -1,7 +1,7 @@
-/* command.c - the subcommand `bide top`: what the calls on shared targets do now.
+/* command.c - the subcommand `bide top`: shows the calls on shared targets live.
  *
- * The first update only reads the meters: each later one shows what happened since the one before. A live page is drawn
- * at once, without rates. */
+ * The first update only reads the meters; each later update shows the calls since the previous update. A live page is
+ * drawn at once, without rates. */
 #include "budget/screen.h"
 #include "common/commands.h"
 #include "common/watch.h"

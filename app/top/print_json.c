@@ -1,4 +1,4 @@
-/* print_json.c - the rows as JSON: counts of the interval, exact, and what follows from them. */
+/* print_json.c - the rows as JSON: exact counts of the interval, and the ratios and quantiles that follow from them. */
 #include "rows.h"
 #include "text/unit.h"
 

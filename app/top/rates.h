@@ -1,4 +1,4 @@
-/* rates.h - what the calls on a target did in an interval: the difference of two views of its meter.
+/* rates.h - the calls on a target in an interval: the difference of two views of its meter.
  *
  *     meter before ──┐
  *                    ├──► top_rates_take ──► a row of the table, a JSON object

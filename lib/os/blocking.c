@@ -44,12 +44,11 @@ static struct bide_target *job_target(const struct bide_job *job, int64_t now_ns
     return job->target != NULL ? job->target : BIDE_NO_TARGET;
 }
 
-/* Returns the meter of a target of the default table, if nobody but the meter receives reports, and the target knows it
- * already. */
+/* Returns the meter of the target, which is of the default table, if the target knows it already, and nobody but the
+ * listener of the process receives reports. */
 INLINED struct bide_meter *run_known_meter(const struct run *r)
 {
-    bool may_have_others = ((uintptr_t)r->job->event | (uintptr_t)r->job->target) != 0;
-    if (may_have_others || !__atomic_load_n(&os_process_only_counts, __ATOMIC_RELAXED) || r->target == BIDE_NO_TARGET)
+    if (((uintptr_t)r->job->event | (uintptr_t)r->job->target) != 0 || r->target == BIDE_NO_TARGET)
         return NULL;
     return os_table_target_meter(r->target);
 }
@@ -70,15 +69,6 @@ static __attribute__((noinline)) bool run_begin_any_report(const struct run *r, 
         call.listener = &own;
     }
     return bide_report_begin(report, &call, r->now_ns);
-}
-
-INLINED bool run_begin_report(const struct run *r, struct bide_report *report)
-{
-    struct bide_meter *meter = run_known_meter(r);
-    if (meter == NULL)
-        return run_begin_any_report(r, report);
-    os_report_begin(report, meter, r->lane, r->now_ns);
-    return true;
 }
 
 INLINED struct bide_verdict run_begin(struct run *r)
@@ -140,45 +130,89 @@ static struct bide_verdict run_handle_none(struct run *r, int64_t wake_ns)
     return v;
 }
 
-/* Executes the verdicts of the call. report: NULL: nobody wants one. Inlined for both cases. */
-INLINED struct bide_verdict run_loop(struct run *r, struct bide_report *report)
+/* Executes the verdicts of the call, from *v to the last. report: NULL: nobody wants one. Inlined for each case. */
+INLINED void run_loop(struct run *r, struct bide_report *report, struct bide_verdict *v)
 {
-    struct bide_verdict v = run_begin(r);
     for (;;) {
-        if (v.action == BIDE_ACTION_START && bide_cancelled(r->job->cancel))
-            v = run_cancel(r);
+        if (v->action == BIDE_ACTION_START && bide_cancelled(r->job->cancel))
+            *v = run_cancel(r);
         if (report != NULL)
-            run_report(r, report, &v);
-        switch (v.action) {
-        case BIDE_ACTION_NONE: v = run_handle_none(r, v.wake_ns); break;
-        case BIDE_ACTION_START: v = run_attempt(r, &v); break;
+            run_report(r, report, v);
+        switch (v->action) {
+        case BIDE_ACTION_NONE: *v = run_handle_none(r, v->wake_ns); break;
+        case BIDE_ACTION_START: *v = run_attempt(r, v); break;
         case BIDE_ACTION_WAIT:
-            OS_PROBE_WAIT(r, r->job->name, v.attempt, v.reason, v.wake_ns - r->now_ns);
-            v = run_wait(r, v.wake_ns);
+            OS_PROBE_WAIT(r, r->job->name, v->attempt, v->reason, v->wake_ns - r->now_ns);
+            *v = run_wait(r, v->wake_ns);
             break;
         case BIDE_ACTION_DONE:
-        case BIDE_ACTION_GIVE_UP: OS_PROBE_END(r, r->job->name, v.attempt, v.reason); return v;
+        case BIDE_ACTION_GIVE_UP: OS_PROBE_END(r, r->job->name, v->attempt, v->reason); return;
         }
     }
+}
+
+/* Makes the first attempt of a call for a listener that wants ends only, and that has begun with a START. A success is
+ * one event, so the report begins when the attempt has ended. */
+INLINED void run_quietly(struct run *r, const struct bide_listener *process, struct bide_meter *meter,
+                         struct bide_verdict *v)
+{
+    struct bide_report report;
+    struct bide_attempt_end end = {.outcome = &r->outcome, .attempt = 1};
+    int64_t begin_ns = r->now_ns;
+    os_meter_start(&meter->lane[r->lane % BIDE_LANES], BIDE_METER_ATTEMPT_1);
+    *v = run_attempt(r, v);
+    os_report_begin(&report, meter, r->lane, begin_ns);
+    os_report_begin_quietly(&report, process, job_name(r->job));
+    report.attempts = 1;
+    report.phase = OS_REPORT_QUIET_FIRST;
+    if (v->action == BIDE_ACTION_DONE && v->observed == 0) {
+        os_report_end_at_once(&report, v, &end, r->now_ns);
+        OS_PROBE_END(r, r->job->name, v->attempt, v->reason);
+    } else {
+        run_loop(r, &report, v);
+    }
+}
+
+/* Any listener. Another thread may remove that of the process meanwhile: the call then keeps it. */
+static __attribute__((noinline)) void run_watched(struct run *r, struct bide_verdict *v)
+{
+    struct bide_report report;
+    const struct bide_listener *process = os_listener();
+    struct bide_meter *meter = run_known_meter(r);
+    if (meter != NULL && process != NULL && os_listener_is_quiet(process) && v->action == BIDE_ACTION_START &&
+        v->observed == 0 && !bide_cancelled(r->job->cancel))
+        run_quietly(r, process, meter, v);
+    else if (run_begin_any_report(r, &report))
+        run_loop(r, &report, v);
+    else
+        run_loop(r, NULL, v);
 }
 
 /* Returns false if nobody receives reports: there is no listener, and no target that may have a meter of its own, as a
  * shared target does. One test for the usual case. */
 INLINED bool job_may_be_watched(const struct bide_job *job)
 {
-    return ((uintptr_t)os_listener() | (uintptr_t)job->event | (uintptr_t)job->target) != 0;
+    return __builtin_expect(((uintptr_t)os_listener() | (uintptr_t)job->event | (uintptr_t)job->target) != 0, 0);
 }
 
 struct bide_verdict bide_run(const struct bide_job *job)
 {
     struct run r; /* its other fields are written before they are read */
     struct bide_report report;
+    struct bide_meter *meter;
     assert(job->attempt != NULL);
     r.job = job;
     r.now_ns = bide_now();
     r.target = job_target(job, r.now_ns);
     r.lane = bide_lane();
-    if (RUN_REPORTS && job_may_be_watched(job) && run_begin_report(&r, &report))
-        return run_loop(&r, &report);
-    return run_loop(&r, NULL);
+    struct bide_verdict v = run_begin(&r);
+    if (!RUN_REPORTS || !job_may_be_watched(job)) {
+        run_loop(&r, NULL, &v);
+    } else if (__atomic_load_n(&os_process_only_counts, __ATOMIC_RELAXED) && (meter = run_known_meter(&r)) != NULL) {
+        os_report_begin(&report, meter, r.lane, r.now_ns);
+        run_loop(&r, &report, &v);
+    } else {
+        run_watched(&r, &v);
+    }
+    return v;
 }

@@ -178,16 +178,15 @@ OUT_OF_LINE void report_begin_events(struct bide_report *report, const struct bi
     os_report_begin(report, meter, call->lane, now_ns);
     if (meter == NULL)
         report->lane = NULL;
-    report->phase = OS_REPORT_QUIET;
-    report->has_listener = true;
-    report->target_name = call->target_name != NULL ? call->target_name : report_copy_name(report, call);
+    os_report_begin_quietly(report, report->process,
+                            call->target_name != NULL ? call->target_name : report_copy_name(report, call));
     report->about = call->about;
     report->about_context = call->about_context;
     report->has_own = call->listener != NULL && call->listener->event != NULL;
     report_begin_trace(report, call);
     if (report->has_own)
         report->own = *call->listener;
-    if (report->has_own || !report->process->ends_only)
+    if (report->has_own || meter == NULL || !report->process->ends_only)
         report_fill(report);
 }
 
@@ -384,13 +383,11 @@ static void report_start_quietly(struct bide_report *report, const struct bide_v
 {
     report->attempts = start->attempt;
     report->phase = OS_REPORT_QUIET_FIRST;
-    if (report->lane != NULL)
-        os_meter_start(report->lane, BIDE_METER_ATTEMPT_1);
+    os_meter_start(report->lane, BIDE_METER_ATTEMPT_1);
 }
 
-/* Reports the end of a call whose only attempt has succeeded, to the listener of the process. */
-OUT_OF_LINE void report_end_at_once(struct bide_report *report, const struct bide_verdict *verdict,
-                                    const struct bide_attempt_end *end, int64_t now_ns)
+void os_report_end_at_once(struct bide_report *report, const struct bide_verdict *verdict,
+                           const struct bide_attempt_end *end, int64_t now_ns)
 {
     if (report->draws_trace)
         report_draw_trace(report);
@@ -414,8 +411,7 @@ OUT_OF_LINE void report_end_at_once(struct bide_report *report, const struct bid
     report_name(report, &event);
     report->trace.parent = report_span(report, report->attempts, BIDE_ATTEMPT_REGULAR);
     report->phase = OS_REPORT_OVER;
-    if (report->lane != NULL)
-        os_meter_at_once(report->lane, now_ns - report->begin_ns);
+    os_meter_at_once(report->lane, now_ns - report->begin_ns);
     report->process->event(report->process->context, &event);
 }
 
@@ -459,8 +455,9 @@ void os_report_slowly(struct bide_report *report, const struct bide_verdict *ver
     else if (phase == OS_REPORT_QUIET && verdict->action == BIDE_ACTION_START && verdict->observed == 0 &&
              now_ns == report->begin_ns)
         report_start_quietly(report, verdict);
-    else if (phase == OS_REPORT_QUIET_FIRST && verdict->action == BIDE_ACTION_DONE && verdict->observed == 0)
-        report_end_at_once(report, verdict, end, now_ns);
+    else if (phase == OS_REPORT_QUIET_FIRST && verdict->action == BIDE_ACTION_DONE && verdict->observed == 0 &&
+             end->attempt == report->attempts)
+        os_report_end_at_once(report, verdict, end, now_ns);
     else if (phase != OS_REPORT_OVER)
         report_verdict(report, verdict, end, now_ns);
 }

@@ -10,20 +10,28 @@
 #include "meter.h"
 #include "targets.h"
 
+#pragma GCC visibility push(hidden) /* addressed directly, not through the table of a shared library */
 extern const struct bide_listener *os_process_listener; /* NULL: none */
-extern bool os_process_only_counts; /* the listener of the process has meters, but wants no events */
+extern bool os_process_only_counts;                     /* that listener has meters, but wants no events */
+#pragma GCC visibility pop
 
 static inline const struct bide_listener *os_listener(void)
 {
     return __atomic_load_n(&os_process_listener, __ATOMIC_ACQUIRE);
 }
 
+/* A listener that wants only the ends of attempts and calls, with a trace. */
+static inline bool os_listener_is_quiet(const struct bide_listener *listener)
+{
+    return listener->meter != NULL && listener->event != NULL && listener->ends_only && listener->sample != NULL;
+}
+
 enum os_report_phase {
-    OS_REPORT_BEGUN = 0, /* no event yet */
-    OS_REPORT_FIRST, /* the first attempt runs; it started when the call began, at since_ns; nothing else happened */
-    OS_REPORT_RUNS,  /* one attempt runs, with the highest number, since since_ns; none was a hedge or a refresh */
-    OS_REPORT_WAITS, /* likewise, but the call waits since since_ns */
-    OS_REPORT_QUIET, /* as BEGUN, but the listener of the process wants events: ends only */
+    OS_REPORT_BEGUN = 0, /* no event yet, and only the meter counts */
+    OS_REPORT_FIRST,     /* likewise; the first attempt runs, since the call began; since_ns says when */
+    OS_REPORT_RUNS,      /* one attempt runs, with the highest number, since since_ns; none was a hedge or a refresh */
+    OS_REPORT_WAITS,     /* likewise, but the call waits since since_ns */
+    OS_REPORT_QUIET,     /* as BEGUN, but the listener of the process wants the ends, and nobody else events */
     OS_REPORT_QUIET_FIRST, /* as FIRST, likewise */
     OS_REPORT_FULL,        /* all fields are in use: other listeners of events, or another course of events */
     OS_REPORT_OVER,        /* the call has ended, or nobody receives reports of it */
@@ -41,6 +49,23 @@ static inline void os_report_begin(struct bide_report *report, struct bide_meter
     report->has_listener = false;
     report->reserved_flag_ = 0;
 }
+
+/* Begins the report of a call whose only listener of events is that of the process, which wants ends only. */
+static inline void os_report_begin_quietly(struct bide_report *report, const struct bide_listener *process,
+                                           const char *target_name)
+{
+    report->phase = OS_REPORT_QUIET;
+    report->has_listener = true;
+    report->has_own = false;
+    report->draws_trace = true;
+    report->process = process;
+    report->about = NULL;
+    report->target_name = target_name;
+}
+
+/* Reports the end of a call whose only attempt has succeeded, to the listener of the process. */
+void os_report_end_at_once(struct bide_report *report, const struct bide_verdict *verdict,
+                           const struct bide_attempt_end *end, int64_t now_ns);
 
 /* Reports a verdict on the fast path. Returns false if the verdict needs the slow path. DONE while only the first attempt
  * has started means that it has ended, too. */

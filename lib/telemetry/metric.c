@@ -10,7 +10,7 @@
 /* A walk over all samples: the sample is filled step by step, and passed to the visitor when its value is known. */
 struct walk {
     const struct telemetry_numbers *numbers;
-    telemetry_visitor *visit;
+    void (*visit)(void *context, const struct telemetry_sample *sample);
     void *context;
     struct telemetry_sample sample;
 };
@@ -481,7 +481,8 @@ static void walk_row(struct walk *walk, const struct row *row)
         row->of_process(walk, all->process);
 }
 
-void telemetry_visit(const struct telemetry_numbers *numbers, telemetry_visitor *visit, void *context)
+void telemetry_visit(const struct telemetry_numbers *numbers,
+                     void (*visit)(void *context, const struct telemetry_sample *sample), void *context)
 {
     struct walk walk = {.numbers = numbers, .visit = visit, .context = context};
     for (size_t i = 0; i < ROWS; i++)

@@ -90,10 +90,9 @@ struct telemetry_sample {
     const struct bide_histogram *histogram;   /* of a histogram; else NULL */
 };
 
-typedef void telemetry_visitor(void *context, const struct telemetry_sample *sample);
-
 /* Passes all samples to the visitor. */
-void telemetry_visit(const struct telemetry_numbers *numbers, telemetry_visitor *visit, void *context);
+void telemetry_visit(const struct telemetry_numbers *numbers,
+                     void (*visit)(void *context, const struct telemetry_sample *sample), void *context);
 
 /* ---- Prometheus ---- */
 

@@ -6,6 +6,7 @@
 
 #include "core/atomic.h"
 #include "core/gates.h"
+#include "log.h"
 #include "meters.h"
 #include "problem.h"
 
@@ -123,7 +124,7 @@ static bool target_has_lease(const struct bide_target *target, int64_t now_ns)
     return (core_hot(target) & CORE_HOT_LEASED) != 0 && (int64_t)core_load(&target->lease_end_ns) > now_ns;
 }
 
-static void read_state(struct telemetry_target *to, const struct bide_target *target, int64_t now_ns)
+void telemetry_snapshot_state(struct telemetry_target *to, const struct bide_target *target, int64_t now_ns)
 {
     struct bide_target_config config;
     bide_target_config_get(target, &config);
@@ -131,6 +132,7 @@ static void read_state(struct telemetry_target *to, const struct bide_target *ta
     to->openings = to->state.breaker.openings_total;
     to->capacity_milli = config.budget.kind == BIDE_BUDGET_TOKENS ? config.budget.capacity_milli : 0;
     to->has_lease = target_has_lease(target, now_ns);
+    to->has_state = true;
 }
 
 /* The memory of an evicted target is reused for another name, which changes its identity: then the state just read may
@@ -143,7 +145,7 @@ static void read_target(struct telemetry_target *to, const struct telemetry_mete
     if (target == NULL)
         return;
     uint64_t identity = core_load_acquire(&target->identity);
-    read_state(to, target, now_ns);
+    telemetry_snapshot_state(to, target, now_ns);
     to->has_state =
         bide_targets_find(sources.targets, meter->name) == target && core_is_unchanged(&target->identity, identity);
 }
@@ -190,6 +192,22 @@ struct telemetry_numbers *telemetry_snapshot_new(int64_t now_ns)
     return &snapshot->numbers;
 }
 
+/* Known weakness: looking a target up counts as using it, so a table evicts these targets last. */
+void telemetry_snapshot_log_breakers(struct telemetry_log *log, int64_t now_ns)
+{
+    uint32_t count = telemetry_meters_count();
+    sources_enter();
+    for (uint32_t i = 0; i < count && sources.targets != NULL; i++) {
+        const char *name = telemetry_meters_at(i)->name;
+        const struct bide_target *target = bide_targets_find(sources.targets, name);
+        if (target == NULL)
+            continue;
+        struct bide_breaker_view breaker = bide_target_get(target, now_ns).breaker;
+        telemetry_log_breaker(log, i, name, &breaker, now_ns);
+    }
+    sources_unlock();
+}
+
 void telemetry_snapshot_free(struct telemetry_numbers *numbers)
 {
     free(numbers); /* the first member of its struct snapshot */
@@ -208,25 +226,4 @@ char *telemetry_snapshot_page(void *context, size_t *length)
         telemetry_prometheus_write_all(text, *length + 1, numbers);
     telemetry_snapshot_free(numbers);
     return text;
-}
-
-/* ---- breakers ---- */
-
-/* A target that is evicted meanwhile looks like another breaker once: the next visit corrects it. */
-void telemetry_snapshot_breakers(int64_t now_ns,
-                                 void (*visit)(void *context, uint32_t number, const char *name,
-                                               const struct bide_breaker_view *breaker),
-                                 void *context)
-{
-    pthread_mutex_lock(&sources.lock);
-    uint32_t count = sources.targets != NULL ? telemetry_meters_count() : 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const char *name = telemetry_meters_at(i)->name;
-        const struct bide_target *target = bide_targets_find(sources.targets, name);
-        if (target == NULL)
-            continue;
-        struct bide_target_view view = bide_target_get(target, now_ns);
-        visit(context, i, name, &view.breaker);
-    }
-    pthread_mutex_unlock(&sources.lock);
 }

@@ -24,12 +24,12 @@ enum bide_err telemetry_snapshot_inbound_set(const char *name, const struct bide
 struct telemetry_numbers *telemetry_snapshot_new(int64_t now_ns);
 void telemetry_snapshot_free(struct telemetry_numbers *numbers); /* accepts NULL */
 
-/* Passes the breaker of each target in the table to a function, which must not call snapshot.h, with the number of its
- * meter. */
-void telemetry_snapshot_breakers(int64_t now_ns,
-                                 void (*visit)(void *context, uint32_t number, const char *name,
-                                               const struct bide_breaker_view *breaker),
-                                 void *context);
+/* Sets what is known of the gates of a target. */
+void telemetry_snapshot_state(struct telemetry_target *to, const struct bide_target *target, int64_t now_ns);
+
+/* Passes the breakers of all targets that are counted to the log (telemetry_log_breaker). */
+struct telemetry_log;
+void telemetry_snapshot_log_breakers(struct telemetry_log *log, int64_t now_ns);
 
 /* Returns the text for Prometheus in a buffer of malloc, and its length; NULL: no memory. */
 char *telemetry_snapshot_page(void *context, size_t *length);

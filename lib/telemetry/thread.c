@@ -2,6 +2,7 @@
  *
  *     loop:  take records from the ring ──► spans into a batch, lines into the log
  *            send the batch if it is full, or if the schedule delay is over
+ *            look at the breakers, if there is a log
  *            sleep in curl_multi_poll: on the sockets of exports and of /metrics, on the eventfd of the ring
  *
  * WAKING: before it sleeps, the thread announces how many bytes it waits for: those that fill the batch, by the average
@@ -28,7 +29,6 @@
 #include <bide/clock.h>
 
 #include <assert.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -46,11 +46,12 @@ struct thread {
     struct bide_multi *multi;
     struct telemetry_otel otel;
     struct telemetry_export *export; /* NULL: no spans */
-    struct telemetry_log *log;       /* NULL: no log */
-    struct telemetry_server *server; /* NULL: no listener */
+    struct telemetry_log *log;       /* NULL: no lines */
+    struct telemetry_server *server; /* NULL: /metrics is not served */
     bool has_ring;
     int64_t flush_ns;           /* when the batch is sent even if it is not full */
-    int64_t log_ns;             /* when the log is written next */
+    int64_t breakers_ns;        /* when the breakers are looked at next, for the log */
+    int64_t log_ns;             /* when the log has something to write next */
     uint64_t spans, span_bytes; /* taken from the ring so far, for the average */
 };
 
@@ -118,13 +119,6 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static void thread_log_breaker(void *context, uint32_t number, const char *name,
-                               const struct bide_breaker_view *breaker)
-{
-    const struct thread *t = context;
-    telemetry_log_breaker(t->log, number, name, breaker, bide_now());
-}
-
 /* Does what is due. */
 static void thread_tick(struct thread *t, int64_t now_ns)
 {
@@ -132,11 +126,13 @@ static void thread_tick(struct thread *t, int64_t now_ns)
         telemetry_export_flush(t->export);
         t->flush_ns = later(now_ns, t->otel.delay_ns);
     }
-    if (t->log != NULL && now_ns >= t->log_ns) {
+    if (t->log != NULL && now_ns >= t->breakers_ns) {
         telemetry_log_set_wall(t->log, wall_offset_ns());
-        telemetry_snapshot_breakers(now_ns, thread_log_breaker, t);
-        t->log_ns = earlier(telemetry_log_tick(t->log, now_ns), later(now_ns, TELEMETRY_LOG_BREAKERS_NS));
+        telemetry_snapshot_log_breakers(t->log, now_ns);
+        t->breakers_ns = later(now_ns, TELEMETRY_LOG_BREAKERS_NS);
     }
+    if (t->log != NULL)
+        t->log_ns = telemetry_log_tick(t->log, now_ns);
 }
 
 static int timeout_ms(int64_t until_ns, int64_t now_ns)
@@ -149,46 +145,33 @@ static int timeout_ms(int64_t until_ns, int64_t now_ns)
 
 /* ---- sleeping ---- */
 
-#define FDS (1 + TELEMETRY_SERVER_FDS)
+_Static_assert(CURL_WAIT_POLLIN == POLLIN && CURL_WAIT_POLLOUT == POLLOUT, "libcurl uses the numbers of poll");
 
-/* Adds the descriptors of the server. Returns how many there are now; unused ones are left out. */
-static unsigned server_add_fds(const struct telemetry_server *server, struct curl_waitfd *fds, unsigned count)
+/* Waits until an instant, or for a socket or the eventfd. `fds`: what the server waits for; receives what is ready. */
+static void thread_wait(struct thread *t, struct pollfd *fds, size_t count, int64_t until_ns)
 {
-    struct pollfd polled[TELEMETRY_SERVER_FDS];
-    size_t all = telemetry_server_fds(server, polled);
-    for (size_t i = 0; i < all; i++)
-        if (polled[i].fd >= 0)
-            fds[count++] =
-                (struct curl_waitfd){.fd = polled[i].fd,
-                                     .events = (short)((polled[i].events & POLLIN ? CURL_WAIT_POLLIN : 0) |
-                                                       (polled[i].events & POLLOUT ? CURL_WAIT_POLLOUT : 0))};
-    return count;
+    struct curl_waitfd wait[TELEMETRY_SERVER_FDS + 1];
+    unsigned waits = 0;
+    for (; waits < count; waits++)
+        wait[waits] = (struct curl_waitfd){.fd = fds[waits].fd, .events = fds[waits].events};
+    if (t->has_ring)
+        wait[waits++] = (struct curl_waitfd){.fd = telemetry_listener_fd(), .events = CURL_WAIT_POLLIN};
+    curl_multi_poll(bide_multi_handle_get(t->multi), wait, waits, timeout_ms(until_ns, bide_now()), NULL);
+    for (size_t i = 0; i < count; i++)
+        fds[i].revents = wait[i].revents;
 }
 
-/* curl_multi_poll does not return errors of a descriptor: a descriptor that is ready for nothing may have one. */
-static void server_process(struct telemetry_server *server)
-{
-    struct pollfd polled[TELEMETRY_SERVER_FDS];
-    size_t all = telemetry_server_fds(server, polled);
-    poll(polled, all, 0);
-    telemetry_server_process(server, polled, all, bide_now());
-}
-
-/* Waits for a socket, the eventfd, or an instant; then lets all exports go on. */
+/* Waits, then lets the server and all exports go on. */
 static void thread_poll(struct thread *t, int64_t until_ns)
 {
-    struct curl_waitfd fds[FDS];
-    unsigned count = 0;
-    if (t->has_ring)
-        fds[count++] = (struct curl_waitfd){.fd = telemetry_listener_fd(), .events = CURL_WAIT_POLLIN};
-    if (t->server != NULL) {
-        count = server_add_fds(t->server, fds, count);
-        until_ns = earlier(until_ns, telemetry_server_due(t->server));
-    }
+    struct pollfd fds[TELEMETRY_SERVER_FDS];
+    size_t count = t->server != NULL ? telemetry_server_fds(t->server, fds) : 0;
     until_ns = earlier(until_ns, bide_multi_due_get(t->multi));
-    curl_multi_poll(bide_multi_handle_get(t->multi), fds, count, timeout_ms(until_ns, bide_now()), NULL);
     if (t->server != NULL)
-        server_process(t->server);
+        until_ns = earlier(until_ns, telemetry_server_due(t->server));
+    thread_wait(t, fds, count, until_ns);
+    if (t->server != NULL)
+        telemetry_server_process(t->server, fds, count, bide_now());
     bide_multi_poll(t->multi, 0);
 }
 
@@ -203,7 +186,7 @@ static int64_t thread_announce(const struct thread *t, int64_t now_ns)
 static void thread_sleep(struct thread *t)
 {
     int64_t now_ns = bide_now();
-    int64_t until_ns = earlier(thread_announce(t, now_ns), earlier(t->flush_ns, t->log_ns));
+    int64_t until_ns = earlier(thread_announce(t, now_ns), earlier(t->flush_ns, earlier(t->breakers_ns, t->log_ns)));
     thread_poll(t, until_ns);
     if (t->has_ring)
         telemetry_listener_awake();
@@ -235,12 +218,15 @@ static void thread_finish(struct thread *t)
     }
 }
 
-static void ring_count_lost(void)
+static void ring_count_lost(bool has_spans, bool has_log)
 {
     const struct telemetry_record *record;
     size_t size;
-    for (; (record = telemetry_listener_peek(&size)) != NULL; telemetry_listener_pop())
-        telemetry_dropped_add(TELEMETRY_SPANS, TELEMETRY_SHUTDOWN, record_spans(record));
+    for (; (record = telemetry_listener_peek(&size)) != NULL; telemetry_listener_pop()) {
+        telemetry_dropped_add(TELEMETRY_SPANS, TELEMETRY_SHUTDOWN, has_spans ? record_spans(record) : 0);
+        if (has_log && telemetry_log_wants(record->action, record->attempt_ended))
+            telemetry_dropped_add(TELEMETRY_LOGS, TELEMETRY_SHUTDOWN, 1);
+    }
 }
 
 static void *thread_main(void *context)
@@ -255,8 +241,6 @@ static void *thread_main(void *context)
             thread_sleep(t);
     }
     thread_finish(t);
-    telemetry_log_close(t->log, bide_now()); /* here, where SIGPIPE is blocked */
-    t->log = NULL;
     return NULL;
 }
 
@@ -288,22 +272,21 @@ static int thread_create(struct thread *t)
 static enum bide_err thread_open(struct thread *t, const struct bide_telemetry_options *options,
                                  struct bide_problem *problem)
 {
+    enum bide_err err = BIDE_OK;
+    t->flush_ns = t->breakers_ns = t->log_ns = BIDE_NEVER;
     if (bide_multi_new(&t->multi) != BIDE_OK)
         return telemetry_problem_set(problem, BIDE_ERR_NOMEM, 0, "no memory for the export thread");
-    t->flush_ns = t->log_ns = BIDE_NEVER;
-    enum bide_err err = BIDE_OK;
-    if (options->log != BIDE_TELEMETRY_LOG_NONE) {
-        t->log_ns = bide_now();
+    if (options->listen != NULL)
+        err = telemetry_server_open(&t->server, options->listen, telemetry_snapshot_page, NULL, problem);
+    if (err == BIDE_OK && options->log != BIDE_TELEMETRY_LOG_NONE) {
+        t->breakers_ns = bide_now();
         err = telemetry_log_open(&t->log, options, wall_offset_ns(), problem);
     }
-    if (err == BIDE_OK && options->listen != NULL)
-        err = telemetry_server_open(&t->server, options->listen, telemetry_snapshot_page, NULL, problem);
-    if (err != BIDE_OK)
-        return err;
-    if (options->otlp == NULL)
-        return BIDE_OK;
-    t->flush_ns = later(bide_now(), t->otel.delay_ns);
-    return telemetry_export_new(&t->export, t->multi, &t->otel, problem);
+    if (err == BIDE_OK && options->otlp != NULL) {
+        t->flush_ns = later(bide_now(), t->otel.delay_ns);
+        err = telemetry_export_new(&t->export, t->multi, &t->otel, problem);
+    }
+    return err;
 }
 
 enum bide_err telemetry_thread_start(const struct bide_telemetry_options *options, struct telemetry_otel *otel,
@@ -339,7 +322,7 @@ void telemetry_thread_stop(void)
     bide_multi_wakeup(t->multi);
     pthread_join(t->id, NULL);
     if (t->has_ring)
-        ring_count_lost();
+        ring_count_lost(t->export != NULL, t->log != NULL);
     thread_free(t);
 }
 

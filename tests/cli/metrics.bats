@@ -81,6 +81,7 @@ adds_up() {
 @test "concurrent processes lose no count" {
     local i pids=()
     for ((i = 0; i < 20; i++)); do
+        # shellcheck disable=SC2016
         call --attempts 2 --set budget.kind=none --set breaker.kind=off -- sh -c '[ "$BIDE_ATTEMPT" -eq 2 ]' &
         pids+=($!)
     done
@@ -152,7 +153,7 @@ adds_up() {
 
 @test "every target has its series, whatever its name" {
     local name
-    for name in 'a"b' 'c\d' e{f}; do
+    for name in 'a"b' 'c\d' 'e{f}'; do
         bide run --target "$name" --shared -q -- true
     done
     bide metrics > text
@@ -249,7 +250,7 @@ adds_up() {
 
 # Starts the server; sets SERVER and SERVED_PID.
 serve() {
-    bide metrics --listen "${1:-0}" 2> served 3>&- &
+    bide metrics --listen 0 2> served 3>&- &
     SERVED_PID=$!
     CHILDREN+=("$SERVED_PID")
     eventually grep -q listening served

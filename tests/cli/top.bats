@@ -22,6 +22,7 @@ target() { bide run --target "$1" --shared "${FAST[@]}" -q -- "${@:2}" 3>&- < /d
 
 # Makes calls on two targets until the test ends: on `noisy` each is retried once, on `calm` none.
 make_load() {
+    # shellcheck disable=SC2016
     while [ ! -e "$WORK/enough" ]; do
         bide run --target noisy --shared "${FAST[@]}" -q --attempts 2 --set budget.kind=none --set breaker.kind=off -- \
             sh -c '[ "$BIDE_ATTEMPT" -eq 2 ]'
