@@ -46,7 +46,8 @@ struct thread {
     struct bide_multi *multi;
     struct telemetry_otel otel;
     struct telemetry_export *export; /* NULL: no spans */
-    struct telemetry_log *log;       /* NULL: no lines */
+    struct telemetry_log *log;       /* NULL: no lines, or closed at the end */
+    bool has_log;
     struct telemetry_server *server; /* NULL: /metrics is not served */
     bool has_ring;
     int64_t flush_ns;           /* when the batch is sent even if it is not full */
@@ -241,6 +242,8 @@ static void *thread_main(void *context)
             thread_sleep(t);
     }
     thread_finish(t);
+    telemetry_log_close(t->log, bide_now()); /* here, where SIGPIPE is blocked */
+    t->log = NULL;
     return NULL;
 }
 
@@ -279,6 +282,7 @@ static enum bide_err thread_open(struct thread *t, const struct bide_telemetry_o
     if (options->listen != NULL)
         err = telemetry_server_open(&t->server, options->listen, telemetry_snapshot_page, NULL, problem);
     if (err == BIDE_OK && options->log != BIDE_TELEMETRY_LOG_NONE) {
+        t->has_log = true;
         t->breakers_ns = bide_now();
         err = telemetry_log_open(&t->log, options, wall_offset_ns(), problem);
     }
@@ -322,7 +326,7 @@ void telemetry_thread_stop(void)
     bide_multi_wakeup(t->multi);
     pthread_join(t->id, NULL);
     if (t->has_ring)
-        ring_count_lost(t->export != NULL, t->log != NULL);
+        ring_count_lost(t->export != NULL, t->has_log);
     thread_free(t);
 }
 
