@@ -66,6 +66,36 @@ void telemetry_proto_fixed32(struct telemetry_proto *proto, uint32_t field, uint
     proto_tag(proto, field, WIRE_FIXED32);
 }
 
+/* OTLP wants the bits of IEEE 754, which the compiler has. */
+static uint64_t double_bits(double value)
+{
+    uint64_t bits;
+    _Static_assert(sizeof bits == sizeof value, "a double has 64 bits");
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+void telemetry_proto_double(struct telemetry_proto *proto, uint32_t field, double value)
+{
+    telemetry_proto_fixed64(proto, field, double_bits(value));
+}
+
+void telemetry_proto_fixed64s(struct telemetry_proto *proto, uint32_t field, const uint64_t *values, size_t count)
+{
+    size_t end = proto->at;
+    for (size_t i = count; i > 0; i--)
+        proto_fixed(proto, values[i - 1], 8);
+    telemetry_proto_message(proto, field, end);
+}
+
+void telemetry_proto_doubles(struct telemetry_proto *proto, uint32_t field, const double *values, size_t count)
+{
+    size_t end = proto->at;
+    for (size_t i = count; i > 0; i--)
+        proto_fixed(proto, double_bits(values[i - 1]), 8);
+    telemetry_proto_message(proto, field, end);
+}
+
 void telemetry_proto_message(struct telemetry_proto *proto, uint32_t field, size_t end)
 {
     assert(proto->failed || end >= proto->at);
