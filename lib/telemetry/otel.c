@@ -409,8 +409,8 @@ static enum bide_err read_resource(struct reader *r)
     struct telemetry_proto proto = {.bytes = malloc(RESOURCE_MAX), .size = RESOURCE_MAX, .at = RESOURCE_MAX};
     enum bide_err err = proto.bytes != NULL ? resource_encode(r, &proto) : reader_no_memory(r);
     size_t length = proto.size - proto.at;
-    if (err == BIDE_OK) {
-        r->otel->resource = malloc(length);
+    if (err == BIDE_OK && proto.bytes != NULL) {
+        r->otel->resource = malloc(length + 1); /* it may be empty */
         r->otel->resource_length = length;
         if (r->otel->resource != NULL)
             memcpy(r->otel->resource, proto.bytes + proto.at, length);

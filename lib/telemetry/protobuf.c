@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+static const unsigned char replacement[] = {0xef, 0xbf, 0xbd}; /* U+FFFD */
 
 enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 
@@ -88,7 +88,7 @@ static size_t text_replaced_length(struct bide_text text)
     size_t length = 0;
     for (size_t i = 0, n; i<text.length; i += n> 0 ? n : 1) {
         n = text_utf8_length(text.at + i, text.length - i);
-        length += n > 0 ? n : strlen(REPLACEMENT);
+        length += n > 0 ? n : sizeof replacement;
     }
     return length;
 }
@@ -101,10 +101,11 @@ void telemetry_proto_string(struct telemetry_proto *proto, uint32_t field, struc
         return;
     }
     unsigned char *to = proto_take(proto, length);
-    for (size_t i = 0, n; to != NULL && i<text.length; i += n> 0 ? n : 1) {
-        n = text_utf8_length(text.at + i, text.length - i);
-        memcpy(to, n > 0 ? text.at + i : REPLACEMENT, n > 0 ? n : strlen(REPLACEMENT));
-        to += n > 0 ? n : strlen(REPLACEMENT);
+    for (size_t i = 0; to != NULL && i < text.length;) {
+        size_t n = text_utf8_length(text.at + i, text.length - i), copied = n > 0 ? n : sizeof replacement;
+        memcpy(to, n > 0 ? (const unsigned char *)text.at + i : replacement, copied);
+        to += copied;
+        i += n > 0 ? n : 1;
     }
     telemetry_proto_message(proto, field, end);
 }

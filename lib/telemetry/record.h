@@ -49,7 +49,7 @@ struct telemetry_record {
     char text[]; /* in the order of enum telemetry_text, without NUL */
 };
 
-#define TELEMETRY_RECORD_MAX (sizeof(struct telemetry_record) + TELEMETRY_TEXT_COUNT * TELEMETRY_TEXT_MAX)
+#define TELEMETRY_RECORD_MAX (sizeof(struct telemetry_record) + (size_t)TELEMETRY_TEXT_COUNT * TELEMETRY_TEXT_MAX)
 
 /* What `about` (filled by the driver of a call) adds to a record: the texts from TELEMETRY_TEXT_METHOD on. */
 struct telemetry_texts {

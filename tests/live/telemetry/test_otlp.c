@@ -563,7 +563,7 @@ static void a_stopped_collector_fills_the_ring_and_no_more(void **state)
 
 static void in_child(void (*run)(void))
 {
-    int status;
+    int status = -1;
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
