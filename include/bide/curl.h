@@ -185,8 +185,6 @@ struct bide_curl_options {
     struct curl_slist *headers; /* sent with each attempt, but see `redirect`. No control bytes but HTAB */
     bool no_headers;            /* the handle itself has no header list (CURLOPT_HTTPHEADER) that would be replaced.
                                  * `inject`, `resume` and `before` require this or `headers` */
-    bool unobserved;            /* nobody learns of the call, no listener and no meter: for a program that exports what
-                                 * a listener collects, whose exports would otherwise cause exports */
     char *error_buffer;         /* CURLOPT_ERRORBUFFER of the handle, CURL_ERROR_SIZE bytes: bide empties it when the
                                  * call begins, and writes its reason if it ended the call itself. NULL: none */
 
@@ -202,6 +200,10 @@ struct bide_curl_options {
      * price of a handshake; and, where the safety is learned from the method, of the pooled connection that libcurl had
      * chosen. (FRESH_CONNECT and FORBID_REUSE, for the requests that turn out to be unsafe.) */
     bool fresh_if_unsafe;
+
+    /* Nobody learns of the call: no listener, and no meter. For a program that exports what a listener collects, whose
+     * exports would otherwise cause exports. */
+    bool unobserved;
 
     /* Classification of a response. */
     const struct bide_rules *status_rules;      /* by HTTP status */
@@ -231,7 +233,7 @@ struct bide_curl_options {
 
     const char *target_name; /* in events; NULL: the origin of the URL, which is the name in a table of targets */
 
-    uint64_t reserved_[6]; /* zero: room to grow */
+    uint64_t reserved_[5]; /* zero: room to grow */
 };
 
 /* Why a response did not continue the bytes in the sink. The body starts over then, or the call gives up if the sink

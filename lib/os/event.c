@@ -175,9 +175,7 @@ static const char *report_copy_name(struct bide_report *report, const struct bid
 OUT_OF_LINE void report_begin_events(struct bide_report *report, const struct bide_report_call *call,
                                      struct bide_meter *meter, int64_t now_ns)
 {
-    os_report_begin(report, meter, call->lane, now_ns);
-    if (meter == NULL)
-        report->lane = NULL;
+    os_report_begin(report, meter != NULL ? &meter->lane[call->lane % BIDE_LANES] : NULL, now_ns);
     os_report_begin_quietly(report, report->process,
                             call->target_name != NULL ? call->target_name : report_copy_name(report, call));
     report->about = call->about;
@@ -204,7 +202,7 @@ bool bide_report_begin(struct bide_report *report, const struct bide_report_call
     if ((process != NULL && process->event != NULL) || (own != NULL && own->event != NULL))
         report_begin_events(report, call, meter, now_ns);
     else if (meter != NULL)
-        os_report_begin(report, meter, call->lane, now_ns);
+        os_report_begin(report, &meter->lane[call->lane % BIDE_LANES], now_ns);
     return report->phase != OS_REPORT_OVER;
 }
 

@@ -38,9 +38,9 @@ enum os_report_phase {
 };
 
 /* Begins the report of a call that only a meter counts. */
-static inline void os_report_begin(struct bide_report *report, struct bide_meter *meter, uint32_t lane, int64_t now_ns)
+static inline void os_report_begin(struct bide_report *report, struct bide_meter_lane_ *lane, int64_t now_ns)
 {
-    report->lane = &meter->lane[lane % BIDE_LANES];
+    report->lane = lane;
     report->begin_ns = now_ns;
     report->since_ns = now_ns;
     report->attempts = 0; /* with the following, one store */

@@ -82,6 +82,13 @@ void telemetry_attribute_write(struct telemetry_proto *proto, uint32_t field, co
     attribute_finish(proto, field, key, end);
 }
 
+void telemetry_attribute_write_bool(struct telemetry_proto *proto, uint32_t field, const char *key, bool value)
+{
+    size_t end = proto->at;
+    telemetry_proto_uint(proto, VALUE_BOOL, value);
+    attribute_finish(proto, field, key, end);
+}
+
 static void add_text(const struct writer *w, const char *key, struct bide_text value)
 {
     value.length = text_utf8_prefix(value.at, value.length, w->options->value_max);
@@ -97,9 +104,7 @@ static void add_int(const struct writer *w, const char *key, int64_t value)
 
 static void add_bool(const struct writer *w, const char *key, bool value)
 {
-    size_t end = w->proto->at;
-    telemetry_proto_uint(w->proto, VALUE_BOOL, value);
-    attribute_finish(w->proto, SPAN_ATTRIBUTES, key, end);
+    telemetry_attribute_write_bool(w->proto, SPAN_ATTRIBUTES, key, value);
 }
 
 /* ---- HTTP ---- */

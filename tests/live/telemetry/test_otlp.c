@@ -240,6 +240,7 @@ static int begin(void **state)
     collector.seen = collector.accepted = 0;
     collector.all = (struct otlp_request){0};
     collector.tcp = live_tcp_new(collect, NULL);
+    setenv("OTEL_METRICS_EXPORTER", "none", 1);
     setenv("OTEL_BSP_SCHEDULE_DELAY", "10", 1);
     setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "10000", 1);
     setenv("OTEL_BSP_EXPORT_TIMEOUT", "30000", 1);
