@@ -4,8 +4,8 @@
  * matched by one end: an end without a running attempt is ignored, and at the end of the call every attempt that still
  * runs is reported as cancelled.
  *
- * report.h has the fast path of a call that only a meter counts. A listener of the process that wants ends only has one,
- * too: a call that succeeds by its first attempt, which started when the call began, is one event.
+ * report.h has the fast path of a call that only a meter counts. A listener of the process that wants ends only has
+ * one, too: a call that succeeds by its first attempt, which started when the call began, is one event.
  *
  * The ids of the attempts' spans are computed from the call's, so that none of them is stored or drawn. */
 #include <bide/entropy.h>
