@@ -242,6 +242,7 @@ static void measure_export(struct world *w)
     struct bide_problem problem;
     pid_t sink = sink_start(&port);
     snprintf(url, sizeof url, "http://127.0.0.1:%u", port);
+    setenv("OTEL_METRICS_EXPORTER", "none", 1);
     if (bide_telemetry_start(&(struct bide_telemetry_options){.otlp = url}, &problem) != BIDE_OK)
         server_give_up(problem.text);
     bench_figure("telemetry.events_per_s", make_events(w), "events/s", BENCH_NO_AIM);

@@ -180,7 +180,7 @@ INLINED void run_quietly(struct run *r, const struct bide_listener *process, str
         OS_PROBE_END(r, r->job->name, v->attempt, v->reason);
         return;
     }
-    os_report_begin(&report, meter, r->lane, begin_ns);
+    os_report_begin(&report, &meter->lane[r->lane % BIDE_LANES], begin_ns);
     os_report_begin_quietly(&report, process, job_name(r->job));
     report.attempts = 1;
     report.phase = OS_REPORT_QUIET_FIRST;
@@ -228,7 +228,7 @@ struct bide_verdict bide_run(const struct bide_job *job)
     if (!RUN_REPORTS || !job_may_be_watched(job)) {
         run_loop(&r, NULL, &v);
     } else if (__atomic_load_n(&os_process_only_counts, __ATOMIC_RELAXED) && (meter = run_known_meter(&r)) != NULL) {
-        os_report_begin(&report, meter, r.lane, r.now_ns);
+        os_report_begin(&report, &meter->lane[r.lane % BIDE_LANES], r.now_ns);
         run_loop(&r, &report, &v);
     } else {
         run_watched(&r, &v);

@@ -1,12 +1,12 @@
 /* listener.c - writes the events of calls into the ring: see listener.h.
  *
- * An event costs a call one record at most: no lock, no allocation, and no system call but the write to an eventfd, once
- * for each time that the consumer has announced that it sleeps.
+ * An event costs a call one record at most: no lock, no allocation, and no system call but the write to an eventfd,
+ * once for each time that the consumer has announced that it sleeps.
  *
- * LIFE: a call that began before the stop still refers to the listener, and may be inside listener_event at any time. So
- * the ring and the eventfd are never freed: a later start uses them again, and the consumer then finds records that were
- * published too late for the stop before. Only a start that needs a larger ring replaces it, and the smaller one is
- * kept allocated; a ring has a power of two of bytes, so this happens a few times at most. WANT_OPEN: there is
+ * LIFE: a call that began before the stop still refers to the listener, and may be inside listener_event at any time.
+ * So the ring and the eventfd are never freed: a later start uses them again, and the consumer then finds records that
+ * were published too late for the stop before. Only a start that needs a larger ring replaces it, and the smaller one
+ * is kept allocated; a ring has a power of two of bytes, so this happens a few times at most. WANT_OPEN: there is
  * a consumer. A producer that has seen it open may publish after the last look of the consumer: see above.
  *
  * The three listeners differ in what they cost a call: meters alone leave the fast path of lib/os/event.c without a

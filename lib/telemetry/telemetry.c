@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define TARGETS_MAX 100000u
-#define SPAN_ROOM   128u /* of the ring, for each span of OTEL_BSP_MAX_QUEUE_SIZE: a call without a URL needs 160 bytes */
+#define SPAN_ROOM   128u /* of the ring, for each span of the queue: a call without a URL needs 160 bytes */
 
 static const char *environment_get(void *context, const char *name)
 {

@@ -7,16 +7,16 @@
  *            sleep in curl_multi_poll: on the sockets of exports and of /metrics, on the eventfd of the ring
  *
  * WAKING: before it sleeps, the thread announces how many bytes it waits for: those that fill the batch, by the average
- * of the spans so far. The call that fills it wakes the thread; all others make no system call. What does not fill a batch
- * is taken at the next tick, one schedule delay after the last (OTEL_BSP_SCHEDULE_DELAY), or, with a log, a quarter of a
- * second. While all batches are being sent, the thread takes nothing and announces nothing: the ring fills, and what does
- * not fit is counted by the calls.
+ * of the spans so far. The call that fills it wakes the thread; all others make no system call. What does not fill a
+ * batch is taken at the next tick, one schedule delay after the last (OTEL_BSP_SCHEDULE_DELAY), or, with a log, a
+ * quarter of a second. While all batches are being sent, the thread takes nothing and announces nothing: the ring
+ * fills, and what does not fit is counted by the calls.
  *
- * STOP: the thread reads the metrics a last time, takes what is in the ring, and sends both until all batches are sent or
- * the time is over. It counts what is left: batches (telemetry_export_free) and records.
+ * STOP: the thread reads the metrics a last time, takes what is in the ring, and sends both until all batches are sent
+ * or the time is over. It counts what is left: batches (telemetry_export_free) and records.
  *
- * FORK: the child has no such thread. Its copies of the sockets and of libcurl's memory are left as they are, because the
- * thread may have been using them at that moment. */
+ * FORK: the child has no such thread. Its copies of the sockets and of libcurl's memory are left as they are, because
+ * the thread may have been using them at that moment. */
 #include "thread.h"
 
 #include "dropped.h"

@@ -1,8 +1,8 @@
 /* test_otlp.c - spans reach a collector, and a collector that fails in any way harms nothing: calls go on, memory stays
  * flat, and every span is received or counted as lost.
  *
- * Nothing here waits for a time: a test waits until the collector has received something, or ends telemetry, after which
- * every span is accounted for. */
+ * Nothing here waits for a time: a test waits until the collector has received something, or ends telemetry, after
+ * which every span is accounted for. */
 #define _GNU_SOURCE
 #include <bide/bide.h>
 #include <bide/curl.h>
@@ -240,6 +240,7 @@ static int begin(void **state)
     collector.seen = collector.accepted = 0;
     collector.all = (struct otlp_request){0};
     collector.tcp = live_tcp_new(collect, NULL);
+    setenv("OTEL_METRICS_EXPORTER", "none", 1);
     setenv("OTEL_BSP_SCHEDULE_DELAY", "10", 1);
     setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "10000", 1);
     setenv("OTEL_BSP_EXPORT_TIMEOUT", "30000", 1);
@@ -388,8 +389,8 @@ static void a_retry_after_beyond_the_timeout_ends_the_batch(void **state)
 
 /* ---- failures that are not ---- */
 
-/* Makes calls, waits until the collector has seen some, and stops. Every span was sent once at most, and is accounted for
- * under this cause or, if the stop was quicker, as shutdown. */
+/* Makes calls, waits until the collector has seen some, and stops. Every span was sent once at most, and is accounted
+ * for under this cause or, if the stop was quicker, as shutdown. */
 static void expect_loss(enum telemetry_cause cause)
 {
     start();
@@ -563,7 +564,7 @@ static void a_stopped_collector_fills_the_ring_and_no_more(void **state)
 
 static void in_child(void (*run)(void))
 {
-    int status;
+    int status = -1;
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
