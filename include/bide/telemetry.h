@@ -41,19 +41,22 @@ struct bide_telemetry_options {
                                    * together, under the name "_other". 0: BIDE_TELEMETRY_TARGETS; at most 100000 */
     struct bide_targets *targets; /* where budgets, breakers and hold-offs are read, by name; it must live until
                                    * stop. NULL: bide_targets_default */
-    const char *otlp;             /* export a span for each call and attempt over OTLP/HTTP: to this endpoint, as
-                                   * "http://127.0.0.1:4318", or with "" as the variables OTEL_* say. NULL: no spans */
+    const char *otlp;             /* export a span for each call and attempt, and all metrics once a minute, over
+                                   * OTLP/HTTP: to this endpoint, as "http://127.0.0.1:4318", or with "" as the
+                                   * variables OTEL_* say. NULL: neither */
     enum bide_telemetry_log log;  /* write a line for each retry, give-up and change of a breaker */
     int log_fd;                   /* to this descriptor, if `log` is set */
-    uint64_t reserved_[8];        /* zero: room to grow */
+    bool otlp_spans_only;         /* no metrics over OTLP: for programs that end within minutes, whose counters would
+                                   * make new series in each run */
+    uint64_t reserved_[7];        /* zero: room to grow */
 };
 
 /* Starts telemetry. NULL options: meters only, for bide_telemetry_write. BIDE_ERR_BUSY: it runs already, or the process
  * has another listener. */
 BIDE_API enum bide_err bide_telemetry_start(const struct bide_telemetry_options *options, struct bide_problem *problem);
 
-/* Stops it, after sending what is left, for at most 500 ms. Calls that began before are counted to their end; a later
- * start continues with the same counts. */
+/* Stops it, after sending what is left, for at most 500 ms; a program that exits without it does the same. Calls that
+ * began before are counted to their end; a later start continues with the same counts. */
 BIDE_API void bide_telemetry_stop(void);
 
 /* Exports the requests that a server of this process counts in an inbound ratio (inbound.h), with this name as target.

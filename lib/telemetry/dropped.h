@@ -13,7 +13,7 @@
 #define TELEMETRY_SIGNAL_LIST(X)                                                                                       \
     X(SPANS, "spans", "span")                                                                                          \
     X(LOGS, "logs", "log line")                                                                                        \
-    X(METRICS, "metrics", "page or export of all metrics")
+    X(METRICS, "metrics", "page of all metrics, or request with them to a collector")
 
 /* X(NAME, label, sentence) */
 #define TELEMETRY_CAUSE_LIST(X)                                                                                        \

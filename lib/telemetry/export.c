@@ -1,7 +1,6 @@
-/* export.c - sends spans to a collector: see export.h. */
+/* export.c - sends spans or metrics to a collector: see export.h. */
 #include "export.h"
 
-#include "dropped.h"
 #include "problem.h"
 #include "span.h"
 
@@ -9,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define USER_AGENT    "bide-OTLP-Exporter-C/" BIDE_VERSION
-#define SPAN_BYTES    1024u   /* of a batch, for each span: more than most need */
-#define BATCH_MIN     131072u /* the longest span fits */
-#define BATCH_LIMIT   (32u << 20)
+#define USER_AGENT  "bide-OTLP-Exporter-C/" BIDE_VERSION
+#define SPAN_BYTES  1024u   /* of a batch, for each span: more than most need */
+#define BATCH_MIN   131072u /* the longest span fits */
+#define BATCH_LIMIT (32u << 20)
+#define METRICS_BYTES                                                                                                  \
+    (8u << 20) /* of a batch: 128 targets need 2 MiB; collectors accept 20 MiB unless told otherwise */
 #define RESPONSE_MAX  (4u << 20)
 #define RESPONSE_KEPT 4096u /* enough for the counts of a partial success */
 #define CONNECT_NS    (5 * BIDE_S)
@@ -21,9 +22,9 @@
 struct slot {
     struct telemetry_export *export;
     CURL *easy;
-    unsigned char *bytes; /* allocated with the first span */
+    unsigned char *bytes; /* allocated with the first item */
     struct telemetry_proto proto;
-    uint32_t spans;
+    uint32_t items; /* spans, or 1: metrics */
     bool is_sending;
     struct bide_multi_call *call;
     struct bide_curl_options options;
@@ -35,7 +36,9 @@ struct slot {
 
 struct telemetry_export {
     struct bide_multi *multi;
+    enum telemetry_signal signal;
     const struct telemetry_otel *otel;
+    const struct telemetry_destination *to;
     struct curl_slist *headers;
     struct bide_policy policy;
     size_t batch_bytes;
@@ -66,27 +69,33 @@ static struct telemetry_proto_field message_find(struct bide_text message, uint3
     return found;
 }
 
-/* Returns how many spans the collector rejected: ExportTraceServiceResponse.partial_success.rejected_spans. A response
- * that is no such message, as "OK", rejected none: the status was a success. */
+/* Returns how many items the collector rejected: partial_success.rejected_spans of ExportTraceServiceResponse, or
+ * rejected_data_points of ExportMetricsServiceResponse, which has the same number. A response that is no such message, as
+ * "OK", rejected none: the status was a success. */
 static uint64_t slot_rejected(const struct slot *slot)
 {
     struct bide_text response = {slot->kept, slot->kept_length};
     uint64_t rejected = message_find(message_find(response, 1).text, 1).value;
-    return rejected < slot->spans ? rejected : rejected <= INT64_MAX ? slot->spans : 0;
+    return rejected < slot->items ? rejected : rejected <= INT64_MAX ? slot->items : 0;
 }
 
-/* Counts what the end of a call means for its spans. */
+static void slot_drop(const struct slot *slot, enum telemetry_cause cause, uint64_t items)
+{
+    telemetry_dropped_add(slot->export->signal, cause, items);
+}
+
+/* Counts what the end of a call means for its items. */
 static void slot_count(const struct slot *slot, const struct bide_multi_end *end)
 {
     long status = slot->result.status;
     if (status >= 200 && status < 300)
-        telemetry_dropped_add(TELEMETRY_SPANS, TELEMETRY_REJECTED, slot_rejected(slot));
+        slot_drop(slot, TELEMETRY_REJECTED, slot_rejected(slot));
     else if (slot->export->is_closing && end->verdict.reason == BIDE_REASON_CANCELLED)
-        telemetry_dropped_add(TELEMETRY_SPANS, TELEMETRY_SHUTDOWN, slot->spans);
+        slot_drop(slot, TELEMETRY_SHUTDOWN, slot->items);
     else if (status >= 400 && status < 500 && status != 429)
-        telemetry_dropped_add(TELEMETRY_SPANS, TELEMETRY_REJECTED, slot->spans);
+        slot_drop(slot, TELEMETRY_REJECTED, slot->items);
     else
-        telemetry_dropped_add(TELEMETRY_SPANS, TELEMETRY_EXPORT_FAILED, slot->spans);
+        slot_drop(slot, TELEMETRY_EXPORT_FAILED, slot->items);
 }
 
 static void slot_done(void *context, const struct bide_multi_end *end)
@@ -95,7 +104,7 @@ static void slot_done(void *context, const struct bide_multi_end *end)
     slot_count(slot, end);
     slot->is_sending = false;
     slot->call = NULL;
-    slot->spans = 0;
+    slot->items = 0;
 }
 
 /* ---- a batch ---- */
@@ -107,7 +116,7 @@ static void slot_clear(struct slot *slot)
                                            .size = size,
                                            .at = size,
                                            .floor = TELEMETRY_REQUEST_FRAME + slot->export->otel->resource_length};
-    slot->spans = 0;
+    slot->items = 0;
 }
 
 /* Returns the batch that is being filled; NULL: none is free. */
@@ -145,7 +154,7 @@ unsigned telemetry_export_sending(const struct telemetry_export *export)
 
 uint32_t telemetry_export_missing(const struct telemetry_export *export)
 {
-    uint32_t spans = export->filling != NULL ? export->filling->spans : 0;
+    uint32_t spans = export->filling != NULL ? export->filling->items : 0;
     assert(spans < export->otel->batch_max);
     return export->otel->batch_max - spans;
 }
@@ -169,14 +178,15 @@ static void slot_send(struct slot *slot)
                                  .context = slot};
     if (bide_multi_start(export->multi, &job, &slot->call, NULL) == BIDE_OK)
         return;
-    telemetry_dropped_add(TELEMETRY_SPANS, TELEMETRY_EXPORT_FAILED, slot->spans);
+    slot_drop(slot, TELEMETRY_EXPORT_FAILED, slot->items);
     slot->is_sending = false;
+    slot->items = 0;
 }
 
 void telemetry_export_flush(struct telemetry_export *export)
 {
     struct slot *slot = export->filling;
-    if (slot == NULL || slot->spans == 0)
+    if (slot == NULL || slot->items == 0)
         return;
     export->filling = NULL;
     slot_send(slot);
@@ -187,7 +197,7 @@ static bool slot_add(struct slot *slot, const struct telemetry_record *record, i
 {
     struct telemetry_span_options options = {.wall_offset_ns = wall_offset_ns,
                                              .value_max = slot->export->otel->value_max};
-    slot->spans += telemetry_span_write(&slot->proto, record, &options);
+    slot->items += telemetry_span_write(&slot->proto, record, &options);
     return !slot->proto.failed;
 }
 
@@ -204,17 +214,34 @@ bool telemetry_export_add(struct telemetry_export *export, const struct telemetr
     if (slot == NULL)
         return false;
     if (slot_add(slot, record, wall_offset_ns)) {
-        if (slot->spans >= export->otel->batch_max)
+        if (slot->items >= export->otel->batch_max)
             telemetry_export_flush(export);
         return true;
     }
     slot->proto.failed = false;
-    if (slot->spans == 0) {
+    if (slot->items == 0) {
         export_count_too_long(record);
         return true;
     }
     telemetry_export_flush(export);
     return telemetry_export_add(export, record, wall_offset_ns); /* into an empty batch: it does not come here again */
+}
+
+enum telemetry_sent telemetry_export_send_metrics(struct telemetry_export *export,
+                                                  const struct telemetry_numbers *numbers,
+                                                  const struct telemetry_metric_times *times)
+{
+    struct slot *slot = export_filling(export);
+    if (slot == NULL)
+        return TELEMETRY_NO_ROOM;
+    assert(slot->items == 0);
+    if (!telemetry_metric_otlp_write(&slot->proto, numbers, times)) {
+        slot->proto.failed = false;
+        return TELEMETRY_TOO_BIG;
+    }
+    slot->items = 1;
+    telemetry_export_flush(export);
+    return TELEMETRY_SENT;
 }
 
 /* ---- begin and end ---- */
@@ -237,17 +264,17 @@ static int64_t least(int64_t a, int64_t b)
 static void export_init_policy(struct telemetry_export *export)
 {
     struct bide_policy *policy = &export->policy;
-    const struct telemetry_otel *otel = export->otel;
+    const struct telemetry_destination *to = export->to;
     bide_policy_init(policy, BIDE_PRESET_BACKGROUND);
     policy->attempts_max = 10;
     policy->base_ns = 500 * BIDE_MS;
     policy->cap_ns = 10 * BIDE_S;
     policy->throttled_base_ns = 0;
-    policy->attempt_timeout_ns = otel->timeout_ns;
-    policy->connect_timeout_ns = least(otel->timeout_ns, CONNECT_NS);
+    policy->attempt_timeout_ns = to->timeout_ns;
+    policy->connect_timeout_ns = least(to->timeout_ns, CONNECT_NS);
     policy->attempt_min_ns = 0;
-    policy->call_timeout_ns = otel->export_ns;
-    policy->hint_max_ns = otel->export_ns;
+    policy->call_timeout_ns = to->export_ns;
+    policy->hint_max_ns = to->export_ns;
     policy->waits_max_ns = BIDE_NEVER;
     policy->layer = BIDE_LAYER_ANY;
     policy->require_key = false;
@@ -265,19 +292,18 @@ static bool headers_append(struct telemetry_export *export, const char *line)
 static bool export_init_headers(struct telemetry_export *export)
 {
     bool is_whole = headers_append(export, "Content-Type: application/x-protobuf") && headers_append(export, "Expect:");
-    for (char **header = export->otel->headers; is_whole && *header != NULL; header++)
+    for (char **header = export->to->headers; is_whole && *header != NULL; header++)
         is_whole = headers_append(export, *header);
     return is_whole;
 }
 
-static bool easy_set_tls(CURL *easy, const struct telemetry_otel *otel)
+static bool easy_set_tls(CURL *easy, const struct telemetry_destination *to)
 {
-    if (otel->certificate != NULL && curl_easy_setopt(easy, CURLOPT_CAINFO, otel->certificate) != CURLE_OK)
+    if (to->certificate != NULL && curl_easy_setopt(easy, CURLOPT_CAINFO, to->certificate) != CURLE_OK)
         return false;
-    if (otel->client_certificate != NULL &&
-        curl_easy_setopt(easy, CURLOPT_SSLCERT, otel->client_certificate) != CURLE_OK)
+    if (to->client_certificate != NULL && curl_easy_setopt(easy, CURLOPT_SSLCERT, to->client_certificate) != CURLE_OK)
         return false;
-    return otel->client_key == NULL || curl_easy_setopt(easy, CURLOPT_SSLKEY, otel->client_key) == CURLE_OK;
+    return to->client_key == NULL || curl_easy_setopt(easy, CURLOPT_SSLKEY, to->client_key) == CURLE_OK;
 }
 
 static bool slot_init(struct slot *slot, struct telemetry_export *export)
@@ -291,30 +317,35 @@ static bool slot_init(struct slot *slot, struct telemetry_export *export)
                                                .write_data = slot,
                                                .headers = export->headers,
                                                .unobserved = true};
-    return slot->easy != NULL && curl_easy_setopt(slot->easy, CURLOPT_URL, export->otel->endpoint) == CURLE_OK &&
+    return slot->easy != NULL && curl_easy_setopt(slot->easy, CURLOPT_URL, export->to->endpoint) == CURLE_OK &&
            curl_easy_setopt(slot->easy, CURLOPT_USERAGENT, USER_AGENT) == CURLE_OK &&
            curl_easy_setopt(slot->easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
            curl_easy_setopt(slot->easy, CURLOPT_QUICK_EXIT, 1L) == CURLE_OK && /* of a slow look-up, too */
-           easy_set_tls(slot->easy, export->otel);
+           easy_set_tls(slot->easy, export->to);
 }
 
-static size_t batch_bytes(const struct telemetry_otel *otel)
+static size_t batch_bytes(enum telemetry_signal signal, const struct telemetry_otel *otel)
 {
     uint64_t bytes = (uint64_t)otel->batch_max * SPAN_BYTES;
     bytes = bytes < BATCH_MIN ? BATCH_MIN : bytes > BATCH_LIMIT ? BATCH_LIMIT : bytes;
+    if (signal == TELEMETRY_METRICS)
+        bytes = METRICS_BYTES;
     return (size_t)bytes + TELEMETRY_REQUEST_FRAME + otel->resource_length;
 }
 
 enum bide_err telemetry_export_new(struct telemetry_export **out, struct bide_multi *multi,
-                                   const struct telemetry_otel *otel, struct bide_problem *problem)
+                                   enum telemetry_signal signal, const struct telemetry_otel *otel,
+                                   struct bide_problem *problem)
 {
     struct telemetry_export *export = calloc(1, sizeof *export);
     *out = export;
     bool is_whole = export != NULL;
     if (is_whole) {
         export->multi = multi;
+        export->signal = signal;
         export->otel = otel;
-        export->batch_bytes = batch_bytes(otel);
+        export->to = signal == TELEMETRY_METRICS ? &otel->metrics : &otel->traces;
+        export->batch_bytes = batch_bytes(signal, otel);
         export_init_policy(export);
         is_whole = export_init_headers(export);
     }
@@ -322,7 +353,8 @@ enum bide_err telemetry_export_new(struct telemetry_export **out, struct bide_mu
         is_whole = slot_init(&export->slot[i], export);
     enum bide_err err = BIDE_OK;
     if (!is_whole)
-        err = telemetry_problem_set(problem, BIDE_ERR_NOMEM, 0, "no memory for the export of spans");
+        err = telemetry_problem_set(problem, BIDE_ERR_NOMEM, 0, "no memory for the export of %s",
+                                    telemetry_signal_label(signal));
     else
         err = bide_policy_check(&export->policy, problem);
     if (err == BIDE_OK)
@@ -334,18 +366,27 @@ enum bide_err telemetry_export_new(struct telemetry_export **out, struct bide_mu
     return err;
 }
 
-void telemetry_export_free(struct telemetry_export *export)
+void telemetry_export_cancel(struct telemetry_export *export)
 {
-    if (export == NULL)
-        return;
     export->is_closing = true;
     for (size_t i = 0; i < TELEMETRY_EXPORT_SLOTS; i++) {
         struct slot *slot = &export->slot[i];
         if (slot->is_sending)
             bide_multi_cancel(export->multi, slot->call);
         assert(!slot->is_sending);
-        if (slot->spans > 0)
-            telemetry_dropped_add(TELEMETRY_SPANS, TELEMETRY_SHUTDOWN, slot->spans);
+    }
+    export->is_closing = false;
+}
+
+void telemetry_export_free(struct telemetry_export *export)
+{
+    if (export == NULL)
+        return;
+    telemetry_export_cancel(export);
+    for (size_t i = 0; i < TELEMETRY_EXPORT_SLOTS; i++) {
+        struct slot *slot = &export->slot[i];
+        if (slot->items > 0)
+            slot_drop(slot, TELEMETRY_SHUTDOWN, slot->items);
         if (slot->easy != NULL)
             curl_easy_cleanup(slot->easy);
         free(slot->bytes);

@@ -1,9 +1,14 @@
-/* export.h - sends spans to a collector, over OTLP/HTTP with protobuf, under bide's own policy.
+/* export.h - sends spans, or metrics, to a collector, over OTLP/HTTP with protobuf, under bide's own policy.
+ *
+ * An export has one signal. A batch of spans is filled record by record and counts its spans; a batch of metrics has what
+ * was read at one instant, is full at once, and counts as one item.
  *
  * Retried are exactly the statuses 429, 502, 503, 504 and connections that could not be made or were lost, as the
- * specification of OTLP demands, with the hint of Retry-After; for at most OTEL_BSP_EXPORT_TIMEOUT. A batch that the
+ * specification of OTLP demands, with the hint of Retry-After; for at most OTEL_BSP_EXPORT_TIMEOUT or
+ * OTEL_METRIC_EXPORT_TIMEOUT. A batch that the
  * collector accepted in part is not sent again. Redirects are not followed. What does not arrive is counted (dropped.h):
- *     rejected        the collector refused the batch (4xx), or spans of it (partial success)
+ *     rejected        the collector refused the batch (4xx), or spans of it (partial success); of metrics the batch
+ *                     counts as rejected if any data point of it was
  *     export_failed   every other end: no connection, timeout, 5xx, no HTTP
  *     shutdown        it was cancelled by telemetry_export_free
  *     too_long        a span that does not fit in an empty batch
@@ -20,6 +25,8 @@
 
 #include <bide/multi.h>
 
+#include "dropped.h"
+#include "metric_otlp.h"
 #include "otel.h"
 #include "record.h"
 
@@ -27,9 +34,10 @@
 
 struct telemetry_export;
 
-/* The options and the multi must outlive the export. */
+/* Creates the export of TELEMETRY_SPANS or TELEMETRY_METRICS. The options and the multi must outlive it. */
 enum bide_err telemetry_export_new(struct telemetry_export **export, struct bide_multi *multi,
-                                   const struct telemetry_otel *otel, struct bide_problem *problem);
+                                   enum telemetry_signal signal, const struct telemetry_otel *otel,
+                                   struct bide_problem *problem);
 
 /* Cancels what is being sent, and frees all. Accepts NULL. */
 void telemetry_export_free(struct telemetry_export *export);
@@ -39,10 +47,24 @@ void telemetry_export_free(struct telemetry_export *export);
 bool telemetry_export_add(struct telemetry_export *export, const struct telemetry_record *record,
                           int64_t wall_offset_ns);
 
+enum telemetry_sent {
+    TELEMETRY_SENT,
+    TELEMETRY_TOO_BIG, /* for one batch: nothing was sent */
+    TELEMETRY_NO_ROOM, /* no batch is free, or there is no memory: nothing was sent */
+};
+
+/* Sends metrics as one batch. */
+enum telemetry_sent telemetry_export_send_metrics(struct telemetry_export *export,
+                                                  const struct telemetry_numbers *numbers,
+                                                  const struct telemetry_metric_times *times);
+
+/* Cancels what is being sent, and counts it as lost by the shutdown. */
+void telemetry_export_cancel(struct telemetry_export *export);
+
 /* Sends the batch, unless it is empty. */
 void telemetry_export_flush(struct telemetry_export *export);
 
-/* Returns true if telemetry_export_add would accept a record. */
+/* Returns true if a batch is free, or being filled. */
 bool telemetry_export_is_free(const struct telemetry_export *export);
 
 /* Returns how many batches are being sent. */

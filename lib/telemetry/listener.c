@@ -22,6 +22,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -126,6 +127,30 @@ static void listener_event(void *context, const struct bide_event *event)
         event_put(event, wants, NULL);
 }
 
+/* A call that succeeded at once is no line of the log. */
+static void listener_at_once(void *context, const struct bide_at_once *call)
+{
+    uint64_t wants = __atomic_load_n(&listening.wants, __ATOMIC_ACQUIRE);
+    uint64_t limit = __atomic_load_n(&listening.sampler, __ATOMIC_RELAXED) & ~SAMPLER_BY_PARENT;
+    (void)context;
+    if (!(wants & WANT_SPANS) || (call->random[1] & (TELEMETRY_SAMPLER_ALL - 1)) >= limit)
+        return;
+    size_t length = strlen(call->target);
+    if (length > BIDE_TARGET_NAME_MAX)
+        length = 0; /* as in an event */
+    struct telemetry_ring *ring = __atomic_load_n(&listening.ring, __ATOMIC_ACQUIRE);
+    struct telemetry_place place = {.at = NULL};
+    if (wants & WANT_OPEN)
+        place = telemetry_ring_reserve(ring, sizeof(struct telemetry_record) + length);
+    if (place.at == NULL) {
+        telemetry_dropped_add(TELEMETRY_SPANS, wants & WANT_OPEN ? TELEMETRY_RING_FULL : TELEMETRY_SHUTDOWN, 2);
+        return;
+    }
+    telemetry_record_fill_at_once(place.at, call, length);
+    if (telemetry_ring_publish(ring, &place))
+        telemetry_listener_wake();
+}
+
 void telemetry_listener_wake(void)
 {
     static const uint64_t one = 1;
@@ -138,8 +163,11 @@ void telemetry_listener_wake(void)
 static const struct bide_listener meters_only = {.meter = telemetry_meters_find};
 static const struct bide_listener with_log = {
     .meter = telemetry_meters_find, .event = listener_event, .ends_only = true};
-static const struct bide_listener with_spans = {
-    .meter = telemetry_meters_find, .event = listener_event, .sample = listener_sample, .ends_only = true};
+static const struct bide_listener with_spans = {.meter = telemetry_meters_find,
+                                                .event = listener_event,
+                                                .sample = listener_sample,
+                                                .at_once = listener_at_once,
+                                                .ends_only = true};
 
 /* ---- start and stop ---- */
 

@@ -42,6 +42,7 @@ struct telemetry_inbound {
 struct telemetry_process {
     const struct telemetry_inbound *inbound;
     size_t inbound_count;
+    int64_t start_ns; /* since 1970: its counts began then */
     uint64_t dropped[TELEMETRY_SIGNAL_COUNT][TELEMETRY_CAUSE_COUNT];
 };
 

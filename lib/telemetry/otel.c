@@ -1,6 +1,7 @@
 /* otel.c - the variables OTEL_*: see otel.h.
  *
- * A variable of the traces, as OTEL_EXPORTER_OTLP_TRACES_HEADERS, precedes the general one, OTEL_EXPORTER_OTLP_HEADERS.
+ * A variable of one signal, as OTEL_EXPORTER_OTLP_TRACES_HEADERS or OTEL_EXPORTER_OTLP_METRICS_HEADERS, precedes the
+ * general one, OTEL_EXPORTER_OTLP_HEADERS. Variables of a signal that is not exported are not read.
  * The specification asks SDKs to warn about a malformed value and to go on with the default. Here it is an error of the
  * start: a process that exports to the wrong place, or nothing, is noticed too late. */
 #include "otel.h"
@@ -20,7 +21,6 @@
 #include "text/utf8.h"
 
 #define DEFAULT_ENDPOINT "http://localhost:4318"
-#define TRACES_PATH      "/v1/traces"
 #define PREFIX           "OTEL_EXPORTER_OTLP_"
 #define RESOURCE_MAX     65536u /* bytes of the encoded resource */
 #define HEADERS_MAX      64u
@@ -28,12 +28,25 @@
 #define BATCH_MAX        65536u
 #define RESOURCE_FIELD   1u /* of the message Resource: attributes */
 
+#define VARIABLE_MAX 64u /* of a variable, with its NUL */
+
+/* A signal, in names of variables and in the path of its requests. */
+struct signal {
+    const char *word, *path;
+};
+
+static const struct signal signal_traces = {"TRACES", "/v1/traces"};
+static const struct signal signal_metrics = {"METRICS", "/v1/metrics"};
+
 /* Reading in progress. */
 struct reader {
     struct telemetry_otel *otel;
     const struct telemetry_environment *environment;
     struct bide_problem *problem;
-    const char *name; /* of the variable read last */
+    const struct signal *signal;      /* whose destination is being read */
+    struct telemetry_destination *to; /* ... */
+    const char *name;                 /* of the variable read last */
+    char signal_name[VARIABLE_MAX];   /* memory of that name, if it has the signal in it */
 };
 
 static const char *reader_get(struct reader *r, const char *name)
@@ -43,10 +56,19 @@ static const char *reader_get(struct reader *r, const char *name)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* Returns the variable of the traces, or else the general one. */
-static const char *reader_get_either(struct reader *r, const char *traces, const char *general)
+/* Returns the name of a variable of the signal: OTEL_EXPORTER_OTLP_TRACES_TIMEOUT of "_TIMEOUT". */
+static const char *reader_signal_name(struct reader *r, const char *rest)
 {
-    const char *value = reader_get(r, traces);
+    int length = snprintf(r->signal_name, sizeof r->signal_name, PREFIX "%s%s", r->signal->word, rest);
+    assert(length > 0 && (size_t)length < sizeof r->signal_name);
+    (void)length;
+    return r->signal_name;
+}
+
+/* Returns the variable of the signal, or else the general one. */
+static const char *reader_get_either(struct reader *r, const char *rest, const char *general)
+{
+    const char *value = reader_get(r, reader_signal_name(r, rest));
     return value != NULL ? value : reader_get(r, general);
 }
 
@@ -106,41 +128,74 @@ static enum bide_err read_batch(struct reader *r)
     otel->queue_max = (uint32_t)value[0];
     otel->batch_max = (uint32_t)(value[1] < value[0] ? value[1] : value[0]);
     otel->delay_ns = (int64_t)value[2] * BIDE_MS;
-    otel->export_ns = (int64_t)value[3] * BIDE_MS;
+    otel->traces.export_ns = (int64_t)value[3] * BIDE_MS;
     otel->value_max = value[4] == UINT64_MAX ? SIZE_MAX : (size_t)value[4];
     return err;
 }
 
 static enum bide_err read_timeout(struct reader *r)
 {
-    static const char *const names[] = {PREFIX "TIMEOUT", PREFIX "TRACES_TIMEOUT"};
+    const char *const names[] = {PREFIX "TIMEOUT", reader_signal_name(r, "_TIMEOUT")};
     uint64_t ms = 10000;
     enum bide_err err = BIDE_OK;
     for (size_t i = 0; i < 2 && err == BIDE_OK; i++)
         err = reader_number(r, &(struct number){names[i], 1, 86400000, MILLISECONDS}, &ms);
-    r->otel->timeout_ns = (int64_t)ms * BIDE_MS;
+    r->to->timeout_ns = (int64_t)ms * BIDE_MS;
     return err;
 }
 
 /* ---- words ---- */
 
-static enum bide_err read_switches(struct reader *r)
+static enum bide_err read_disabled(struct reader *r, bool *is_disabled)
 {
     const char *value = reader_get(r, "OTEL_SDK_DISABLED");
-    r->otel->disabled = value != NULL && strcasecmp(value, "true") == 0;
-    if (value != NULL && !r->otel->disabled && strcasecmp(value, "false") != 0)
+    *is_disabled = value != NULL && strcasecmp(value, "true") == 0;
+    if (value != NULL && !*is_disabled && strcasecmp(value, "false") != 0)
         return reader_refuse(r, value, "true or false");
-    value = reader_get(r, "OTEL_TRACES_EXPORTER");
-    r->otel->no_exporter = value != NULL && strcmp(value, "none") == 0;
-    if (value != NULL && !r->otel->no_exporter && strcmp(value, "otlp") != 0)
-        return reader_refuse(r, value, "otlp or none");
-    value = reader_get_either(r, PREFIX "TRACES_PROTOCOL", PREFIX "PROTOCOL");
+    return BIDE_OK;
+}
+
+static enum bide_err read_exporter(struct reader *r, const char *name, bool *is_on)
+{
+    const char *value = reader_get(r, name);
+    *is_on = value == NULL || strcmp(value, "otlp") == 0;
+    return *is_on || strcmp(value, "none") == 0 ? BIDE_OK : reader_refuse(r, value, "otlp or none");
+}
+
+static enum bide_err read_protocol(struct reader *r)
+{
+    const char *value = reader_get_either(r, "_PROTOCOL", PREFIX "PROTOCOL");
     if (value != NULL && strcmp(value, "http/protobuf") != 0)
         return reader_refuse(r, value, "http/protobuf: grpc and http/json are not implemented");
-    value = reader_get_either(r, PREFIX "TRACES_COMPRESSION", PREFIX "COMPRESSION");
+    value = reader_get_either(r, "_COMPRESSION", PREFIX "COMPRESSION");
     if (value != NULL && strcmp(value, "none") != 0)
         return reader_refuse(r, value, "none: compression is not implemented");
     return BIDE_OK;
+}
+
+/* The meters are never reset, so sums are cumulative, and the bounds of the histograms are fixed. */
+static enum bide_err read_temporality(struct reader *r)
+{
+    const char *value = reader_get(r, PREFIX "METRICS_TEMPORALITY_PREFERENCE");
+    if (value != NULL && strcasecmp(value, "cumulative") != 0)
+        return reader_refuse(r, value, "cumulative: delta and lowmemory are not implemented");
+    value = reader_get(r, PREFIX "METRICS_DEFAULT_HISTOGRAM_AGGREGATION");
+    if (value != NULL && strcasecmp(value, "explicit_bucket_histogram") != 0)
+        return reader_refuse(r, value,
+                             "explicit_bucket_histogram: base2_exponential_bucket_histogram is not implemented");
+    return BIDE_OK;
+}
+
+static enum bide_err read_interval(struct reader *r)
+{
+    uint64_t interval_ms = 60000, timeout_ms = 30000;
+    enum bide_err err =
+        reader_number(r, &(struct number){"OTEL_METRIC_EXPORT_INTERVAL", 1, 86400000, MILLISECONDS}, &interval_ms);
+    if (err == BIDE_OK)
+        err = reader_number(r, &(struct number){"OTEL_METRIC_EXPORT_TIMEOUT", 1, 86400000, MILLISECONDS}, &timeout_ms);
+    r->otel->interval_ns = (int64_t)interval_ms * BIDE_MS;
+    r->otel->metrics.export_ns = (int64_t)timeout_ms * BIDE_MS;
+    return err;
 }
 
 /* The share is exact to 10^-9, which text_decimal_parse reads without floating point. */
@@ -188,20 +243,20 @@ static bool is_http_url(const char *url)
     return true;
 }
 
-/* Appends the path of the traces to a base URL. */
-static char *endpoint_of(const char *base)
+/* Appends the path of the signal to a base URL. */
+static char *endpoint_of(const char *base, const char *path)
 {
     char *url = NULL;
     size_t length = strlen(base);
     while (length > 0 && base[length - 1] == '/')
         length--;
-    return asprintf(&url, "%.*s%s", (int)length, base, TRACES_PATH) < 0 ? NULL : url;
+    return asprintf(&url, "%.*s%s", (int)length, base, path) < 0 ? NULL : url;
 }
 
 /* A URL may have a password: the problem leaves it out. */
 static enum bide_err read_endpoint(struct reader *r, const char *otlp)
 {
-    const char *as_is = otlp[0] == '\0' ? reader_get(r, PREFIX "TRACES_ENDPOINT") : NULL;
+    const char *as_is = otlp[0] == '\0' ? reader_get(r, reader_signal_name(r, "_ENDPOINT")) : NULL;
     const char *base = otlp[0] != '\0' ? otlp : as_is != NULL ? NULL : reader_get(r, PREFIX "ENDPOINT");
     if (otlp[0] != '\0')
         r->name = "otlp";
@@ -211,9 +266,10 @@ static enum bide_err read_endpoint(struct reader *r, const char *otlp)
     if (!is_http_url(given))
         return reader_refuse_secret(r, "must be a URL, as http://127.0.0.1:4318 or https://collector.example.net");
     if (as_is == NULL && strpbrk(given, "?#") != NULL)
-        return reader_refuse_secret(r, "must be a URL without query and fragment: " TRACES_PATH " is appended to it");
-    r->otel->endpoint = as_is != NULL ? strdup(as_is) : endpoint_of(base);
-    return r->otel->endpoint != NULL ? BIDE_OK : reader_no_memory(r);
+        return reader_refuse_secret(r, "must be a URL without query and fragment: the path of each signal, as "
+                                       "/v1/traces, is appended to it");
+    r->to->endpoint = as_is != NULL ? strdup(as_is) : endpoint_of(base, r->signal->path);
+    return r->to->endpoint != NULL ? BIDE_OK : reader_no_memory(r);
 }
 
 /* ---- lists of key=value ---- */
@@ -308,9 +364,9 @@ static enum bide_err headers_add(struct reader *r, char *list)
             !is_header_value(pair.value, pair.value_length))
             return reader_refuse_secret(r, HEADERS_WANT);
         /* libcurl leaves out a field that ends with a colon: an empty value needs a semicolon. */
-        if (asprintf(&r->otel->headers[count], "%.*s%s%.*s", (int)pair.key_length, pair.key,
+        if (asprintf(&r->to->headers[count], "%.*s%s%.*s", (int)pair.key_length, pair.key,
                      pair.value_length > 0 ? ": " : ";", (int)pair.value_length, pair.value) < 0) {
-            r->otel->headers[count] = NULL;
+            r->to->headers[count] = NULL;
             return reader_no_memory(r);
         }
     }
@@ -319,33 +375,65 @@ static enum bide_err headers_add(struct reader *r, char *list)
 
 static enum bide_err read_headers(struct reader *r)
 {
-    const char *value = reader_get_either(r, PREFIX "TRACES_HEADERS", PREFIX "HEADERS");
-    r->otel->headers = calloc(HEADERS_MAX + 1, sizeof *r->otel->headers);
+    const char *value = reader_get_either(r, "_HEADERS", PREFIX "HEADERS");
+    r->to->headers = calloc(HEADERS_MAX + 1, sizeof *r->to->headers);
     char *list = strdup(value != NULL ? value : "");
-    enum bide_err err = r->otel->headers != NULL && list != NULL ? headers_add(r, list) : reader_no_memory(r);
+    enum bide_err err = r->to->headers != NULL && list != NULL ? headers_add(r, list) : reader_no_memory(r);
     free(list);
     return err;
 }
 
 /* ---- files ---- */
 
-static enum bide_err read_file_name(struct reader *r, const char *traces, const char *general, char **to)
+static enum bide_err read_file_name(struct reader *r, const char *rest, const char *general, char **to)
 {
-    const char *value = reader_get_either(r, traces, general);
+    const char *value = reader_get_either(r, rest, general);
     *to = value != NULL ? strdup(value) : NULL;
     return value == NULL || *to != NULL ? BIDE_OK : reader_no_memory(r);
 }
 
 static enum bide_err read_files(struct reader *r)
 {
-    struct telemetry_otel *otel = r->otel;
-    enum bide_err err = read_file_name(r, PREFIX "TRACES_CERTIFICATE", PREFIX "CERTIFICATE", &otel->certificate);
+    enum bide_err err = read_file_name(r, "_CERTIFICATE", PREFIX "CERTIFICATE", &r->to->certificate);
     if (err == BIDE_OK)
-        err = read_file_name(r, PREFIX "TRACES_CLIENT_CERTIFICATE", PREFIX "CLIENT_CERTIFICATE",
-                             &otel->client_certificate);
+        err = read_file_name(r, "_CLIENT_CERTIFICATE", PREFIX "CLIENT_CERTIFICATE", &r->to->client_certificate);
     if (err == BIDE_OK)
-        err = read_file_name(r, PREFIX "TRACES_CLIENT_KEY", PREFIX "CLIENT_KEY", &otel->client_key);
+        err = read_file_name(r, "_CLIENT_KEY", PREFIX "CLIENT_KEY", &r->to->client_key);
     return err;
+}
+
+/* ---- a signal ---- */
+
+static enum bide_err read_destination(struct reader *r, const char *otlp)
+{
+    enum bide_err err = read_protocol(r);
+    if (err == BIDE_OK)
+        err = read_endpoint(r, otlp);
+    if (err == BIDE_OK)
+        err = read_timeout(r);
+    if (err == BIDE_OK)
+        err = read_headers(r);
+    return err == BIDE_OK ? read_files(r) : err;
+}
+
+static enum bide_err read_traces(struct reader *r, const char *otlp)
+{
+    r->signal = &signal_traces;
+    r->to = &r->otel->traces;
+    enum bide_err err = read_batch(r);
+    if (err == BIDE_OK)
+        err = read_sampler(r);
+    return err == BIDE_OK ? read_destination(r, otlp) : err;
+}
+
+static enum bide_err read_metrics(struct reader *r, const char *otlp)
+{
+    r->signal = &signal_metrics;
+    r->to = &r->otel->metrics;
+    enum bide_err err = read_temporality(r);
+    if (err == BIDE_OK)
+        err = read_interval(r);
+    return err == BIDE_OK ? read_destination(r, otlp) : err;
 }
 
 /* ---- resource ---- */
@@ -355,8 +443,13 @@ static void add_attribute(struct telemetry_proto *proto, const char *key, const 
     telemetry_attribute_write(proto, RESOURCE_FIELD, key, (struct bide_text){value, strlen(value)});
 }
 
-/* Adds OTEL_RESOURCE_ATTRIBUTES. Returns false if the list is malformed. has_service: it names the service. */
-static bool add_given_attributes(struct telemetry_proto *proto, char *list, bool skip_service, bool *has_service)
+/* Attributes that the process has unless they are given. */
+struct given {
+    bool service, instance;
+};
+
+/* Adds OTEL_RESOURCE_ATTRIBUTES. Returns false if the list is malformed. given: receives what it names. */
+static bool add_given_attributes(struct telemetry_proto *proto, char *list, bool skip_service, struct given *given)
 {
     struct pair pair;
     int taken;
@@ -367,7 +460,8 @@ static bool add_given_attributes(struct telemetry_proto *proto, char *list, bool
             return false;
         snprintf(key, sizeof key, "%.*s", (int)pair.key_length, pair.key);
         bool is_service = strcmp(key, "service.name") == 0;
-        *has_service = *has_service || is_service;
+        given->service = given->service || is_service;
+        given->instance = given->instance || strcmp(key, "service.instance.id") == 0;
         if (strncmp(key, "telemetry.sdk.", 14) != 0 && !(is_service && skip_service))
             telemetry_attribute_write(proto, RESOURCE_FIELD, key, (struct bide_text){pair.value, pair.value_length});
     }
@@ -385,20 +479,22 @@ static void add_service(struct telemetry_proto *proto, const struct reader *r, c
 
 static enum bide_err resource_encode(struct reader *r, struct telemetry_proto *proto)
 {
-    const char *service = reader_get(r, "OTEL_SERVICE_NAME"), *given = reader_get(r, "OTEL_RESOURCE_ATTRIBUTES");
-    bool has_service = service != NULL;
-    char *list = strdup(given != NULL ? given : "");
+    const char *service = reader_get(r, "OTEL_SERVICE_NAME"), *value = reader_get(r, "OTEL_RESOURCE_ATTRIBUTES");
+    struct given given = {.service = service != NULL, .instance = r->environment->instance == NULL};
+    char *list = strdup(value != NULL ? value : "");
     if (list == NULL)
         return reader_no_memory(r);
     add_attribute(proto, "telemetry.sdk.version", BIDE_VERSION);
     add_attribute(proto, "telemetry.sdk.language", "c");
     add_attribute(proto, "telemetry.sdk.name", "bide");
-    bool is_valid = add_given_attributes(proto, list, service != NULL, &has_service);
-    if (service != NULL || !has_service)
+    bool is_valid = add_given_attributes(proto, list, service != NULL, &given);
+    if (!given.instance)
+        add_attribute(proto, "service.instance.id", r->environment->instance);
+    if (service != NULL || !given.service)
         add_service(proto, r, service);
     free(list);
     if (!is_valid || proto->failed)
-        return reader_refuse(r, given,
+        return reader_refuse(r, value,
                              "a list of key=value with commas in between, the values percent-encoded, of at "
                              "most 64 KiB");
     return BIDE_OK;
@@ -409,8 +505,8 @@ static enum bide_err read_resource(struct reader *r)
     struct telemetry_proto proto = {.bytes = malloc(RESOURCE_MAX), .size = RESOURCE_MAX, .at = RESOURCE_MAX};
     enum bide_err err = proto.bytes != NULL ? resource_encode(r, &proto) : reader_no_memory(r);
     size_t length = proto.size - proto.at;
-    if (err == BIDE_OK) {
-        r->otel->resource = malloc(length);
+    if (proto.bytes != NULL && err == BIDE_OK) {
+        r->otel->resource = malloc(length + 1); /* an empty one is not NULL */
         r->otel->resource_length = length;
         if (r->otel->resource != NULL)
             memcpy(r->otel->resource, proto.bytes + proto.at, length);
@@ -421,33 +517,44 @@ static enum bide_err read_resource(struct reader *r)
     return err;
 }
 
-enum bide_err telemetry_otel_read(struct telemetry_otel *otel, const char *otlp,
+enum bide_err telemetry_otel_read(struct telemetry_otel *otel, const struct bide_telemetry_options *options,
                                   const struct telemetry_environment *environment, struct bide_problem *problem)
 {
-    static enum bide_err (*const steps[])(struct reader *) = {read_batch,   read_timeout, read_sampler,
-                                                              read_headers, read_files,   read_resource};
     struct reader r = {.otel = otel, .environment = environment, .problem = problem};
+    bool is_disabled = false;
     *otel = (struct telemetry_otel){.queue_max = TELEMETRY_QUEUE_DEFAULT};
-    enum bide_err err = read_switches(&r);
-    if (err != BIDE_OK || otel->disabled || otel->no_exporter)
+    enum bide_err err = read_disabled(&r, &is_disabled);
+    if (err != BIDE_OK || is_disabled)
         return err;
-    err = read_endpoint(&r, otlp);
-    for (size_t i = 0; i < sizeof steps / sizeof *steps && err == BIDE_OK; i++)
-        err = steps[i](&r);
+    err = read_exporter(&r, "OTEL_TRACES_EXPORTER", &otel->traces.is_on);
+    if (err == BIDE_OK && !options->otlp_spans_only)
+        err = read_exporter(&r, "OTEL_METRICS_EXPORTER", &otel->metrics.is_on);
+    if (err == BIDE_OK && otel->traces.is_on)
+        err = read_traces(&r, options->otlp);
+    if (err == BIDE_OK && otel->metrics.is_on)
+        err = read_metrics(&r, options->otlp);
+    if (err == BIDE_OK && (otel->traces.is_on || otel->metrics.is_on))
+        err = read_resource(&r);
     return err;
+}
+
+static void destination_free(struct telemetry_destination *to)
+{
+    for (char **header = to->headers; header != NULL && *header != NULL; header++) {
+        explicit_bzero(*header, strlen(*header));
+        free(*header);
+    }
+    free(to->headers);
+    free(to->endpoint);
+    free(to->certificate);
+    free(to->client_certificate);
+    free(to->client_key);
 }
 
 void telemetry_otel_free(struct telemetry_otel *otel)
 {
-    for (char **header = otel->headers; header != NULL && *header != NULL; header++) {
-        explicit_bzero(*header, strlen(*header));
-        free(*header);
-    }
-    free(otel->headers);
-    free(otel->endpoint);
-    free(otel->certificate);
-    free(otel->client_certificate);
-    free(otel->client_key);
+    destination_free(&otel->traces);
+    destination_free(&otel->metrics);
     free(otel->resource);
     memset(otel, 0, sizeof *otel);
 }

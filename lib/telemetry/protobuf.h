@@ -27,7 +27,12 @@ void telemetry_proto_varint(struct telemetry_proto *proto, uint64_t value);
 void telemetry_proto_uint(struct telemetry_proto *proto, uint32_t field, uint64_t value);
 void telemetry_proto_fixed64(struct telemetry_proto *proto, uint32_t field, uint64_t value);
 void telemetry_proto_fixed32(struct telemetry_proto *proto, uint32_t field, uint32_t value);
+void telemetry_proto_double(struct telemetry_proto *proto, uint32_t field, double value);
 void telemetry_proto_bytes(struct telemetry_proto *proto, uint32_t field, const void *at, size_t length);
+
+/* Repeated fields, packed. */
+void telemetry_proto_fixed64s(struct telemetry_proto *proto, uint32_t field, const uint64_t *values, size_t count);
+void telemetry_proto_doubles(struct telemetry_proto *proto, uint32_t field, const double *values, size_t count);
 
 /* A string: each byte that begins no well-formed UTF-8 character becomes U+FFFD, because a receiver refuses the whole
  * request for one such byte. */

@@ -26,6 +26,7 @@ static struct {
     struct bide_targets *targets;
     struct inbound_entry inbound[BIDE_TELEMETRY_INBOUND_MAX];
     size_t inbound_count;
+    int64_t start_ns; /* since 1970; 0: not known */
 } sources = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* A snapshot is one allocation: numbers is its first member, the targets follow it. */
@@ -68,6 +69,14 @@ void telemetry_snapshot_targets_set(struct bide_targets *targets)
 {
     sources_enter();
     sources.targets = targets;
+    sources_unlock();
+}
+
+void telemetry_snapshot_started(int64_t wall_ns)
+{
+    sources_enter();
+    if (sources.start_ns == 0)
+        sources.start_ns = wall_ns;
     sources_unlock();
 }
 
@@ -183,6 +192,7 @@ struct telemetry_numbers *telemetry_snapshot_new(int64_t now_ns)
     snapshot->numbers =
         (struct telemetry_numbers){.targets = snapshot->target, .count = count, .process = &snapshot->process};
     sources_enter();
+    snapshot->process.start_ns = sources.start_ns;
     for (uint32_t i = 0; i < count; i++)
         read_target(&snapshot->target[i], telemetry_meters_at(i), now_ns);
     for (size_t i = 0; i < sources.inbound_count; i++)

@@ -16,6 +16,9 @@
 /* Reads state in this table from now on. NULL: nowhere. */
 void telemetry_snapshot_targets_set(struct bide_targets *targets);
 
+/* The counts of this process begin now, by the wall clock, unless they began before. */
+void telemetry_snapshot_started(int64_t wall_ns);
+
 /* Registers a ratio of a server, or removes all of a name: see bide_telemetry_inbound. */
 enum bide_err telemetry_snapshot_inbound_set(const char *name, const struct bide_inbound_ratio *ratio,
                                              struct bide_problem *problem);

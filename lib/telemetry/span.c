@@ -82,6 +82,13 @@ void telemetry_attribute_write(struct telemetry_proto *proto, uint32_t field, co
     attribute_finish(proto, field, key, end);
 }
 
+void telemetry_attribute_write_bool(struct telemetry_proto *proto, uint32_t field, const char *key, bool value)
+{
+    size_t end = proto->at;
+    telemetry_proto_uint(proto, VALUE_BOOL, value);
+    attribute_finish(proto, field, key, end);
+}
+
 static void add_text(const struct writer *w, const char *key, struct bide_text value)
 {
     value.length = text_utf8_prefix(value.at, value.length, w->options->value_max);
@@ -97,9 +104,7 @@ static void add_int(const struct writer *w, const char *key, int64_t value)
 
 static void add_bool(const struct writer *w, const char *key, bool value)
 {
-    size_t end = w->proto->at;
-    telemetry_proto_uint(w->proto, VALUE_BOOL, value);
-    attribute_finish(w->proto, SPAN_ATTRIBUTES, key, end);
+    telemetry_attribute_write_bool(w->proto, SPAN_ATTRIBUTES, key, value);
 }
 
 /* ---- HTTP ---- */
@@ -253,10 +258,9 @@ static void write_trace_id(struct telemetry_proto *proto, const struct telemetry
 /* Writes the fields behind the attributes. */
 static void span_write_tail(const struct writer *w, const struct span *span)
 {
-    size_t end = w->proto->at;
     telemetry_proto_fixed32(w->proto, SPAN_FLAGS, span->flags | w->record->trace_flags);
     if (span->is_error) {
-        end = w->proto->at;
+        size_t end = w->proto->at;
         telemetry_proto_uint(w->proto, STATUS_CODE, STATUS_ERROR);
         if (span->message != NULL)
             telemetry_proto_string(w->proto, STATUS_MESSAGE, text_of(span->message));

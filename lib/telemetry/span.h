@@ -16,12 +16,13 @@ struct telemetry_span_options {
 unsigned telemetry_span_write(struct telemetry_proto *proto, const struct telemetry_record *record,
                               const struct telemetry_span_options *options);
 
-/* Completes the request around the spans: with the scope (this library), and the resource, an encoded message. There
- * must be TELEMETRY_REQUEST_FRAME + resource.length bytes below the floor, which is removed. */
+/* Completes the request around spans or metrics, whose messages have the same field numbers: with the scope (this
+ * library), and the resource, an encoded message. There must be TELEMETRY_REQUEST_FRAME + resource.length bytes below the floor, which is removed. */
 #define TELEMETRY_REQUEST_FRAME 128u
 void telemetry_request_finish(struct telemetry_proto *proto, struct bide_text resource);
 
-/* Writes an attribute with a text, for the resource: field 1 of that message. */
+/* Write an attribute, as this field of the message around it: 1 of a resource. */
 void telemetry_attribute_write(struct telemetry_proto *proto, uint32_t field, const char *key, struct bide_text value);
+void telemetry_attribute_write_bool(struct telemetry_proto *proto, uint32_t field, const char *key, bool value);
 
 #endif

@@ -1,5 +1,6 @@
 /* telemetry.c - starts and stops telemetry: see bide/telemetry.h. */
 #include <bide/clock.h>
+#include <bide/key.h>
 #include <bide/telemetry.h>
 
 #include <curl/curl.h>
@@ -14,11 +15,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 #define TARGETS_MAX 100000u
-#define SPAN_ROOM                                                                                                      \
-    128u /* of the ring, for each span of OTEL_BSP_MAX_QUEUE_SIZE: a call without a URL needs 160 bytes
-                          * for two */
+#define SPAN_ROOM   128u /* of the ring, for each span of OTEL_BSP_MAX_QUEUE_SIZE: a call without a URL needs 160 bytes */
 
 static const char *environment_get(void *context, const char *name)
 {
@@ -72,11 +73,11 @@ static enum bide_err hooks_once(bool has_thread, struct bide_problem *problem)
 static enum bide_err telemetry_begin(const struct bide_telemetry_options *o, struct telemetry_otel *otel,
                                      struct bide_problem *problem)
 {
-    struct telemetry_listener_options listen = {.spans = o->otlp != NULL,
+    struct telemetry_listener_options listen = {.spans = otel->traces.is_on,
                                                 .log = o->log != BIDE_TELEMETRY_LOG_NONE,
                                                 .sampler = otel->sampler,
                                                 .ring_bytes = (uint64_t)otel->queue_max * SPAN_ROOM};
-    bool has_thread = listen.spans || listen.log || o->listen != NULL;
+    bool has_thread = listen.spans || otel->metrics.is_on || listen.log || o->listen != NULL;
     enum bide_err err = hooks_once(has_thread, problem);
     if (err == BIDE_OK)
         err = telemetry_listener_begin(&listen, problem);
@@ -88,17 +89,31 @@ static enum bide_err telemetry_begin(const struct bide_telemetry_options *o, str
     return err;
 }
 
-/* Reads the variables OTEL_*. Without an exporter, spans are not wanted. */
-static enum bide_err read_environment(struct bide_telemetry_options *o, struct telemetry_otel *otel,
+/* Returns the service.instance.id of this process: two processes of a service must not export to the same series. NULL
+ * if there is no randomness. */
+static const char *instance_id(void)
+{
+    static char id[BIDE_KEY_TEXT_SIZE];
+    static pid_t owner;
+    if (owner != getpid() && bide_key_make(id) == BIDE_OK)
+        owner = getpid(); /* a child after fork gets its own */
+    return owner == getpid() ? id : NULL;
+}
+
+/* Reads the variables OTEL_*. */
+static enum bide_err read_environment(const struct bide_telemetry_options *o, struct telemetry_otel *otel,
                                       struct bide_problem *problem)
 {
-    struct telemetry_environment environment = {.get = environment_get, .program = program_invocation_short_name};
-    if (o->otlp == NULL)
-        return BIDE_OK;
-    enum bide_err err = telemetry_otel_read(otel, o->otlp, &environment, problem);
-    if (otel->disabled || otel->no_exporter)
-        o->otlp = NULL;
-    return err;
+    struct telemetry_environment environment = {
+        .get = environment_get, .program = program_invocation_short_name, .instance = instance_id()};
+    return o->otlp != NULL ? telemetry_otel_read(otel, o, &environment, problem) : BIDE_OK;
+}
+
+static int64_t wall_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * BIDE_S + now.tv_nsec;
 }
 
 /* Sets the problem of reserved words, and of a limit that is too high. */
@@ -125,6 +140,7 @@ enum bide_err bide_telemetry_start(const struct bide_telemetry_options *options,
     struct bide_targets *targets = o.targets != NULL ? o.targets : bide_targets_default();
     if (targets == NULL)
         return telemetry_problem_set(problem, BIDE_ERR_NOMEM, 0, "no memory for the table of targets");
+    telemetry_snapshot_started(wall_now());
     err = read_environment(&o, &otel, problem);
     if (err == BIDE_OK)
         err = telemetry_begin(&o, &otel, problem);

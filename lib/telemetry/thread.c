@@ -2,6 +2,7 @@
  *
  *     loop:  take records from the ring ──► spans into a batch, lines into the log
  *            send the batch if it is full, or if the schedule delay is over
+ *            send the metrics if their interval is over
  *            look at the breakers, if there is a log
  *            sleep in curl_multi_poll: on the sockets of exports and of /metrics, on the eventfd of the ring
  *
@@ -11,8 +12,8 @@
  * second. While all batches are being sent, the thread takes nothing and announces nothing: the ring fills, and what does
  * not fit is counted by the calls.
  *
- * STOP: the thread takes what is in the ring and sends it until all batches are sent or the time is over. It counts what
- * is left: batches (telemetry_export_free) and records.
+ * STOP: the thread reads the metrics a last time, takes what is in the ring, and sends both until all batches are sent or
+ * the time is over. It counts what is left: batches (telemetry_export_free) and records.
  *
  * FORK: the child has no such thread. Its copies of the sockets and of libcurl's memory are left as they are, because the
  * thread may have been using them at that moment. */
@@ -22,6 +23,7 @@
 #include "export.h"
 #include "listener.h"
 #include "log.h"
+#include "metric_export.h"
 #include "problem.h"
 #include "server.h"
 #include "snapshot.h"
@@ -45,12 +47,14 @@ struct thread {
     int64_t stop_by_ns; /* ... after this */
     struct bide_multi *multi;
     struct telemetry_otel otel;
-    struct telemetry_export *export; /* NULL: no spans */
-    struct telemetry_log *log;       /* NULL: no lines, or closed at the end */
+    struct telemetry_export *export;         /* NULL: no spans */
+    struct telemetry_metric_export *metrics; /* NULL: no metrics over OTLP */
+    struct telemetry_log *log;               /* NULL: no lines, or closed at the end */
     bool has_log;
     struct telemetry_server *server; /* NULL: /metrics is not served */
     bool has_ring;
     int64_t flush_ns;           /* when the batch is sent even if it is not full */
+    int64_t metrics_ns;         /* when metrics are sent next */
     int64_t breakers_ns;        /* when the breakers are looked at next, for the log */
     int64_t log_ns;             /* when the log has something to write next */
     uint64_t spans, span_bytes; /* taken from the ring so far, for the average */
@@ -127,6 +131,8 @@ static void thread_tick(struct thread *t, int64_t now_ns)
         telemetry_export_flush(t->export);
         t->flush_ns = later(now_ns, t->otel.delay_ns);
     }
+    if (t->metrics != NULL)
+        t->metrics_ns = telemetry_metric_export_tick(t->metrics, now_ns, wall_offset_ns());
     if (t->log != NULL && now_ns >= t->breakers_ns) {
         telemetry_log_set_wall(t->log, wall_offset_ns());
         telemetry_snapshot_log_breakers(t->log, now_ns);
@@ -187,8 +193,8 @@ static int64_t thread_announce(const struct thread *t, int64_t now_ns)
 static void thread_sleep(struct thread *t)
 {
     int64_t now_ns = bide_now();
-    int64_t until_ns = earlier(thread_announce(t, now_ns), earlier(t->flush_ns, earlier(t->breakers_ns, t->log_ns)));
-    thread_poll(t, until_ns);
+    int64_t until_ns = earlier(thread_announce(t, now_ns), earlier(t->flush_ns, t->metrics_ns));
+    thread_poll(t, earlier(until_ns, earlier(t->breakers_ns, t->log_ns)));
     if (t->has_ring)
         telemetry_listener_awake();
 }
@@ -203,14 +209,19 @@ static bool ring_is_empty(const struct thread *t)
 
 static bool thread_is_finished(const struct thread *t)
 {
-    return ring_is_empty(t) && (t->export == NULL || telemetry_export_sending(t->export) == 0);
+    return ring_is_empty(t) && (t->export == NULL || telemetry_export_sending(t->export) == 0) &&
+           (t->metrics == NULL || telemetry_metric_export_is_idle(t->metrics));
 }
 
 /* Sends what is left. Events come no more. */
 static void thread_finish(struct thread *t)
 {
+    if (t->metrics != NULL)
+        telemetry_metric_export_finish(t->metrics, bide_now(), wall_offset_ns());
     for (;;) {
         bool has_more = thread_drain(t);
+        if (t->metrics != NULL)
+            telemetry_metric_export_tick(t->metrics, bide_now(), wall_offset_ns());
         if (t->export != NULL && ring_is_empty(t))
             telemetry_export_flush(t->export);
         if (thread_is_finished(t) || bide_now() >= t->stop_by_ns)
@@ -252,6 +263,7 @@ static void *thread_main(void *context)
 static void thread_free(struct thread *t)
 {
     telemetry_export_free(t->export);
+    telemetry_metric_export_free(t->metrics);
     telemetry_log_close(t->log, bide_now());
     telemetry_server_close(t->server);
     bide_multi_free(t->multi);
@@ -276,7 +288,7 @@ static enum bide_err thread_open(struct thread *t, const struct bide_telemetry_o
                                  struct bide_problem *problem)
 {
     enum bide_err err = BIDE_OK;
-    t->flush_ns = t->breakers_ns = t->log_ns = BIDE_NEVER;
+    t->flush_ns = t->metrics_ns = t->breakers_ns = t->log_ns = BIDE_NEVER;
     if (bide_multi_new(&t->multi) != BIDE_OK)
         return telemetry_problem_set(problem, BIDE_ERR_NOMEM, 0, "no memory for the export thread");
     if (options->listen != NULL)
@@ -286,10 +298,12 @@ static enum bide_err thread_open(struct thread *t, const struct bide_telemetry_o
         t->breakers_ns = bide_now();
         err = telemetry_log_open(&t->log, options, wall_offset_ns(), problem);
     }
-    if (err == BIDE_OK && options->otlp != NULL) {
+    if (err == BIDE_OK && t->otel.traces.is_on) {
         t->flush_ns = later(bide_now(), t->otel.delay_ns);
-        err = telemetry_export_new(&t->export, t->multi, &t->otel, problem);
+        err = telemetry_export_new(&t->export, t->multi, TELEMETRY_SPANS, &t->otel, problem);
     }
+    if (err == BIDE_OK && t->otel.metrics.is_on)
+        err = telemetry_metric_export_new(&t->metrics, t->multi, &t->otel, bide_now(), problem);
     return err;
 }
 
@@ -301,7 +315,7 @@ enum bide_err telemetry_thread_start(const struct bide_telemetry_options *option
         return telemetry_problem_set(problem, BIDE_ERR_NOMEM, 0, "no memory for the export thread");
     t->otel = *otel;
     *otel = (struct telemetry_otel){0};
-    t->has_ring = options->otlp != NULL || options->log != BIDE_TELEMETRY_LOG_NONE;
+    t->has_ring = t->otel.traces.is_on || options->log != BIDE_TELEMETRY_LOG_NONE;
     t->spans = 1;
     t->span_bytes = SPAN_BYTES;
     enum bide_err err = thread_open(t, options, problem);

@@ -1,5 +1,5 @@
-/* thread.h - the one thread of telemetry: it takes records from the ring, sends spans, writes the log, and serves
- * /metrics. */
+/* thread.h - the one thread of telemetry: it takes records from the ring, sends spans and metrics, writes the log, and
+ * serves /metrics. */
 #ifndef TELEMETRY_THREAD_H
 #define TELEMETRY_THREAD_H
 
@@ -9,8 +9,8 @@
 
 #define TELEMETRY_STOP_NS (500 * BIDE_MS)
 
-/* Starts the thread. otel: read if there is the option otlp; it is taken over, and then empty. BIDE_ERR_SYSTEM: there is no thread, or the address
- * to listen on is taken. */
+/* Starts the thread. otel says which signals are exported, whatever the options say; it is taken over, and then empty.
+ * BIDE_ERR_SYSTEM: there is no thread, or the address to listen on is taken. */
 enum bide_err telemetry_thread_start(const struct bide_telemetry_options *options, struct telemetry_otel *otel,
                                      struct bide_problem *problem);
 

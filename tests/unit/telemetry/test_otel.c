@@ -21,12 +21,16 @@ static const char *get(void *context, const char *name)
 
 static struct telemetry_otel otel;
 static struct bide_problem problem;
+static const char *instance;
+static bool spans_only;
 
 static enum bide_err read_with(const char *otlp, const char *const *variables)
 {
-    struct telemetry_environment environment = {.get = get, .context = (void *)(uintptr_t)variables, .program = "shop"};
+    struct telemetry_environment environment = {
+        .get = get, .context = (void *)(uintptr_t)variables, .program = "shop", .instance = instance};
     telemetry_otel_free(&otel);
-    return telemetry_otel_read(&otel, otlp, &environment, &problem);
+    return telemetry_otel_read(&otel, &(struct bide_telemetry_options){.otlp = otlp, .otlp_spans_only = spans_only},
+                               &environment, &problem);
 }
 
 #define READ(...) read_with("", (const char *const[]){__VA_ARGS__ __VA_OPT__(, ) NULL, NULL})
@@ -35,6 +39,8 @@ static int end(void **state)
 {
     (void)state;
     telemetry_otel_free(&otel);
+    instance = NULL;
+    spans_only = false;
     return 0;
 }
 
@@ -55,13 +61,17 @@ static void without_variables_there_are_defaults(void **state)
 {
     (void)state;
     assert_int_equal(READ(), BIDE_OK);
-    assert_string_equal(otel.endpoint, "http://localhost:4318/v1/traces");
-    assert_false(otel.disabled || otel.no_exporter);
-    assert_true(otel.timeout_ns == 10 * BIDE_S && otel.export_ns == 30 * BIDE_S && otel.delay_ns == 5 * BIDE_S);
+    assert_string_equal(otel.traces.endpoint, "http://localhost:4318/v1/traces");
+    assert_string_equal(otel.metrics.endpoint, "http://localhost:4318/v1/metrics");
+    assert_true(otel.traces.is_on && otel.metrics.is_on);
+    assert_true(otel.interval_ns == 60 * BIDE_S && otel.metrics.timeout_ns == 10 * BIDE_S &&
+                otel.metrics.export_ns == 30 * BIDE_S);
+    assert_true(otel.traces.timeout_ns == 10 * BIDE_S && otel.traces.export_ns == 30 * BIDE_S &&
+                otel.delay_ns == 5 * BIDE_S);
     assert_int_equal(otel.batch_max, 512);
     assert_int_equal(otel.queue_max, TELEMETRY_QUEUE_DEFAULT);
     assert_true(otel.sampler.parent_based && otel.sampler.limit == TELEMETRY_SAMPLER_ALL);
-    assert_true(otel.value_max == SIZE_MAX && otel.headers[0] == NULL && otel.certificate == NULL);
+    assert_true(otel.value_max == SIZE_MAX && otel.traces.headers[0] == NULL && otel.traces.certificate == NULL);
     assert_string_equal(resource(), "\nservice.name=unknown_service:shop\ntelemetry.sdk.name=bide\n"
                                     "telemetry.sdk.language=c\ntelemetry.sdk.version=" BIDE_VERSION "\n");
 }
@@ -70,21 +80,22 @@ static void an_empty_variable_counts_as_not_set(void **state)
 {
     (void)state;
     assert_int_equal(READ("OTEL_EXPORTER_OTLP_ENDPOINT", "", "OTEL_BSP_SCHEDULE_DELAY", ""), BIDE_OK);
-    assert_string_equal(otel.endpoint, "http://localhost:4318/v1/traces");
+    assert_string_equal(otel.traces.endpoint, "http://localhost:4318/v1/traces");
 }
 
 static void a_base_endpoint_gets_the_path_and_that_of_traces_does_not(void **state)
 {
     (void)state;
     assert_int_equal(READ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c.example/otlp/"), BIDE_OK);
-    assert_string_equal(otel.endpoint, "https://c.example/otlp/v1/traces");
+    assert_string_equal(otel.traces.endpoint, "https://c.example/otlp/v1/traces");
     assert_int_equal(READ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c.example", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
                           "http://d.example/x?y"),
                      BIDE_OK);
-    assert_string_equal(otel.endpoint, "http://d.example/x?y");
+    assert_string_equal(otel.traces.endpoint, "http://d.example/x?y");
     const char *const set[] = {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://d.example", NULL, NULL};
     assert_int_equal(read_with("http://127.0.0.1:99", set), BIDE_OK);
-    assert_string_equal(otel.endpoint, "http://127.0.0.1:99/v1/traces"); /* the option precedes */
+    assert_string_equal(otel.traces.endpoint, "http://127.0.0.1:99/v1/traces"); /* the option precedes */
+    assert_string_equal(otel.metrics.endpoint, "http://127.0.0.1:99/v1/metrics");
 }
 
 static void a_malformed_endpoint_is_refused_without_its_password(void **state)
@@ -106,12 +117,12 @@ static void headers_are_decoded_and_never_in_a_problem(void **state)
 {
     (void)state;
     assert_int_equal(READ("OTEL_EXPORTER_OTLP_HEADERS", "api-key=k%20ey%2C1, x = y ,empty="), BIDE_OK);
-    assert_string_equal(otel.headers[0], "api-key: k ey,1");
-    assert_string_equal(otel.headers[1], "x: y");
-    assert_string_equal(otel.headers[2], "empty;");
-    assert_null(otel.headers[3]);
+    assert_string_equal(otel.traces.headers[0], "api-key: k ey,1");
+    assert_string_equal(otel.traces.headers[1], "x: y");
+    assert_string_equal(otel.traces.headers[2], "empty;");
+    assert_null(otel.traces.headers[3]);
     assert_int_equal(READ("OTEL_EXPORTER_OTLP_HEADERS", "a=b", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "c=d"), BIDE_OK);
-    assert_string_equal(otel.headers[0], "c: d");
+    assert_string_equal(otel.traces.headers[0], "c: d");
     static const char *const bad[] = {"secret",  "a=%0d%0asecret", "a=%zz",    "a b=secret",
                                       "=secret", "a=%4",           "a:=secret"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -174,6 +185,16 @@ static void what_is_not_implemented_is_refused_with_the_variable_and_what_is(voi
         {"OTEL_SDK_DISABLED", "yes", "true or false"},
         {"OTEL_EXPORTER_OTLP_TIMEOUT", "10s", "milliseconds"},
         {"OTEL_EXPORTER_OTLP_TIMEOUT", "0", "milliseconds"},
+        {"OTEL_METRICS_EXPORTER", "prometheus", "otlp or none"},
+        {"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/json", "http/protobuf"},
+        {"OTEL_EXPORTER_OTLP_METRICS_COMPRESSION", "gzip", "none"},
+        {"OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", "1s", "milliseconds"},
+        {"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "delta", "cumulative"},
+        {"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "lowmemory", "cumulative"},
+        {"OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", "base2_exponential_bucket_histogram",
+         "explicit_bucket_histogram"},
+        {"OTEL_METRIC_EXPORT_INTERVAL", "0", "milliseconds"},
+        {"OTEL_METRIC_EXPORT_TIMEOUT", "x", "milliseconds"},
         {"OTEL_BSP_SCHEDULE_DELAY", "-1", "milliseconds"},
         {"OTEL_BSP_EXPORT_TIMEOUT", "99999999999", "milliseconds"},
         {"OTEL_BSP_MAX_QUEUE_SIZE", "0", "1 to 1000000"},
@@ -199,18 +220,69 @@ static void limits_and_times_are_read(void **state)
                           "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "9", "OTEL_EXPORTER_OTLP_CERTIFICATE", "/ca.pem"),
                      BIDE_OK);
     assert_true(otel.queue_max == 100 && otel.batch_max == 100); /* no batch exceeds the queue */
-    assert_true(otel.delay_ns == 20 * BIDE_MS && otel.export_ns == 3 * BIDE_S && otel.timeout_ns == 700 * BIDE_MS);
+    assert_true(otel.delay_ns == 20 * BIDE_MS && otel.traces.export_ns == 3 * BIDE_S &&
+                otel.traces.timeout_ns == 700 * BIDE_MS);
     assert_int_equal(otel.value_max, 9);
-    assert_string_equal(otel.certificate, "/ca.pem");
+    assert_string_equal(otel.traces.certificate, "/ca.pem");
 }
 
 static void a_disabled_sdk_reads_nothing_else(void **state)
 {
     (void)state;
     assert_int_equal(READ("OTEL_SDK_DISABLED", "TRUE", "OTEL_BSP_MAX_QUEUE_SIZE", "0"), BIDE_OK);
-    assert_true(otel.disabled);
-    assert_int_equal(READ("OTEL_TRACES_EXPORTER", "none"), BIDE_OK);
-    assert_true(otel.no_exporter);
+    assert_false(otel.traces.is_on || otel.metrics.is_on);
+}
+
+static void a_signal_without_exporter_reads_none_of_its_variables(void **state)
+{
+    (void)state;
+    assert_int_equal(READ("OTEL_TRACES_EXPORTER", "none", "OTEL_BSP_MAX_QUEUE_SIZE", "0",
+                          "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "grpc"),
+                     BIDE_OK);
+    assert_true(!otel.traces.is_on && otel.metrics.is_on && otel.resource_length > 0);
+    assert_int_equal(READ("OTEL_METRICS_EXPORTER", "none", "OTEL_METRIC_EXPORT_INTERVAL", "0",
+                          "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "grpc"),
+                     BIDE_OK);
+    assert_true(otel.traces.is_on && !otel.metrics.is_on && otel.resource_length > 0);
+    assert_int_equal(READ("OTEL_METRICS_EXPORTER", "none", "OTEL_TRACES_EXPORTER", "none"), BIDE_OK);
+    assert_false(otel.traces.is_on || otel.metrics.is_on);
+    spans_only = true;
+    assert_int_equal(READ("OTEL_METRICS_EXPORTER", "nonsense"), BIDE_OK);
+    assert_true(otel.traces.is_on && !otel.metrics.is_on);
+}
+
+static void variables_of_metrics_are_not_those_of_traces(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        READ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://m.example/x", "OTEL_EXPORTER_OTLP_HEADERS", "a=b",
+             "OTEL_EXPORTER_OTLP_METRICS_HEADERS", "c=d", "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", "700",
+             "OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE", "/m.pem", "OTEL_EXPORTER_OTLP_METRICS_CLIENT_CERTIFICATE",
+             "/c.pem", "OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY", "/k.pem", "OTEL_METRIC_EXPORT_INTERVAL", "1500",
+             "OTEL_METRIC_EXPORT_TIMEOUT", "800", "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "Cumulative"),
+        BIDE_OK);
+    assert_string_equal(otel.metrics.endpoint, "http://m.example/x");
+    assert_string_equal(otel.traces.endpoint, "http://localhost:4318/v1/traces");
+    assert_string_equal(otel.metrics.headers[0], "c: d");
+    assert_string_equal(otel.traces.headers[0], "a: b");
+    assert_true(otel.metrics.timeout_ns == 700 * BIDE_MS && otel.traces.timeout_ns == 10 * BIDE_S);
+    assert_true(otel.metrics.export_ns == 800 * BIDE_MS && otel.traces.export_ns == 30 * BIDE_S);
+    assert_true(otel.interval_ns == 1500 * BIDE_MS);
+    assert_string_equal(otel.metrics.certificate, "/m.pem");
+    assert_string_equal(otel.metrics.client_certificate, "/c.pem");
+    assert_string_equal(otel.metrics.client_key, "/k.pem");
+    assert_null(otel.traces.certificate);
+}
+
+static void a_process_has_an_instance_unless_one_is_given(void **state)
+{
+    (void)state;
+    instance = "7d4f7ee2-0001-4000-8000-000000000001";
+    assert_int_equal(READ(), BIDE_OK);
+    assert_true(otlp_has(resource(), "service.instance.id=7d4f7ee2-0001-4000-8000-000000000001"));
+    assert_int_equal(READ("OTEL_RESOURCE_ATTRIBUTES", "service.instance.id=pod-1"), BIDE_OK);
+    assert_true(otlp_has(resource(), "service.instance.id=pod-1"));
+    assert_null(strstr(resource(), "7d4f7ee2"));
 }
 
 int main(void)
@@ -226,6 +298,9 @@ int main(void)
         cmocka_unit_test_teardown(what_is_not_implemented_is_refused_with_the_variable_and_what_is, end),
         cmocka_unit_test_teardown(limits_and_times_are_read, end),
         cmocka_unit_test_teardown(a_disabled_sdk_reads_nothing_else, end),
+        cmocka_unit_test_teardown(a_signal_without_exporter_reads_none_of_its_variables, end),
+        cmocka_unit_test_teardown(variables_of_metrics_are_not_those_of_traces, end),
+        cmocka_unit_test_teardown(a_process_has_an_instance_unless_one_is_given, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
