@@ -176,8 +176,6 @@ OUT_OF_LINE void report_begin_events(struct bide_report *report, const struct bi
                                      struct bide_meter *meter, int64_t now_ns)
 {
     os_report_begin(report, meter, call->lane, now_ns);
-    if (meter == NULL)
-        report->lane = NULL;
     os_report_begin_quietly(report, report->process,
                             call->target_name != NULL ? call->target_name : report_copy_name(report, call));
     report->about = call->about;

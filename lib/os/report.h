@@ -40,7 +40,7 @@ enum os_report_phase {
 /* Begins the report of a call that only a meter counts. */
 static inline void os_report_begin(struct bide_report *report, struct bide_meter *meter, uint32_t lane, int64_t now_ns)
 {
-    report->lane = &meter->lane[lane % BIDE_LANES];
+    report->lane = meter != NULL ? &meter->lane[lane % BIDE_LANES] : NULL; /* most callers know: no branch */
     report->begin_ns = now_ns;
     report->since_ns = now_ns;
     report->attempts = 0; /* with the following, one store */
