@@ -19,7 +19,8 @@ receiver_start() {
     CHILDREN+=("$!")
     eventually grep -q listening receiver || { cat receiver.err && return 1; }
     OTEL_EXPORTER_OTLP_ENDPOINT=$(sed 's/^listening on //' receiver)
-    export OTEL_EXPORTER_OTLP_ENDPOINT OTEL_BSP_SCHEDULE_DELAY=100 OTEL_SERVICE_NAME=tests
+    export OTEL_EXPORTER_OTLP_ENDPOINT OTEL_SERVICE_NAME=tests
+    export OTEL_BSP_SCHEDULE_DELAY=100 OTEL_METRIC_EXPORT_INTERVAL=100
 }
 
 # metric PATTERN: the sum of the series that begin so, after the calls.
@@ -27,9 +28,19 @@ metric() {
     sed -n "/^$1/p; /^bide_build_info/q" metrics | awk '{ sum += $NF } END { print sum + 0 }'
 }
 
-# spans_with STATUS: how many attempts have it.
+# spans_with STATUS KIND: how many attempts have them.
 spans_with() {
-    jq -r "select(.attributes[\"http.response.status_code\"] == \"$1\") | .spanId" received/spans | wc -l
+    jq -r ".attributes | select(.[\"http.response.status_code\"] == \"$1\" and .[\"bide.kind\"] == \"$2\") | 1" \
+        received/spans | wc -l
+}
+
+# decode SIGNAL SERVICE MESSAGE: the exports of a signal as text, in SIGNAL.text.
+decode() {
+    local protos=$MODULES/@opentelemetry/otlp-grpc-exporter-base/build/protos export
+    for export in received/*."$1".pb; do
+        protoc --decode="opentelemetry.proto.collector.$3" -I "$protos" \
+            "opentelemetry/proto/collector/$1/v1/$2.proto" < "$export"
+    done > "$1.text"
 }
 
 # Everything was received: one span for each call, and for each attempt.
@@ -37,6 +48,17 @@ all_received() {
     local spans
     spans=$(cat received/spans 2> /dev/null | wc -l)
     [ "$spans" -eq $(($(metric bide_calls_total{) + $(metric bide_attempts_total{))) ]
+}
+
+# The metrics, too: those of all attempts.
+metrics_received() {
+    [ "$(points attempts)" = "$(metric bide_attempts_total{)" ]
+}
+
+# points NAME: the sum of a metric in the last export.
+points() {
+    jq -s "(map(.request) | max) as \$last | map(select(.request == \$last and .name == \"bide.$1\") | .value) | add" \
+        received/points
 }
 
 # Makes the calls of tests/telemetry/spans.c: leaves journal, spans, metrics and log.
@@ -54,7 +76,8 @@ make_calls() {
     CHILDREN+=("$pid")
     exec 9> input
     eventually grep -q bide_build_info metrics || { cat log && return 1; }
-    eventually all_received || { wc -l received/spans "$WORK/journal" && cat receiver.err && return 1; }
+    eventually all_received && eventually metrics_received ||
+        { wc -l received/spans "$WORK/journal" && cat receiver.err && return 1; }
     exec 9>&-
     wait "$pid"
     chaos_stop
@@ -85,9 +108,9 @@ make_calls() {
 
 @test "spans say what happened: status, error, number, and nothing secret" {
     make_calls
-    # A hedge that lost may have been answered, but has no status. No other call than that to /slow is hedged.
-    [ "$(spans_with 503)" -eq "$(jq -r 'select(.status == 503) | .path' "$WORK/journal" | wc -l)" ]
-    [ "$(spans_with 200)" -eq "$(metric 'bide_outcomes_total{.*kind="ok"')" ]
+    # Only calls to /slow are hedged, and a hedge that lost may have a status, too: the journal counts for 503 alone.
+    [ "$(spans_with 503 transient)" -eq "$(jq -r 'select(.status == 503) | .path' "$WORK/journal" | wc -l)" ]
+    [ "$(spans_with 200 ok)" -eq "$(metric 'bide_outcomes_total{.*kind="ok"')" ]
     jq -e -s 'map(select(.attributes["http.response.status_code"] == "503"))
         | all(.status.code == "STATUS_CODE_ERROR" and .attributes["error.type"] == "503")' received/spans
     jq -e -s 'map(select(.attributes["bide.kind"] == "cancelled"))
@@ -101,14 +124,21 @@ make_calls() {
 
 @test "protoc decodes every export by the schema of OpenTelemetry" {
     make_calls
-    local protos=$MODULES/@opentelemetry/otlp-grpc-exporter-base/build/protos export
-    for export in received/*.pb; do
-        protoc --decode=opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest -I "$protos" \
-            opentelemetry/proto/collector/trace/v1/trace_service.proto < "$export" >> decoded
-    done
-    [ "$(grep -c '^    *spans {' decoded)" -eq "$(wc -l < received/spans)" ]
+    decode trace trace_service trace.v1.ExportTraceServiceRequest
+    [ "$(grep -c '^    *spans {' trace.text)" -eq "$(wc -l < received/spans)" ]
+    decode metrics metrics_service metrics.v1.ExportMetricsServiceRequest
+    [ "$(grep -c '^    *data_points {' metrics.text)" -eq "$(wc -l < received/points)" ]
     # An unknown field is shown by its number: only the flags of a span, 16, are newer than this schema.
-    ! grep -E '^ *[0-9]+(:| \{)' decoded | grep -vE '^ *16: 0x'
+    ! grep -E '^ *[0-9]+(:| \{)' trace.text metrics.text | grep -vE '^trace.text: *16: 0x'
+}
+
+@test "the metrics of the last export are those of the page" {
+    make_calls
+    for name in attempts calls give_ups refusals outcomes; do
+        points "$name"
+        metric "bide_${name}_total{"
+    done | paste - - > sums
+    awk '$1 != $2 { bad = 1; print } END { exit bad || NR != 5 }' sums
 }
 
 @test "each retry and each give-up is a line of the log, or counted in one" {
@@ -123,5 +153,5 @@ make_calls() {
     jq -r '"\(.traceId) \(.spanId)"' received/spans | sort > spans
     [ -s ids ]
     [ -z "$(comm -23 ids spans)" ]
-    grep '^bide_telemetry_dropped_total' metrics | grep -v ' 0$' && return 1 || true
+    ! grep '^bide_telemetry_dropped_total{signal="\(spans\|logs\)' metrics | grep -v ' 0$'
 }
