@@ -83,8 +83,8 @@ static __attribute__((noinline)) void report_nothing(struct bide_report *report,
     __asm__ volatile("" ::: "memory");
 }
 
-/* The reports of a call alone, without the call: an attempt fails, a retry fails, and the next succeeds, in milliseconds
- * each. The verdicts of that last retry are reported by `retry`. */
+/* The reports of a call alone, without the call: an attempt fails, a retry fails, and the next succeeds, in
+ * milliseconds each. The verdicts of that last retry are reported by `retry`. */
 static void replay(const struct world *w, report_function *retry, uint32_t n)
 {
     const uint32_t last = retry == bide_report_verdict ? 3 : 2;
@@ -120,8 +120,8 @@ static void replay_without_retry(void *context, uint32_t n)
     replay(context, report_nothing, n);
 }
 
-/* No thread exports: what is measured is what a call does. The ring has room for all records: to drop one costs less than
- * to write it. */
+/* No thread exports: what is measured is what a call does. The ring has room for all records: to drop one costs less
+ * than to write it. */
 static void run_spanned(void *context, uint32_t n)
 {
     struct telemetry_listener_options options = {

@@ -6,9 +6,9 @@
  *     ...
  *     bide_telemetry_stop();
  *
- * From then on a meter (meter.h) counts the calls of each target, exactly, and Prometheus can scrape them. docs/telemetry.md
- * lists all metrics. Calls on shared targets (shared.h) are counted with or without telemetry, in the file that the
- * processes share; `bide metrics` exports them, once per host.
+ * From then on a meter (meter.h) counts the calls of each target, exactly, and Prometheus can scrape them.
+ * docs/telemetry.md lists all metrics. Calls on shared targets (shared.h) are counted with or without telemetry, in the
+ * file that the processes share; `bide metrics` exports them, once per host.
  *
  * Telemetry is the listener of the process (event.h). It takes no lock and makes no system call in a call.
  *

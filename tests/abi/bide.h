@@ -1340,3 +1340,31 @@ BIDE_API enum bide_err bide_fleet_read(const char *url, const char *name, struct
                                        struct bide_problem *problem);
 BIDE_END_DECLS
 #endif
+#ifndef BIDE_TELEMETRY_H
+#define BIDE_TELEMETRY_H
+#define BIDE_TELEMETRY_TARGETS     128u
+#define BIDE_TELEMETRY_INBOUND_MAX 64u
+BIDE_BEGIN_DECLS
+enum bide_telemetry_log {
+    BIDE_TELEMETRY_LOG_NONE = 0,
+    BIDE_TELEMETRY_LOG_LOGFMT,
+    BIDE_TELEMETRY_LOG_JSON,
+};
+struct bide_telemetry_options {
+    const char *listen;
+    uint32_t targets_max;
+    struct bide_targets *targets;
+    const char *otlp;
+    enum bide_telemetry_log log;
+    int log_fd;
+    bool otlp_spans_only;
+    uint64_t reserved_[7];
+};
+BIDE_API enum bide_err bide_telemetry_start(const struct bide_telemetry_options *options, struct bide_problem *problem);
+BIDE_API void bide_telemetry_stop(void);
+BIDE_API enum bide_err bide_telemetry_inbound(const char *name, const struct bide_inbound_ratio *ratio,
+                                              struct bide_problem *problem);
+BIDE_API size_t bide_telemetry_write(char *text, size_t size);
+#define BIDE_TELEMETRY_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
+BIDE_END_DECLS
+#endif
