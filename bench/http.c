@@ -7,6 +7,7 @@
 #define BIDE_CURL_RECORD_DECLARE_ONLY
 #include <bide/curl_record.h>
 #include <bide/multi.h>
+#include <bide/telemetry.h>
 
 #include <bide/clock.h>
 
@@ -155,6 +156,28 @@ static void perform_drop_in(void *context, uint32_t n)
     for (uint32_t i = 0; i <= n; i++)
         require_ok(bide_curl_perform(handle, NULL, NULL, NULL));
     bide_curl_easy_cleanup(handle);
+}
+
+static void start_meters(void)
+{
+    struct bide_problem problem;
+    if (bide_telemetry_start(NULL, &problem) != BIDE_OK)
+        abort();
+}
+
+/* The same, and each call is counted by the meter of its target. */
+static void perform_metered(void *context, uint32_t n)
+{
+    start_meters();
+    perform_drop_in(context, n);
+}
+
+/* Not counted. The heap is as before: what an allocation costs depends on those before it. */
+static void perform_unmetered(void *context, uint32_t n)
+{
+    start_meters();
+    bide_telemetry_stop();
+    perform_drop_in(context, n);
 }
 
 /* For many calls: the handle is adopted, the target given. */
@@ -446,10 +469,17 @@ static void measure_waiting(const char *url)
 
 /* ---- */
 
-static const struct bench_part parts[] = {
-    {"bare", perform_bare},         {"watched", perform_watched},           {"bide", perform_bide},
-    {"many_bare", count_bare_many}, {"many_bide", count_bide_many},         {"drop_in", perform_drop_in},
-    {"adopted", perform_adopted},   {"bare_headers", perform_bare_headers}, {"bide_headers", perform_bide_headers}};
+static const struct bench_part parts[] = {{"bare", perform_bare},
+                                          {"watched", perform_watched},
+                                          {"bide", perform_bide},
+                                          {"many_bare", count_bare_many},
+                                          {"many_bide", count_bide_many},
+                                          {"drop_in", perform_drop_in},
+                                          {"metered", perform_metered},
+                                          {"unmetered", perform_unmetered},
+                                          {"adopted", perform_adopted},
+                                          {"bare_headers", perform_bare_headers},
+                                          {"bide_headers", perform_bide_headers}};
 
 static void count_instructions(void)
 {
@@ -457,6 +487,7 @@ static void count_instructions(void)
     bench_instruction_ratio("http.easy.floor.instruction_ratio", "watched/bare:500", BENCH_NO_AIM);
     bench_instruction_ratio("http.easy.adopted.instruction_ratio", "adopted/bare:500", 1.05);
     bench_instruction_ratio("http.easy.drop_in.instruction_ratio", "drop_in/bare:500", 1.065);
+    bench_instruction_ratio("telemetry.http.instruction_ratio", "metered/unmetered:500", 1.01);
     bench_instruction_ratio("http.easy.injected.instruction_ratio", "bide_headers/bare_headers:500", BENCH_NO_AIM);
 }
 

@@ -7,6 +7,10 @@
 
 #include "bench.h"
 #include "pair.h"
+#include "server.h"
+#include "telemetry/dropped.h"
+#include "telemetry/listener.h"
+#include "telemetry/meters.h"
 
 #include <malloc.h>
 
@@ -79,8 +83,8 @@ static __attribute__((noinline)) void report_nothing(struct bide_report *report,
     __asm__ volatile("" ::: "memory");
 }
 
-/* The reports of a call alone, without the call: an attempt fails, a retry fails, and the next succeeds, in milliseconds
- * each. The verdicts of that last retry are reported by `retry`. */
+/* The reports of a call alone, without the call: an attempt fails, a retry fails, and the next succeeds, in
+ * milliseconds each. The verdicts of that last retry are reported by `retry`. */
 static void replay(const struct world *w, report_function *retry, uint32_t n)
 {
     const uint32_t last = retry == bide_report_verdict ? 3 : 2;
@@ -116,12 +120,13 @@ static void replay_without_retry(void *context, uint32_t n)
     replay(context, report_nothing, n);
 }
 
-/* No thread exports: what is measured is what a call does. The ring is full after a while, and dropping costs less than
- * writing, so calls are as many as its records. */
+/* No thread exports: what is measured is what a call does. The ring has room for all records: to drop one costs less
+ * than to write it. */
 static void run_spanned(void *context, uint32_t n)
 {
-    struct bide_problem problem;
-    if (bide_telemetry_start(&(struct bide_telemetry_options){.otlp = ""}, &problem) != BIDE_OK)
+    struct telemetry_listener_options options = {
+        .spans = true, .sampler = {.parent_based = true, .limit = TELEMETRY_SAMPLER_ALL}, .ring_bytes = 4u << 20};
+    if (!telemetry_meters_begin(BIDE_TELEMETRY_TARGETS) || telemetry_listener_begin(&options, NULL) != BIDE_OK)
         abort();
     run_unwatched(context, n);
 }
@@ -154,6 +159,99 @@ static void scrape(void *context, uint32_t n)
             abort();
 }
 
+/* ---- an export ---- */
+
+#define EVENTS_PER_S 200000.0 /* a call that succeeds at once has two, its start and its end, and two spans */
+#define EXPORT_S     10.0
+
+/* Reads the rest of a request, and answers it. Returns false if the client is gone. */
+static bool sink_answer(int fd, char *buffer, size_t size, size_t length)
+{
+    static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    const char *field = strcasestr(buffer, "\r\ncontent-length:"), *end = strstr(buffer, "\r\n\r\n");
+    if (field == NULL || end == NULL)
+        return false;
+    size_t missing = (size_t)(end + 4 - buffer) + strtoul(field + 17, NULL, 10) - length;
+    for (ssize_t got; missing > 0; missing -= (size_t)got)
+        if ((got = recv(fd, buffer, missing < size ? missing : size, 0)) <= 0)
+            return false;
+    return send(fd, answer, sizeof answer - 1, MSG_NOSIGNAL) > 0;
+}
+
+static void *sink_serve(void *context)
+{
+    static __thread char buffer[262144];
+    int fd = (int)(intptr_t)context;
+    for (size_t length = 0;;) {
+        ssize_t got = recv(fd, buffer + length, sizeof buffer - 1 - length, 0);
+        if (got <= 0)
+            break;
+        buffer[length += (size_t)got] = '\0';
+        if (strstr(buffer, "\r\n\r\n") == NULL)
+            continue;
+        if (!sink_answer(fd, buffer, sizeof buffer, length))
+            break;
+        length = 0;
+    }
+    close(fd);
+    return NULL;
+}
+
+/* A collector in a process of its own, which accepts everything. Returns its process, after setting the port. */
+static pid_t sink_start(uint16_t *port)
+{
+    struct sockaddr_in address = server_address(0);
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(listener, (struct sockaddr *)&address, size) != 0 || listen(listener, 16) != 0 ||
+        getsockname(listener, (struct sockaddr *)&address, &size) != 0)
+        server_give_up("no sink");
+    *port = ntohs(address.sin_port);
+    pid_t pid = fork();
+    for (pthread_t thread; pid == 0;)
+        pthread_create(&thread, NULL, sink_serve, (void *)(intptr_t)accept(listener, NULL, NULL));
+    close(listener);
+    return pid;
+}
+
+static uint64_t spans_dropped(void)
+{
+    uint64_t all = 0;
+    for (enum telemetry_cause cause = 0; cause < TELEMETRY_CAUSE_COUNT; cause++)
+        all += telemetry_dropped_get(TELEMETRY_SPANS, cause);
+    return all;
+}
+
+/* Makes calls at an even rate: each millisecond those that are due. */
+static double make_events(struct world *w)
+{
+    double begin_ns = bench_clock_ns(CLOCK_MONOTONIC), events = 0, passed_s;
+    while ((passed_s = (bench_clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1e9) < EXPORT_S) {
+        uint32_t calls = (uint32_t)((passed_s * EVENTS_PER_S - events) / 2);
+        run_unwatched(w, calls);
+        events += 2.0 * calls;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return events / passed_s;
+}
+
+static void measure_export(struct world *w)
+{
+    char url[64];
+    uint16_t port;
+    struct bide_problem problem;
+    pid_t sink = sink_start(&port);
+    snprintf(url, sizeof url, "http://127.0.0.1:%u", port);
+    setenv("OTEL_METRICS_EXPORTER", "none", 1);
+    if (bide_telemetry_start(&(struct bide_telemetry_options){.otlp = url}, &problem) != BIDE_OK)
+        server_give_up(problem.text);
+    bench_figure("telemetry.events_per_s", make_events(w), "events/s", BENCH_NO_AIM);
+    bide_telemetry_stop();
+    bench_figure("telemetry.dropped", (double)spans_dropped(), "spans", 0);
+    kill(sink, SIGKILL);
+    waitpid(sink, NULL, 0);
+}
+
 static const struct bench_part parts[] = {{"bare", run_bare},       {"unwatched", run_unwatched},
                                           {"metered", run_metered}, {"spanned", run_spanned},
                                           {"replay", replay_retry}, {"replay_floor", replay_without_retry}};
@@ -170,6 +268,7 @@ int main(int argc, char **argv)
     bench_instructions("telemetry.success.instructions", "metered-unwatched", 80);
     bench_instructions("telemetry.retry.instructions", "replay-replay_floor", 120);
     bench_instructions("telemetry.span.instructions", "spanned-metered", 250);
+    measure_export(&world);
     start_meters();
     call_targets(&world);
     bench_figure("telemetry.scrape.ms", bench_ns(scrape, &world, 1) / 1e6, "ms", 10);

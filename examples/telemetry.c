@@ -11,8 +11,7 @@
 static bool start_telemetry(void)
 {
     struct bide_problem problem;
-    struct bide_telemetry_options options = {
-        .listen = "127.0.0.1:0", .log = BIDE_TELEMETRY_LOG_LOGFMT, .log_fd = 2};
+    struct bide_telemetry_options options = {.listen = "127.0.0.1:0", .log = BIDE_TELEMETRY_LOG_LOGFMT, .log_fd = 2};
     if (bide_telemetry_start(&options, &problem) == BIDE_OK)
         return true;
     fprintf(stderr, "telemetry: %s\n", problem.text);

@@ -1,9 +1,9 @@
 /* fuzz_telemetry_request.c - reading a request of a scraper is safe whatever it sends, and independent of how the bytes
  * are split.
  *
- * The input is fed whole, byte by byte, and in pieces whose lengths its first byte chooses. Invariants: the same result,
- * one of the statuses that the server has a response for; what is served begins with GET or HEAD, has no NUL and ends
- * with an empty line; a result is final. */
+ * The input is fed whole, byte by byte, and in pieces whose lengths its first byte chooses. Invariants: the same
+ * result, one of the statuses that the server has a response for; what is served begins with GET or HEAD, has no NUL
+ * and ends with an empty line; a result is final. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

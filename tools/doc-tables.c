@@ -3,10 +3,10 @@
  *     doc_tables          lists the names of all tables
  *     doc_tables NAME     prints that table as Markdown
  *
- * Only the public API is used, except for the names of CURLcodes, the keys of policy and scenario files, and metrics. Defaults
- * come from a preset. The valid values of a field come from the check: the field is set to an invalid value, and the
- * text of the error is printed. The gate behind a reason is found by a scenario in which that gate refuses, from the
- * counter that moved. tools/doc-tables inserts the tables into the pages.
+ * Only the public API is used, except for the names of CURLcodes, the keys of policy and scenario files, and metrics.
+ * Defaults come from a preset. The valid values of a field come from the check: the field is set to an invalid value,
+ * and the text of the error is printed. The gate behind a reason is found by a scenario in which that gate refuses,
+ * from the counter that moved. tools/doc-tables inserts the tables into the pages.
  *
  * If a table does not come out as expected (an invalid value is accepted, a gate does not refuse, a line is too long
  * for a page), the program ends with a message and status 1. */

@@ -1,5 +1,5 @@
-/* bide.c - the command `bide`: run, wait, budget, top and explain are built in; any other NAME is executed as the program
- * bide-NAME.
+/* bide.c - the command `bide`: run, wait, budget, top and explain are built in; any other NAME is executed as the
+ * program bide-NAME.
  *
  * Subcommands that need libcurl are separate programs, as in git, so that `bide` starts at once. `bide NAME ...` looks
  * for bide-NAME beside the executable, in ../libexec/bide relative to it, and in PATH. The directory of the executable
@@ -229,7 +229,8 @@ static int run_command(char **arguments, bool topics)
 
 /* ---- fleet and spans ---- */
 
-/* Execs bide-NAME, which has more libraries linked in, for an option that needs one; returns after reporting an error. */
+/* Execs bide-NAME, which has more libraries linked in, for an option that needs one; returns after reporting an error.
+ * */
 static void exec_linked_program(const struct cli_command *command, const char *option, const char *missing)
 {
     fflush(NULL);

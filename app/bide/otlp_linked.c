@@ -14,8 +14,8 @@ bool cli_otlp_ensure_linked(const struct cli_command *command, const struct cli_
     return true;
 }
 
-/* Spans only: the counters of a command end with it, so its metrics would be new series in each run, of one sample each.
- * Commands that share a target have their counters in its file, and `bide metrics` exports those. */
+/* Spans only: the counters of a command end with it, so its metrics would be new series in each run, of one sample
+ * each. Commands that share a target have their counters in its file, and `bide metrics` exports those. */
 bool cli_otlp_start(const struct cli_command *command, const struct cli_otlp *otlp)
 {
     const struct bide_telemetry_options options = {.otlp = "", .otlp_spans_only = true};

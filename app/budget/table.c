@@ -66,8 +66,7 @@ void budget_table_put_row(const struct cli_table *table, const struct budget_ent
     cli_table_put_name(table, entry->name);
     if (!entry->is_open) {
         cli_table_put_gap(table);
-        cli_print_sanitized(table->term->out,
-                            bide_shared_reason_text((enum bide_shared_reason)entry->problem.reason));
+        cli_print_sanitized(table->term->out, bide_shared_reason_text((enum bide_shared_reason)entry->problem.reason));
         return;
     }
     cli_bar(table->term, bar, BAR_CELLS, budget_share(&entry->snapshot), 1);

@@ -1,7 +1,8 @@
 /* otlp.h - the option --otlp: a span for the call and one for each attempt is exported over OTLP/HTTP, as the variables
  * OTEL_* say (see bide/telemetry.h).
  *
- * Which code is behind --otlp is decided at link time, as for --fleet (fleet.h), because libbide-telemetry loads libcurl:
+ * Which code is behind --otlp is decided at link time, as for --fleet (fleet.h), because libbide-telemetry loads
+ * libcurl:
  *
  *   program                files of app/bide          cli_otlp_ensure_linked, if --otlp was given
  *   bide-run, bide-fetch   otlp_linked.c              succeeds: libbide-telemetry is linked in
@@ -29,8 +30,8 @@ struct cli_otlp {
  * anything, because in `bide` itself it may exec another program. Returns false after reporting an error. */
 bool cli_otlp_ensure_linked(const struct cli_command *command, const struct cli_otlp *otlp);
 
-/* Starts the export if --otlp was given; calls that begin from now on have spans. Returns false after reporting an error:
- * a variable is wrong. A collector that cannot be reached is no error. */
+/* Starts the export if --otlp was given; calls that begin from now on have spans. Returns false after reporting an
+ * error: a variable is wrong. A collector that cannot be reached is no error. */
 bool cli_otlp_start(const struct cli_command *command, const struct cli_otlp *otlp);
 
 /* Sends what is left, for at most 500 ms, and reports spans that were lost unless `quiet`. */

@@ -39,7 +39,8 @@ void cli_table_reserve(struct cli_table *table, unsigned column, unsigned needs)
 /* Chooses the columns and their widths, after all cells were measured. */
 void cli_table_fit(struct cli_table *table);
 
-/* Print a part of a line, without its end. A cell begins with the gap before it; with a colour it is printed in that. */
+/* Print a part of a line, without its end. A cell begins with the gap before it; with a colour it is printed in that.
+ * */
 void cli_table_put_head(const struct cli_table *table);
 void cli_table_put_name(const struct cli_table *table, const char *name);
 void cli_table_put_cell(const struct cli_table *table, unsigned column, const char *text, enum cli_colour colour);

@@ -1,8 +1,8 @@
 /* watch.h - a view that is updated at intervals until the user ends it: a page on the alternate screen of a live
  * terminal, otherwise lines.
  *
- * On a live terminal `q` ends it, SIGWINCH draws again, Ctrl-Z restores the terminal before the process stops. The signals
- * that end a command end it, with status 128 + number. */
+ * On a live terminal `q` ends it, SIGWINCH draws again, Ctrl-Z restores the terminal before the process stops. The
+ * signals that end a command end it, with status 128 + number. */
 #ifndef CLI_WATCH_H
 #define CLI_WATCH_H
 

@@ -125,8 +125,8 @@ static const struct bide_target *batch_next_target(const struct batch_run *run)
     return found ? bide_targets_find(run->params.targets, origin) : NULL;
 }
 
-/* Returns true if a job that starts now could wait by itself: until this instant and, since a breaker that closes admits
- * a growing share, for its ramp. */
+/* Returns true if a job that starts now could wait by itself: until this instant and, since a breaker that closes
+ * admits a growing share, for its ramp. */
 static bool batch_job_can_wait(const struct fetch_request *request, int64_t until_ns, int64_t now_ns)
 {
     const struct bide_policy *policy = request->policy;

@@ -105,8 +105,8 @@ static bool waits_for_gates_by_default(const struct fetch_settings *s)
 #define BATCH_ATTEMPTS     10u
 #define BATCH_REFILL_MILLI (60 * 1000u)
 
-/* A call waits for a gate only if attempt_min is left before its deadline, by default the connect timeout of 3 s: with a
- * deadline of 3 s none would wait. A tenth of the deadline is kept for the attempt. */
+/* A call waits for a gate only if attempt_min is left before its deadline, by default the connect timeout of 3 s: with
+ * a deadline of 3 s none would wait. A tenth of the deadline is kept for the attempt. */
 #define BATCH_WAIT_SHARE 10
 
 static void batch_adapt(const struct fetch_settings *s, struct conf_policy *policy)

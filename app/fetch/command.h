@@ -7,8 +7,8 @@
 #define FETCH_COMMAND_H
 
 #include "common/fleet.h"
-#include "common/otlp.h"
 #include "common/options.h"
+#include "common/otlp.h"
 #include "common/policy.h"
 #include "common/shared.h"
 #include "common/term.h"

@@ -594,8 +594,8 @@ static const struct cli_option output_options[] = {
 const struct cli_group fetch_groups[] = {
     {CLI_GROUP("Request", request_options)},         {CLI_GROUP("Output", output_options)},
     {CLI_GROUP("Retries", retry_options)},           CLI_POLICY_GROUP(struct fetch_settings, policy),
-    CLI_SHARED_GROUP(struct fetch_settings, shared), CLI_FLEET_GROUP(struct fetch_settings, fleet), CLI_OTLP_GROUP(struct fetch_settings, otlp),
-    {CLI_GROUP("Connection", connection_options)},
+    CLI_SHARED_GROUP(struct fetch_settings, shared), CLI_FLEET_GROUP(struct fetch_settings, fleet),
+    CLI_OTLP_GROUP(struct fetch_settings, otlp),     {CLI_GROUP("Connection", connection_options)},
 };
 
 const struct cli_section fetch_sections[] = {

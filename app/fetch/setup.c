@@ -207,8 +207,8 @@ static bool is_field_value(const char *text)
     return length <= TRACE_STATE_MAX;
 }
 
-/* The trace of the process that started bide goes on, as in `bide run`. As a malformed TRACEPARENT, a TRACESTATE that no
- * field can carry is ignored. */
+/* The trace of the process that started bide goes on, as in `bide run`. As a malformed TRACEPARENT, a TRACESTATE that
+ * no field can carry is ignored. */
 static void request_inject_trace(struct bide_curl_options *o)
 {
     const char *state = getenv("TRACESTATE");

@@ -1,5 +1,5 @@
-/* command.c - the subcommand `bide metrics`: exports the meters of the shared targets of this host to Prometheus, once on
- * stdout, over HTTP, or into a file.
+/* command.c - the subcommand `bide metrics`: exports the meters of the shared targets of this host to Prometheus, once
+ * on stdout, over HTTP, or into a file.
  *
  * One thread: it waits for the sockets of the server or for the next instant to write the file, and for signals. */
 #include "budget/screen.h"

@@ -68,7 +68,7 @@ struct run_env {
     int64_t deadline_ns; /* BIDE_NEVER: no deadline */
     int64_t now_ns;
     struct bide_trace trace; /* of the attempt; empty: TRACEPARENT is inherited */
-    ino_t hint_pipe; /* inode of the pipe for hints; 0: none is offered */
+    ino_t hint_pipe;         /* inode of the pipe for hints; 0: none is offered */
 };
 
 /* Sets the variables of one attempt. Returns false if the target's name is too long. */

@@ -201,6 +201,10 @@ struct bide_curl_options {
      * chosen. (FRESH_CONNECT and FORBID_REUSE, for the requests that turn out to be unsafe.) */
     bool fresh_if_unsafe;
 
+    /* Nobody learns of the call: no listener, and no meter. For a program that exports what a listener collects, whose
+     * exports would otherwise cause exports. */
+    bool unobserved;
+
     /* Classification of a response. */
     const struct bide_rules *status_rules;      /* by HTTP status */
     const struct bide_rules *curl_rules;        /* by CURLcode */
@@ -228,10 +232,6 @@ struct bide_curl_options {
     const struct bide_curl_resume_from *resume_from;
 
     const char *target_name; /* in events; NULL: the origin of the URL, which is the name in a table of targets */
-
-    /* Nobody learns of the call: no listener, and no meter. For a program that exports what a listener collects, whose
-     * exports would otherwise cause exports. */
-    bool unobserved;
 
     uint64_t reserved_[5]; /* zero: room to grow */
 };

@@ -80,6 +80,16 @@ struct bide_event {
     uint64_t reserved_[4]; /* zero: room to grow */
 };
 
+/* A call of bide_run on which nothing else happened: it began without a trace, its first attempt started at once and
+ * succeeded. Final: its size will not change. */
+struct bide_at_once {
+    const char *target; /* name of the target; "": it has none */
+    const struct bide_outcome *outcome;
+    uint64_t random[2]; /* drawn for this call: its trace id, if the call is recorded. Nobody has been told another */
+    int64_t begin_ns;
+    int64_t now_ns;
+};
+
 struct bide_report_call;
 
 /* Receives events. It must not begin, report or end the call whose event it gets; other calls it may. */
@@ -98,6 +108,9 @@ struct bide_listener {
     /* Of the listener of the process: it gets no START and no refused hedge, only what ends an attempt or the call or
      * begins a wait. Then a call that succeeds by its first attempt is one event, at a third of the cost. */
     bool ends_only;
+    /* Of such a listener: called instead of `event` and `sample` for a call on which nothing else happened, at half of
+     * their cost. NULL: they are called. */
+    void (*at_once)(void *context, const struct bide_at_once *call);
     uint64_t reserved_[1]; /* zero: room to grow */
 };
 

@@ -17,9 +17,9 @@
  * blocks are allocated before it is used, so that a full disk is an error here and not a signal later. The file name
  * contains the boot (and the time namespace, where the clock differs); a file from before the last boot is removed.
  *
- * The file also has the meter of the target (meter.h): bide_run, the calls over libcurl and everything else that reports
- * to event.h count there, in every process, so that cron jobs and pre-forked workers form one series. `bide metrics`
- * exports it and `bide top` shows it.
+ * The file also has the meter of the target (meter.h): bide_run, the calls over libcurl and everything else that
+ * reports to event.h count there, in every process, so that cron jobs and pre-forked workers form one series. `bide
+ * metrics` exports it and `bide top` shows it.
  *
  * Counts of attempts in flight cannot be shared, since a killed process never releases its permits: in_flight_max and a
  * concurrency budget are refused.
@@ -119,9 +119,9 @@ BIDE_API enum bide_err bide_shared_remove(const char *name, const struct bide_sh
 
 /* Installs a SIGBUS handler: a shared target whose file is truncated is replaced, at the next access, by a private
  * target with the same configuration, its breaker closed, its budget as if it had been empty when the target was
- * opened, its meter empty, and leased (by a fleet) if it was leased then. A target that is truncated while it is being opened is
- * refused. Other SIGBUS go to the previous handler. For the whole process and up to 256 targets, opened before or
- * after; may be called again. Returns false if the handler could not be installed. */
+ * opened, its meter empty, and leased (by a fleet) if it was leased then. A target that is truncated while it is being
+ * opened is refused. Other SIGBUS go to the previous handler. For the whole process and up to 256 targets, opened
+ * before or after; may be called again. Returns false if the handler could not be installed. */
 BIDE_API bool bide_shared_guard(void);
 
 /* Return the label ("not_ours") and the sentence ("it belongs to another user"). Never NULL. */

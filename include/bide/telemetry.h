@@ -6,9 +6,9 @@
  *     ...
  *     bide_telemetry_stop();
  *
- * From then on a meter (meter.h) counts the calls of each target, exactly, and Prometheus can scrape them. docs/telemetry.md
- * lists all metrics. Calls on shared targets (shared.h) are counted with or without telemetry, in the file that the
- * processes share; `bide metrics` exports them, once per host.
+ * From then on a meter (meter.h) counts the calls of each target, exactly, and Prometheus can scrape them.
+ * docs/telemetry.md lists all metrics. Calls on shared targets (shared.h) are counted with or without telemetry, in the
+ * file that the processes share; `bide metrics` exports them, once per host.
  *
  * Telemetry is the listener of the process (event.h). It takes no lock and makes no system call in a call.
  *
@@ -55,8 +55,8 @@ struct bide_telemetry_options {
  * has another listener. */
 BIDE_API enum bide_err bide_telemetry_start(const struct bide_telemetry_options *options, struct bide_problem *problem);
 
-/* Stops it, after sending what is left, for at most 500 ms. Calls that began before are counted to their end; a later
- * start continues with the same counts. */
+/* Stops it, after sending what is left, for at most 500 ms; a program that exits without it does the same. Calls that
+ * began before are counted to their end; a later start continues with the same counts. */
 BIDE_API void bide_telemetry_stop(void);
 
 /* Exports the requests that a server of this process counts in an inbound ratio (inbound.h), with this name as target.

@@ -34,8 +34,8 @@ struct bide_trace {
  * counts as a request without. */
 BIDE_API bool bide_trace_parse(struct bide_text value, struct bide_trace *trace);
 
-/* Returns a new trace, without a parent id: random, and sampled if the listener of the process records it (bide_listen in
- * event.h). */
+/* Returns a new trace, without a parent id: random, and sampled if the listener of the process records it (bide_listen
+ * in event.h). */
 BIDE_API struct bide_trace bide_trace_new(void);
 
 /* Returns the same trace with a new parent id: call it for every attempt. An empty trace stays empty. */

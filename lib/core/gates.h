@@ -5,11 +5,12 @@
  * interfered. Each copy is consistent; two copies in one event may be of two configurations, so every field must be
  * valid for every kind.
  *
- * Writers of a target: target.c writes identity (lib/os adds CORE_SHARED, CORE_OVERFLOW), active, claim, hot, config and the hold-off
- * (which a success in call.c ends), and resets everything. breaker.c: breaker, probe, failures, votes, openings,
- * healthy votes. budget.c: budget, spends, requests and the counts of a leased target (which lease.c resets when it
- * collects them). lease.c: the words of the lease. throttle.c: asks, attempts, accepts. keylimit.c: key. latency.c:
- * latency, usual latency. resources.c: refused, and the permits (retries, calls, in_flight) for all of them. */
+ * Writers of a target: target.c writes identity (lib/os adds CORE_SHARED, CORE_OVERFLOW), active, claim, hot, config
+ * and the hold-off (which a success in call.c ends), and resets everything. breaker.c: breaker, probe, failures, votes,
+ * openings, healthy votes. budget.c: budget, spends, requests and the counts of a leased target (which lease.c resets
+ * when it collects them). lease.c: the words of the lease. throttle.c: asks, attempts, accepts. keylimit.c: key.
+ * latency.c: latency, usual latency. resources.c: refused, and the permits (retries, calls, in_flight) for all of them.
+ * */
 #ifndef CORE_GATES_H
 #define CORE_GATES_H
 

@@ -9,9 +9,9 @@
  *
  * Races. A request is either a first attempt or a retry, so it changes a single word of the window, by
  * compare-and-swap; no invariant spans two words. If two threads count into the same word in the same lap, the second
- * CAS fails and is repeated on the new value, so no request is lost. If the clocks of two threads differ by a lap, the word carries the later lap
- * in either order: the thread that is ahead, coming second, overwrites a count that is a window old by its clock; the
- * thread that is behind, coming second, finds a recent word and adds to it.
+ * CAS fails and is repeated on the new value, so no request is lost. If the clocks of two threads differ by a lap, the
+ * word carries the later lap in either order: the thread that is ahead, coming second, overwrites a count that is a
+ * window old by its clock; the thread that is behind, coming second, finds a recent word and adds to it.
  *
  * Laps do not wrap around: the shortest window is 10 ms, and 2^38 windows of 10 ms exceed the 2^61 ns within which
  * instants lie. A full count stays full (67 million requests in a tenth of the window).

@@ -11,6 +11,7 @@
 #include <bide/entropy.h>
 #include <bide/run.h>
 
+#include "entropy.h"
 #include "probe.h"
 #include "report.h"
 
@@ -151,6 +152,18 @@ INLINED void run_loop(struct run *r, struct bide_report *report, struct bide_ver
     }
 }
 
+/* The call has succeeded by its first attempt: the listener draws nothing itself. */
+INLINED void run_pass_at_once(const struct run *r, const struct bide_listener *process, int64_t begin_ns)
+{
+    struct bide_at_once call;
+    call.target = job_name(r->job);
+    call.outcome = &r->outcome;
+    os_draw_pair(&call.random[0], &call.random[1]);
+    call.begin_ns = begin_ns;
+    call.now_ns = r->now_ns;
+    process->at_once(process->context, &call);
+}
+
 /* Makes the first attempt of a call for a listener that wants ends only, and that has begun with a START. A success is
  * one event, so the report begins when the attempt has ended. */
 INLINED void run_quietly(struct run *r, const struct bide_listener *process, struct bide_meter *meter,
@@ -161,7 +174,13 @@ INLINED void run_quietly(struct run *r, const struct bide_listener *process, str
     int64_t begin_ns = r->now_ns;
     os_meter_start(&meter->lane[r->lane % BIDE_LANES], BIDE_METER_ATTEMPT_1);
     *v = run_attempt(r, v);
-    os_report_begin(&report, meter, r->lane, begin_ns);
+    if (v->action == BIDE_ACTION_DONE && v->observed == 0 && process->at_once != NULL) {
+        os_meter_at_once(&meter->lane[r->lane % BIDE_LANES], r->now_ns - begin_ns);
+        run_pass_at_once(r, process, begin_ns);
+        OS_PROBE_END(r, r->job->name, v->attempt, v->reason);
+        return;
+    }
+    os_report_begin(&report, &meter->lane[r->lane % BIDE_LANES], begin_ns);
     os_report_begin_quietly(&report, process, job_name(r->job));
     report.attempts = 1;
     report.phase = OS_REPORT_QUIET_FIRST;
@@ -209,7 +228,7 @@ struct bide_verdict bide_run(const struct bide_job *job)
     if (!RUN_REPORTS || !job_may_be_watched(job)) {
         run_loop(&r, NULL, &v);
     } else if (__atomic_load_n(&os_process_only_counts, __ATOMIC_RELAXED) && (meter = run_known_meter(&r)) != NULL) {
-        os_report_begin(&report, meter, r.lane, r.now_ns);
+        os_report_begin(&report, &meter->lane[r.lane % BIDE_LANES], r.now_ns);
         run_loop(&r, &report, &v);
     } else {
         run_watched(&r, &v);

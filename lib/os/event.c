@@ -4,8 +4,8 @@
  * matched by one end: an end without a running attempt is ignored, and at the end of the call every attempt that still
  * runs is reported as cancelled.
  *
- * report.h has the fast path of a call that only a meter counts. A listener of the process that wants ends only has one,
- * too: a call that succeeds by its first attempt, which started when the call began, is one event.
+ * report.h has the fast path of a call that only a meter counts. A listener of the process that wants ends only has
+ * one, too: a call that succeeds by its first attempt, which started when the call began, is one event.
  *
  * The ids of the attempts' spans are computed from the call's, so that none of them is stored or drawn. */
 #include <bide/entropy.h>
@@ -175,9 +175,7 @@ static const char *report_copy_name(struct bide_report *report, const struct bid
 OUT_OF_LINE void report_begin_events(struct bide_report *report, const struct bide_report_call *call,
                                      struct bide_meter *meter, int64_t now_ns)
 {
-    os_report_begin(report, meter, call->lane, now_ns);
-    if (meter == NULL)
-        report->lane = NULL;
+    os_report_begin(report, meter != NULL ? &meter->lane[call->lane % BIDE_LANES] : NULL, now_ns);
     os_report_begin_quietly(report, report->process,
                             call->target_name != NULL ? call->target_name : report_copy_name(report, call));
     report->about = call->about;
@@ -204,7 +202,7 @@ bool bide_report_begin(struct bide_report *report, const struct bide_report_call
     if ((process != NULL && process->event != NULL) || (own != NULL && own->event != NULL))
         report_begin_events(report, call, meter, now_ns);
     else if (meter != NULL)
-        os_report_begin(report, meter, call->lane, now_ns);
+        os_report_begin(report, &meter->lane[call->lane % BIDE_LANES], now_ns);
     return report->phase != OS_REPORT_OVER;
 }
 

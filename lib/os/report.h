@@ -1,5 +1,6 @@
-/* report.h - the state of a report (bide/event.h), and its fast path: a call that only a meter counts, and that succeeds
- * by its first attempt, which started when the call began. The end of its attempt and of the call are a single count then.
+/* report.h - the state of a report (bide/event.h), and its fast path: a call that only a meter counts, and that
+ * succeeds by its first attempt, which started when the call began. The end of its attempt and of the call are a
+ * single count then.
  *
  * event.c uses these functions for every driver; blocking.c, which makes a call in one function, inlines them. */
 #ifndef OS_REPORT_H
@@ -38,9 +39,9 @@ enum os_report_phase {
 };
 
 /* Begins the report of a call that only a meter counts. */
-static inline void os_report_begin(struct bide_report *report, struct bide_meter *meter, uint32_t lane, int64_t now_ns)
+static inline void os_report_begin(struct bide_report *report, struct bide_meter_lane_ *lane, int64_t now_ns)
 {
-    report->lane = &meter->lane[lane % BIDE_LANES];
+    report->lane = lane;
     report->begin_ns = now_ns;
     report->since_ns = now_ns;
     report->attempts = 0; /* with the following, one store */
@@ -67,8 +68,8 @@ static inline void os_report_begin_quietly(struct bide_report *report, const str
 void os_report_end_at_once(struct bide_report *report, const struct bide_verdict *verdict,
                            const struct bide_attempt_end *end, int64_t now_ns);
 
-/* Reports a verdict on the fast path. Returns false if the verdict needs the slow path. DONE while only the first attempt
- * has started means that it has ended, too. */
+/* Reports a verdict on the fast path. Returns false if the verdict needs the slow path. DONE while only the first
+ * attempt has started means that it has ended, too. */
 static inline bool os_report_try_fast(struct bide_report *report, const struct bide_verdict *verdict, int64_t now_ns)
 {
     if (report->phase > OS_REPORT_FIRST || verdict->observed != 0)
@@ -100,7 +101,8 @@ static inline uint32_t os_report_running(const struct bide_report *report)
     return runs ? report->attempts : 0;
 }
 
-/* Reports a verdict to which os_report_try_fast does not apply. `end`: not NULL; its number is 0 if no attempt ended. */
+/* Reports a verdict to which os_report_try_fast does not apply. `end`: not NULL; its number is 0 if no attempt
+ * ended. */
 void os_report_slowly(struct bide_report *report, const struct bide_verdict *verdict,
                       const struct bide_attempt_end *end, int64_t now_ns);
 

@@ -70,8 +70,8 @@ static struct telemetry_proto_field message_find(struct bide_text message, uint3
 }
 
 /* Returns how many items the collector rejected: partial_success.rejected_spans of ExportTraceServiceResponse, or
- * rejected_data_points of ExportMetricsServiceResponse, which has the same number. A response that is no such message, as
- * "OK", rejected none: the status was a success. */
+ * rejected_data_points of ExportMetricsServiceResponse, which has the same number. A response that is no such message,
+ * as "OK", rejected none: the status was a success. */
 static uint64_t slot_rejected(const struct slot *slot)
 {
     struct bide_text response = {slot->kept, slot->kept_length};

@@ -1,8 +1,8 @@
 /* listener.h - what a call does for spans and log lines: it decides whether its trace is recorded, and writes records
  * (record.h) into the ring (ring.h).
  *
- * Threads: calls come from any thread. telemetry_listener_begin and telemetry_listener_end are called by start and stop,
- * the functions of the consumer by the export thread. */
+ * Threads: calls come from any thread. telemetry_listener_begin and telemetry_listener_end are called by start and
+ * stop, the functions of the consumer by the export thread. */
 #ifndef TELEMETRY_LISTENER_H
 #define TELEMETRY_LISTENER_H
 
@@ -16,8 +16,8 @@ struct telemetry_sampler {
     uint64_t limit;    /* of TELEMETRY_SAMPLER_ALL: the share of the traces that is recorded */
 };
 
-/* The decision is the same for all spans of a trace, in all services with the same share: it depends on the 56 bits of the
- * trace id that are random (W3C trace context, level 2). */
+/* The decision is the same for all spans of a trace, in all services with the same share: it depends on the 56 bits of
+ * the trace id that are random (W3C trace context, level 2). */
 static inline bool telemetry_sampler_decide(const struct telemetry_sampler *sampler, const struct bide_trace *trace)
 {
     if (sampler->parent_based && trace->parent != 0)
@@ -36,8 +36,8 @@ struct telemetry_listener_options {
  * the process has another listener. */
 enum bide_err telemetry_listener_begin(const struct telemetry_listener_options *options, struct bide_problem *problem);
 
-/* Calls that begin from now on are not reported; the events of the others are counted as lost (shutdown). The ring keeps
- * its records for the consumer. */
+/* Calls that begin from now on are not reported; the events of the others are counted as lost (shutdown). The ring
+ * keeps its records for the consumer. */
 void telemetry_listener_end(void);
 
 /* Returns true if the listener of the process is this one. */
@@ -50,12 +50,13 @@ bool telemetry_listener_sleep(uint64_t pending);
 void telemetry_listener_awake(void);
 uint64_t telemetry_listener_pending(void);
 
-/* Becomes readable when a producer wakes the consumer, or telemetry_listener_wake is called; awake makes it unreadable. */
+/* Becomes readable when a producer wakes the consumer, or telemetry_listener_wake is called; awake makes it
+ * unreadable. */
 int telemetry_listener_fd(void);
 void telemetry_listener_wake(void);
 
-/* In a forked child: the ring is a copy that may hold places without a producer. From now on events are counted as lost,
- * until the child starts telemetry itself. */
+/* In a forked child: the ring is a copy that may hold places without a producer. From now on events are counted as
+ * lost, until the child starts telemetry itself. */
 void telemetry_listener_forked(void);
 
 #endif

@@ -3,8 +3,8 @@
  * TABLE: an open-addressing hash table of pointers to meters, at most half full. Meters are only added, under the lock.
  * A look-up takes no lock: a cell is written once, with release, after the meter and its name are complete. A look-up
  * that races with an insertion and misses it repeats: under the lock, or, if the limit is reached, after it has seen
- * that. So only the first call of a name takes the lock, and fork, lest the child find it taken by a thread that it does
- * not have. */
+ * that. So only the first call of a name takes the lock, and fork, lest the child find it taken by a thread that it
+ * does not have. */
 #include "meters.h"
 
 #include <assert.h>

@@ -25,8 +25,8 @@ enum bide_err telemetry_metric_export_new(struct telemetry_metric_export **metri
 void telemetry_metric_export_free(struct telemetry_metric_export *metrics);
 
 /* Begins an export if it is due, and sends the requests for which there is room. Returns when the next export is due;
- * BIDE_NEVER while one runs: then the end of a request has to come first. wall_offset_ns: instant of the wall clock minus
- * that of bide_now. */
+ * BIDE_NEVER while one runs: then the end of a request has to come first. wall_offset_ns: instant of the wall clock
+ * minus that of bide_now. */
 int64_t telemetry_metric_export_tick(struct telemetry_metric_export *metrics, int64_t now_ns, int64_t wall_offset_ns);
 
 /* Begins the last export. One that runs is cancelled and counted as lost: it may be waiting to be retried. */

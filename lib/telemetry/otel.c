@@ -505,9 +505,8 @@ static enum bide_err read_resource(struct reader *r)
     struct telemetry_proto proto = {.bytes = malloc(RESOURCE_MAX), .size = RESOURCE_MAX, .at = RESOURCE_MAX};
     enum bide_err err = proto.bytes != NULL ? resource_encode(r, &proto) : reader_no_memory(r);
     size_t length = proto.size - proto.at;
-    if (err == BIDE_OK) {
-        assert(length > 0); /* it has telemetry.sdk.* */
-        r->otel->resource = malloc(length);
+    if (proto.bytes != NULL && err == BIDE_OK) {
+        r->otel->resource = malloc(length + 1); /* an empty one is not NULL */
         r->otel->resource_length = length;
         if (r->otel->resource != NULL)
             memcpy(r->otel->resource, proto.bytes + proto.at, length);

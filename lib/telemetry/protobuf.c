@@ -112,14 +112,23 @@ void telemetry_proto_bytes(struct telemetry_proto *proto, uint32_t field, const 
     telemetry_proto_message(proto, field, end);
 }
 
-/* Returns the length of the text with each malformed byte replaced. */
+/* Removes the next character from the text and returns it; in place of a malformed byte, U+FFFD. */
+static struct bide_text text_take_character(struct bide_text *text)
+{
+    struct bide_text next = {text->at, text_utf8_length(text->at, text->length)};
+    size_t taken = next.length > 0 ? next.length : 1;
+    if (next.length == 0)
+        next = (struct bide_text){REPLACEMENT, sizeof REPLACEMENT - 1};
+    text->at += taken;
+    text->length -= taken;
+    return next;
+}
+
 static size_t text_replaced_length(struct bide_text text)
 {
     size_t length = 0;
-    for (size_t i = 0, n; i<text.length; i += n> 0 ? n : 1) {
-        n = text_utf8_length(text.at + i, text.length - i);
-        length += n > 0 ? n : strlen(REPLACEMENT);
-    }
+    while (text.length > 0)
+        length += text_take_character(&text).length;
     return length;
 }
 
@@ -131,10 +140,10 @@ void telemetry_proto_string(struct telemetry_proto *proto, uint32_t field, struc
         return;
     }
     unsigned char *to = proto_take(proto, length);
-    for (size_t i = 0, n; to != NULL && i<text.length; i += n> 0 ? n : 1) {
-        n = text_utf8_length(text.at + i, text.length - i);
-        memcpy(to, n > 0 ? text.at + i : REPLACEMENT, n > 0 ? n : strlen(REPLACEMENT));
-        to += n > 0 ? n : strlen(REPLACEMENT);
+    while (to != NULL && text.length > 0) {
+        struct bide_text next = text_take_character(&text);
+        memcpy(to, next.at, next.length);
+        to += next.length;
     }
     telemetry_proto_message(proto, field, end);
 }

@@ -49,7 +49,7 @@ struct telemetry_record {
     char text[]; /* in the order of enum telemetry_text, without NUL */
 };
 
-#define TELEMETRY_RECORD_MAX (sizeof(struct telemetry_record) + TELEMETRY_TEXT_COUNT * TELEMETRY_TEXT_MAX)
+#define TELEMETRY_RECORD_MAX (sizeof(struct telemetry_record) + (size_t)TELEMETRY_TEXT_COUNT * TELEMETRY_TEXT_MAX)
 
 /* What `about` (filled by the driver of a call) adds to a record: the texts from TELEMETRY_TEXT_METHOD on. */
 struct telemetry_texts {
@@ -114,6 +114,33 @@ static inline void telemetry_record_fill(struct telemetry_record *record, const 
     __builtin_memcpy(record->text, event->target, event->target_length);
     if (texts != NULL)
         telemetry_record_add_texts(record, texts);
+}
+
+/* The same for a call that succeeded at once. Its ids are computed from random numbers: nobody was told others. */
+static inline void telemetry_record_fill_at_once(struct telemetry_record *record, const struct bide_at_once *call,
+                                                 size_t target_length)
+{
+    uint64_t call_id = call->random[0] ^ call->random[1], span = call_id ^ UINT64_C(0x9e3779b97f4a7c15);
+    record->trace_hi = call->random[0];
+    record->trace_lo = call->random[1];
+    record->call_id = call_id != 0 ? call_id : 1;
+    record->span = span != 0 ? span : 2;
+    record->begin_ns = call->begin_ns;
+    record->now_ns = call->now_ns;
+    record->start_ns = call->begin_ns;
+    record->attempt = 1;
+    record->attempts = 1;
+    record->trace_flags = BIDE_TRACE_SAMPLED | BIDE_TRACE_RANDOM;
+    record->is_sampled = true;
+    record->wake_ns = BIDE_NEVER;
+    record->action = BIDE_ACTION_DONE;
+    record->reason = BIDE_REASON_SUCCEEDED;
+    record->kind = (uint8_t)call->outcome->kind;
+    record->evidence = (uint8_t)call->outcome->evidence;
+    record->attempt_ended = true;
+    record->call_ended = true;
+    record->length[TELEMETRY_TEXT_TARGET] = (uint16_t)target_length;
+    __builtin_memcpy(record->text, call->target, target_length);
 }
 
 /* Both in one, for any memory: returns the size of the record, and writes it at `record` unless that is NULL. */

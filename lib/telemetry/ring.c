@@ -17,20 +17,20 @@
  *
  * RACE of a producer that reserves with the consumer that frees: the producer loads the tail with acquire after the
  * head; the consumer stores it with release after it has cleared the bytes. A producer that gets a place saw the tail
- * that made it free, thus also sees its bytes cleared, and the consumer does not touch them again before it has seen the
- * header. A tail that is already out of date only makes the ring seem fuller. If the head is out of date, the tail may
- * have passed it: the difference is negative, the ring does not seem full, and the compare-and-swap fails. If the ring
- * seems full with a head that is out of date, it was full when the tail was loaded: the head at that instant was not
- * lower.
+ * that made it free, thus also sees its bytes cleared, and the consumer does not touch them again before it has seen
+ * the header. A tail that is already out of date only makes the ring seem fuller. If the head is out of date, the tail
+ * may have passed it: the difference is negative, the ring does not seem full, and the compare-and-swap fails. If the
+ * ring seems full with a head that is out of date, it was full when the tail was loaded: the head at that instant was
+ * not lower.
  *
  * RACE of a producer that publishes with the consumer that reads: the header is stored with release after the record,
  * and loaded with acquire before it. Records are read in the order in which they were reserved: one that is not yet
  * published holds up those behind it, which wait, and are not lost.
  *
  * RACE of a producer that publishes with the consumer that falls asleep (a lost wake-up): the consumer stores wake_at,
- * then loads the head; a producer changes the head, then loads wake_at. All four are sequentially consistent, so at least
- * one of both sees the store of the other: the consumer sees the new head and does not sleep, or the producer sees
- * wake_at and wakes it. Of all producers exactly one reserves the bytes at position wake_at, because their places
+ * then loads the head; a producer changes the head, then loads wake_at. All four are sequentially consistent, so at
+ * least one of both sees the store of the other: the consumer sees the new head and does not sleep, or the producer
+ * sees wake_at and wakes it. Of all producers exactly one reserves the bytes at position wake_at, because their places
  * partition the positions: one wake-up for each announcement. That producer wakes the consumer after it has published;
  * producers before it may not have: then the consumer looks again soon (thread.c) instead of sleeping until the next
  * batch.

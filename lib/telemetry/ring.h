@@ -42,8 +42,8 @@ void telemetry_ring_free(struct telemetry_ring *ring);
 /* Marks the rest of the memory, behind the last record that fits, as padding. */
 void telemetry_ring_pad(struct telemetry_ring *ring, uint64_t position, uint64_t size);
 
-/* Producer: reserves room for a record of that size, at most a quarter of the capacity. Inline, like publish: it is part
- * of every call. */
+/* Producer: reserves room for a record of that size, at most a quarter of the capacity. Inline, like publish: it is
+ * part of every call. */
 static inline struct telemetry_place telemetry_ring_reserve(struct telemetry_ring *ring, size_t size)
 {
     uint64_t capacity = ring->mask + 1, need = (TELEMETRY_RING_HEADER + size + 7) & ~UINT64_C(7), begin, rest;

@@ -8,7 +8,8 @@
  *   - connections: 64. One more, and the oldest is closed: the one that has been slow for longest;
  *   - time: 10 s from accept to the last byte of the response, and a second for the client to read it;
  *   - the head of a request: 8 KiB;
- *   - pages: made when a request is complete, freed when they are sent, 8 at a time; one more, and the oldest connection
+ *   - pages: made when a request is complete, freed when they are sent, 8 at a time; one more, and the oldest
+ *   connection
  *     with a page is closed. So clients that request pages and read nothing hold 8 of them.
  * No function blocks or raises SIGPIPE. If the process has no file descriptor left, the server accepts again after a
  * second.

@@ -258,10 +258,9 @@ static void write_trace_id(struct telemetry_proto *proto, const struct telemetry
 /* Writes the fields behind the attributes. */
 static void span_write_tail(const struct writer *w, const struct span *span)
 {
-    size_t end = w->proto->at;
     telemetry_proto_fixed32(w->proto, SPAN_FLAGS, span->flags | w->record->trace_flags);
     if (span->is_error) {
-        end = w->proto->at;
+        size_t end = w->proto->at;
         telemetry_proto_uint(w->proto, STATUS_CODE, STATUS_ERROR);
         if (span->message != NULL)
             telemetry_proto_string(w->proto, STATUS_MESSAGE, text_of(span->message));

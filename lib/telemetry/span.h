@@ -10,14 +10,15 @@ struct telemetry_span_options {
     size_t value_max;       /* longest value of an attribute, in characters; SIZE_MAX: no limit */
 };
 
-/* Writes the spans of a record, in front of those that `proto` has: that of the attempt, and that of the call. Returns how
- * many; 0 if the record has none or its trace is not recorded, or if the buffer is full: then proto->failed is set, and
- * what was written before is unchanged. */
+/* Writes the spans of a record, in front of those that `proto` has: that of the attempt, and that of the call. Returns
+ * how many; 0 if the record has none or its trace is not recorded, or if the buffer is full: then proto->failed is
+ * set, and what was written before is unchanged. */
 unsigned telemetry_span_write(struct telemetry_proto *proto, const struct telemetry_record *record,
                               const struct telemetry_span_options *options);
 
 /* Completes the request around spans or metrics, whose messages have the same field numbers: with the scope (this
- * library), and the resource, an encoded message. There must be TELEMETRY_REQUEST_FRAME + resource.length bytes below the floor, which is removed. */
+ * library), and the resource, an encoded message. There must be TELEMETRY_REQUEST_FRAME + resource.length bytes below
+ * the floor, which is removed. */
 #define TELEMETRY_REQUEST_FRAME 128u
 void telemetry_request_finish(struct telemetry_proto *proto, struct bide_text resource);
 

@@ -19,9 +19,7 @@
 #include <unistd.h>
 
 #define TARGETS_MAX 100000u
-#define SPAN_ROOM                                                                                                      \
-    128u /* of the ring, for each span of OTEL_BSP_MAX_QUEUE_SIZE: a call without a URL needs 160 bytes
-                          * for two */
+#define SPAN_ROOM   128u /* of the ring, for each span of the queue: a call without a URL needs 160 bytes */
 
 static const char *environment_get(void *context, const char *name)
 {
@@ -33,8 +31,7 @@ static const char *environment_get(void *context, const char *name)
 
 static void forked_in_child(void)
 {
-    if (telemetry_thread_runs())
-        telemetry_listener_forked();
+    telemetry_listener_forked();
     telemetry_thread_forked();
 }
 
@@ -47,21 +44,24 @@ static void stop_at_exit(void)
 
 static int hooks_error;
 
-/* libcurl first: what it registers for the exit then runs after stop_at_exit. */
 static void set_hooks(void)
 {
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        hooks_error = ENOMEM;
-    else if (atexit(stop_at_exit) != 0)
-        hooks_error = ENOMEM;
-    else
-        hooks_error = pthread_atfork(NULL, NULL, forked_in_child);
+    hooks_error = pthread_atfork(NULL, NULL, forked_in_child);
 }
 
-static enum bide_err hooks_once(struct bide_problem *problem)
+/* libcurl first: what it registers for the exit then runs after stop_at_exit. */
+static void set_thread_hooks(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (hooks_error == 0 && (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || atexit(stop_at_exit) != 0))
+        hooks_error = ENOMEM;
+}
+
+static enum bide_err hooks_once(bool has_thread, struct bide_problem *problem)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT, thread_once = PTHREAD_ONCE_INIT;
     pthread_once(&once, set_hooks);
+    if (has_thread)
+        pthread_once(&thread_once, set_thread_hooks);
     return hooks_error == 0 ? BIDE_OK
                             : telemetry_problem_set(problem, BIDE_ERR_SYSTEM, hooks_error,
                                                     "libcurl, or the handlers of fork and exit, could not be set up");
@@ -78,12 +78,12 @@ static enum bide_err telemetry_begin(const struct bide_telemetry_options *o, str
                                                 .sampler = otel->sampler,
                                                 .ring_bytes = (uint64_t)otel->queue_max * SPAN_ROOM};
     bool has_thread = listen.spans || otel->metrics.is_on || listen.log || o->listen != NULL;
-    enum bide_err err = telemetry_listener_begin(&listen, problem);
+    enum bide_err err = hooks_once(has_thread, problem);
+    if (err == BIDE_OK)
+        err = telemetry_listener_begin(&listen, problem);
     if (err != BIDE_OK || !has_thread)
         return err;
-    err = hooks_once(problem);
-    if (err == BIDE_OK)
-        err = telemetry_thread_start(o, otel, problem);
+    err = telemetry_thread_start(o, otel, problem);
     if (err != BIDE_OK)
         telemetry_listener_end();
     return err;

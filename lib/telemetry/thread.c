@@ -7,16 +7,16 @@
  *            sleep in curl_multi_poll: on the sockets of exports and of /metrics, on the eventfd of the ring
  *
  * WAKING: before it sleeps, the thread announces how many bytes it waits for: those that fill the batch, by the average
- * of the spans so far. The call that fills it wakes the thread; all others make no system call. What does not fill a batch
- * is taken at the next tick, one schedule delay after the last (OTEL_BSP_SCHEDULE_DELAY), or, with a log, a quarter of a
- * second. While all batches are being sent, the thread takes nothing and announces nothing: the ring fills, and what does
- * not fit is counted by the calls.
+ * of the spans so far. The call that fills it wakes the thread; all others make no system call. What does not fill a
+ * batch is taken at the next tick, one schedule delay after the last (OTEL_BSP_SCHEDULE_DELAY), or, with a log, a
+ * quarter of a second. While all batches are being sent, the thread takes nothing and announces nothing: the ring
+ * fills, and what does not fit is counted by the calls.
  *
- * STOP: the thread reads the metrics a last time, takes what is in the ring, and sends both until all batches are sent or
- * the time is over. It counts what is left: batches (telemetry_export_free) and records.
+ * STOP: the thread reads the metrics a last time, takes what is in the ring, and sends both until all batches are sent
+ * or the time is over. It counts what is left: batches (telemetry_export_free) and records.
  *
- * FORK: the child has no such thread. Its copies of the sockets and of libcurl's memory are left as they are, because the
- * thread may have been using them at that moment. */
+ * FORK: the child has no such thread. Its copies of the sockets and of libcurl's memory are left as they are, because
+ * the thread may have been using them at that moment. */
 #include "thread.h"
 
 #include "dropped.h"
@@ -49,8 +49,9 @@ struct thread {
     struct telemetry_otel otel;
     struct telemetry_export *export;         /* NULL: no spans */
     struct telemetry_metric_export *metrics; /* NULL: no metrics over OTLP */
-    struct telemetry_log *log;               /* NULL: no lines */
-    struct telemetry_server *server;         /* NULL: /metrics is not served */
+    struct telemetry_log *log;               /* NULL: no lines, or closed at the end */
+    bool has_log;
+    struct telemetry_server *server; /* NULL: /metrics is not served */
     bool has_ring;
     int64_t flush_ns;           /* when the batch is sent even if it is not full */
     int64_t metrics_ns;         /* when metrics are sent next */
@@ -252,6 +253,8 @@ static void *thread_main(void *context)
             thread_sleep(t);
     }
     thread_finish(t);
+    telemetry_log_close(t->log, bide_now()); /* here, where SIGPIPE is blocked */
+    t->log = NULL;
     return NULL;
 }
 
@@ -291,6 +294,7 @@ static enum bide_err thread_open(struct thread *t, const struct bide_telemetry_o
     if (options->listen != NULL)
         err = telemetry_server_open(&t->server, options->listen, telemetry_snapshot_page, NULL, problem);
     if (err == BIDE_OK && options->log != BIDE_TELEMETRY_LOG_NONE) {
+        t->has_log = true;
         t->breakers_ns = bide_now();
         err = telemetry_log_open(&t->log, options, wall_offset_ns(), problem);
     }
@@ -336,7 +340,7 @@ void telemetry_thread_stop(void)
     bide_multi_wakeup(t->multi);
     pthread_join(t->id, NULL);
     if (t->has_ring)
-        ring_count_lost(t->export != NULL, t->log != NULL);
+        ring_count_lost(t->export != NULL, t->has_log);
     thread_free(t);
 }
 

@@ -424,6 +424,7 @@ struct bide_verdict {
 BIDE_API const char *bide_reason_label(enum bide_reason reason);
 BIDE_API const char *bide_reason_text(enum bide_reason reason);
 BIDE_API const char *bide_action_label(enum bide_action action);
+BIDE_API enum bide_gate bide_reason_gate(enum bide_reason reason);
 BIDE_API const char *bide_gate_label(enum bide_gate gate);
 BIDE_END_DECLS
 #endif
@@ -664,6 +665,65 @@ BIDE_END_DECLS
 #endif
 #ifndef BIDE_EVENT_H
 #define BIDE_EVENT_H
+#ifndef BIDE_METER_H
+#define BIDE_METER_H
+BIDE_BEGIN_DECLS
+enum bide_meter_attempt {
+    BIDE_METER_ATTEMPT_1 = 0,
+    BIDE_METER_ATTEMPT_2,
+    BIDE_METER_ATTEMPT_3,
+    BIDE_METER_ATTEMPT_4_OR_MORE,
+    BIDE_METER_HEDGE,
+    BIDE_METER_REFRESH,
+    BIDE_METER_ATTEMPT_COUNT
+};
+enum bide_meter_result {
+    BIDE_METER_FIRST = 0,
+    BIDE_METER_RESCUED,
+    BIDE_METER_FAILED,
+    BIDE_METER_REFUSED,
+    BIDE_METER_CANCELLED,
+    BIDE_METER_RESULT_COUNT
+};
+enum bide_meter_mode { BIDE_METER_ENFORCE = 0, BIDE_METER_OBSERVE, BIDE_METER_MODE_COUNT };
+#define BIDE_METER_BINS    20u
+#define BIDE_METER_KINDS   8u
+#define BIDE_METER_GATES   12u
+#define BIDE_METER_REASONS 48u
+struct bide_histogram {
+    uint64_t count[BIDE_METER_BINS];
+    uint64_t sum_us;
+};
+struct bide_meter_view {
+    uint64_t attempts[8];
+    uint64_t outcomes[8][BIDE_METER_KINDS];
+    uint64_t calls[8];
+    uint64_t give_ups[BIDE_METER_REASONS];
+    uint64_t refusals[BIDE_METER_GATES][BIDE_METER_MODE_COUNT];
+    uint64_t waits[BIDE_METER_REASONS];
+    uint64_t waits_ended;
+    uint64_t wait_us;
+    uint64_t reserved_[6];
+    struct bide_histogram call_ok;
+    struct bide_histogram call_failed;
+    struct bide_histogram attempt_ok;
+    struct bide_histogram attempt_failed;
+    struct bide_histogram attempt_cancelled;
+};
+struct bide_meter_lane_ {
+    struct bide_histogram at_once;
+    struct bide_meter_view rest;
+} __attribute__((aligned(64)));
+struct bide_meter {
+    uint64_t reserved_[8];
+    struct bide_meter_lane_ lane[BIDE_LANES];
+} __attribute__((aligned(64)));
+BIDE_API void bide_meter_get(const struct bide_meter *meter, struct bide_meter_view *view);
+BIDE_API int64_t bide_meter_bound_ns(uint32_t bin);
+BIDE_API const char *bide_meter_attempt_label(enum bide_meter_attempt attempt);
+BIDE_API const char *bide_meter_result_label(enum bide_meter_result result);
+BIDE_END_DECLS
+#endif
 #ifndef BIDE_TARGETS_H
 #define BIDE_TARGETS_H
 #define BIDE_TARGET_NAME_MAX 127u
@@ -714,51 +774,92 @@ enum bide_attempt_kind {
     BIDE_ATTEMPT_HEDGE,
     BIDE_ATTEMPT_REFRESH,
 };
+struct bide_call_about {
+    const char *method;
+    const char *url;
+    const char *program;
+    const char *trace_state;
+    uint64_t reserved_[4];
+};
 struct bide_event {
     const struct bide_verdict *verdict;
     const struct bide_outcome *outcome;
     const char *target;
+    size_t target_length;
     const struct bide_trace *trace;
+    uint64_t inbound_id;
     uint64_t call_id;
-    int64_t now_ns;
     int64_t begin_ns;
+    int64_t now_ns;
     int64_t start_ns;
-    int64_t ended_ns;
+    int64_t delay_ns;
     uint32_t attempt;
-    enum bide_attempt_kind attempt_kind;
+    uint32_t attempts;
     int status;
+    enum bide_attempt_kind attempt_kind;
+    void (*about)(void *about_context, struct bide_call_about *about);
+    void *about_context;
     uint64_t reserved_[4];
 };
+struct bide_at_once {
+    const char *target;
+    const struct bide_outcome *outcome;
+    uint64_t random[2];
+    int64_t begin_ns;
+    int64_t now_ns;
+};
+struct bide_report_call;
 struct bide_listener {
     void (*event)(void *context, const struct bide_event *event);
     bool (*sample)(void *context, const struct bide_trace *trace);
+    struct bide_meter *(*meter)(void *context, const struct bide_report_call *call);
     void *context;
-    uint64_t reserved_[2];
+    bool ends_only;
+    void (*at_once)(void *context, const struct bide_at_once *call);
+    uint64_t reserved_[1];
 };
 BIDE_API enum bide_err bide_listen(const struct bide_listener *listener);
 BIDE_API const struct bide_listener *bide_listener_get(void);
 struct bide_report_call {
-    const char *target;
+    const char *target_name;
+    const char *(*find_name)(void *context);
+    void *context;
+    const struct bide_target *target;
     const struct bide_trace *trace;
     const struct bide_listener *listener;
+    uint32_t lane;
+    bool is_of_table;
+    void (*about)(void *about_context, struct bide_call_about *about);
+    void *about_context;
     uint64_t reserved_[4];
 };
 struct bide_report {
-    struct bide_listener own;
-    const struct bide_listener *process;
-    struct bide_trace trace;
-    uint64_t call_id;
+    struct bide_meter_lane_ *lane;
     int64_t begin_ns;
-    int64_t ended_ns;
+    int64_t since_ns;
     uint32_t attempts;
-    bool is_over;
+    uint8_t phase;
+    bool is_waiting;
+    bool has_listener;
+    uint8_t reserved_flag_;
+    uint32_t running_count;
+    bool has_own;
+    bool draws_trace;
+    const struct bide_listener *process;
+    int64_t ended_ns;
     struct bide_report_attempt {
         int64_t start_ns;
-        uint64_t span;
+        int64_t delay_ns;
         uint32_t number;
         enum bide_attempt_kind kind;
     } running[1 + BIDE_HEDGES_MAX];
-    char target[BIDE_TARGET_NAME_MAX + 1];
+    struct bide_listener own;
+    struct bide_trace trace;
+    uint64_t call_id;
+    void (*about)(void *about_context, struct bide_call_about *about);
+    void *about_context;
+    const char *target_name;
+    char found_name[BIDE_TARGET_NAME_MAX + 1];
     uint64_t reserved_[4];
 };
 struct bide_attempt_end {
@@ -766,10 +867,17 @@ struct bide_attempt_end {
     uint32_t attempt;
     int status;
 };
+BIDE_API bool bide_report_wanted(const struct bide_target *target, const struct bide_listener *own);
+static inline const char *bide_report_target_name(const struct bide_report_call *call)
+{
+    const char *name =
+        call->target_name != NULL || call->find_name == NULL ? call->target_name : call->find_name(call->context);
+    return name != NULL && __builtin_strlen(name) <= BIDE_TARGET_NAME_MAX ? name : "";
+}
 BIDE_API bool bide_report_begin(struct bide_report *report, const struct bide_report_call *call, int64_t now_ns);
 BIDE_API void bide_report_verdict(struct bide_report *report, const struct bide_verdict *verdict,
                                   const struct bide_attempt_end *end, int64_t now_ns);
-BIDE_API struct bide_trace bide_report_trace(const struct bide_report *report, uint32_t attempt);
+BIDE_API struct bide_trace bide_report_trace(struct bide_report *report, uint32_t attempt);
 BIDE_END_DECLS
 #endif
 #ifndef BIDE_INBOUND_H
@@ -803,11 +911,15 @@ struct bide_inbound_ratio {
     struct bide_inbound_ratio_config config;
     uint64_t first[BIDE_INBOUND_SLOTS];
     uint64_t retry[BIDE_INBOUND_SLOTS];
+    uint64_t first_total;
+    uint64_t retry_total;
 };
 struct bide_inbound_ratio_view {
     uint64_t requests;
     uint64_t retries;
     bool overloaded;
+    uint64_t requests_total;
+    uint64_t retries_total;
     uint64_t reserved_[2];
 };
 BIDE_API void bide_inbound_ratio_config_init(struct bide_inbound_ratio_config *config);
@@ -930,6 +1042,7 @@ BIDE_API enum bide_err bide_shared_open(struct bide_shared *shared, const char *
                                         const struct bide_shared_options *options, int64_t now_ns,
                                         struct bide_problem *problem);
 BIDE_API void bide_shared_close(struct bide_shared *shared);
+BIDE_API const struct bide_meter *bide_shared_meter_get(const struct bide_shared *shared);
 BIDE_API enum bide_err bide_shared_list(const struct bide_shared_options *options,
                                         bool (*each)(void *context, const char *name, const struct bide_problem *wrong),
                                         void *context, struct bide_problem *problem);
@@ -1052,8 +1165,10 @@ struct bide_curl_options {
     enum bide_key_form key_form;
     const char *key;
     const char *traceparent;
+    const char *trace_state;
     struct bide_curl_body body;
     bool fresh_if_unsafe;
+    bool unobserved;
     const struct bide_rules *status_rules;
     const struct bide_rules *curl_rules;
     const struct bide_details_rule *type_rules;
@@ -1067,7 +1182,7 @@ struct bide_curl_options {
     void (*event)(void *context, const struct bide_event *event);
     const struct bide_curl_resume_from *resume_from;
     const char *target_name;
-    uint64_t reserved_[6];
+    uint64_t reserved_[5];
 };
 enum bide_curl_mismatch {
     BIDE_CURL_MISMATCH_NONE = 0,
@@ -1223,5 +1338,33 @@ BIDE_API bool bide_fleet_get(struct bide_fleet *fleet, const struct bide_target 
 BIDE_API void bide_fleet_close(struct bide_fleet *fleet);
 BIDE_API enum bide_err bide_fleet_read(const char *url, const char *name, struct bide_fleet_bucket *bucket,
                                        struct bide_problem *problem);
+BIDE_END_DECLS
+#endif
+#ifndef BIDE_TELEMETRY_H
+#define BIDE_TELEMETRY_H
+#define BIDE_TELEMETRY_TARGETS     128u
+#define BIDE_TELEMETRY_INBOUND_MAX 64u
+BIDE_BEGIN_DECLS
+enum bide_telemetry_log {
+    BIDE_TELEMETRY_LOG_NONE = 0,
+    BIDE_TELEMETRY_LOG_LOGFMT,
+    BIDE_TELEMETRY_LOG_JSON,
+};
+struct bide_telemetry_options {
+    const char *listen;
+    uint32_t targets_max;
+    struct bide_targets *targets;
+    const char *otlp;
+    enum bide_telemetry_log log;
+    int log_fd;
+    bool otlp_spans_only;
+    uint64_t reserved_[7];
+};
+BIDE_API enum bide_err bide_telemetry_start(const struct bide_telemetry_options *options, struct bide_problem *problem);
+BIDE_API void bide_telemetry_stop(void);
+BIDE_API enum bide_err bide_telemetry_inbound(const char *name, const struct bide_inbound_ratio *ratio,
+                                              struct bide_problem *problem);
+BIDE_API size_t bide_telemetry_write(char *text, size_t size);
+#define BIDE_TELEMETRY_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 BIDE_END_DECLS
 #endif

@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OTLP_LINES 8192u
+#define OTLP_LINES 4096u
 
 struct otlp_span {
     char trace[33], id[17], parent[17]; /* hexadecimal; "" if absent */
-    char name[4200];
-    char state[2100];
+    char name[256];
+    char state[256];
     unsigned kind, status;
     uint32_t flags, dropped;
     uint64_t start_ns, end_ns;
@@ -166,7 +166,8 @@ static inline void otlp_scope_spans(struct otlp_request *request, struct otlp_cu
     struct otlp_field field, inner;
     while (otlp_next(&c, &field, &request->is_malformed)) {
         if (field.number == 2) {
-            request->span = realloc(request->span, (request->count + 1) * sizeof *request->span);
+            if ((request->count & (request->count - 1)) == 0) /* doubles */
+                request->span = realloc(request->span, (2 * request->count + 1) * sizeof *request->span);
             memset(&request->span[request->count], 0, sizeof *request->span);
             otlp_span_decode(&request->span[request->count++], field.bytes, &request->is_malformed);
         }

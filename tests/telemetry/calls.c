@@ -14,13 +14,11 @@
 
 #include "core/lease.h"
 #include "telemetry/dropped.h"
-#include "telemetry/server.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static struct bide_policy policy;
 static struct bide_inbound_ratio inbound;
@@ -107,38 +105,15 @@ static void execute(const char *command)
     fflush(stdout);
 }
 
-/* ---- the page ---- */
-
-static char *page(void *context, size_t *length)
-{
-    char *text = NULL;
-    size_t size = bide_telemetry_write(NULL, 0) + 65536;
-    (void)context;
-    if ((text = malloc(size)) != NULL)
-        *length = bide_telemetry_write(text, size);
-    return text;
-}
-
 int main(int argc, char **argv)
 {
     struct bide_problem problem;
-    struct telemetry_server *server;
-    struct pollfd fds[TELEMETRY_SERVER_FDS + 1];
     char line[64];
-    if (argc != 2 || bide_telemetry_start(NULL, &problem) != BIDE_OK ||
-        telemetry_server_open(&server, argv[1], page, NULL, &problem) != BIDE_OK)
+    if (argc != 2 || bide_telemetry_start(&(struct bide_telemetry_options){.listen = argv[1]}, &problem) != BIDE_OK)
         die(argc != 2 ? "usage: calls ADDRESS" : problem.text);
     prepare();
-    setvbuf(stdin, NULL, _IONBF, 0);
-    for (;;) {
-        size_t count = telemetry_server_fds(server, fds);
-        fds[count] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
-        if (poll(fds, count + 1, 100) < 0)
-            die("poll");
-        telemetry_server_process(server, fds, count, bide_now());
-        if (fds[count].revents != 0 && fgets(line, sizeof line, stdin) == NULL)
-            return 0;
-        if (fds[count].revents != 0)
-            execute(line);
-    }
+    while (fgets(line, sizeof line, stdin) != NULL)
+        execute(line);
+    bide_telemetry_stop();
+    return 0;
 }

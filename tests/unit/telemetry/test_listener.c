@@ -49,6 +49,7 @@ static int end(void **state)
 }
 
 static uint32_t failures;
+static struct bide_target *target = BIDE_NO_TARGET; /* NULL: found by name, the shortest way to a record */
 
 static struct bide_outcome attempt(void *context, const struct bide_verdict *start)
 {
@@ -62,28 +63,55 @@ static void call(uint32_t fails)
     bide_policy_init(&policy, BIDE_PRESET_SERVICE);
     policy.backoff = BIDE_BACKOFF_NONE;
     failures = fails;
-    struct bide_job job = {.name = "inventory",
-                           .policy = &policy,
-                           .target = BIDE_NO_TARGET,
-                           .request.safety = BIDE_SAFE,
-                           .attempt = attempt};
+    struct bide_job job = {
+        .name = "inventory", .policy = &policy, .target = target, .request.safety = BIDE_SAFE, .attempt = attempt};
     bide_run(&job);
 }
 
-static void a_call_that_succeeds_at_once_is_one_record(void **state)
+static void check_record_of_success(void)
 {
-    (void)state;
-    call(0);
     const struct telemetry_record *record = peek();
     assert_non_null(record);
     assert_true(record->is_sampled && record->attempt_ended && record->call_ended);
-    assert_true(record->kind == BIDE_KIND_OK && record->action == BIDE_ACTION_DONE);
-    assert_true(record->span != 0 && record->call_id != 0 && (record->trace_hi | record->trace_lo) != 0);
+    assert_true(record->kind == BIDE_KIND_OK && record->evidence == BIDE_EVIDENCE_ANSWERED);
+    assert_true(record->action == BIDE_ACTION_DONE && record->reason == BIDE_REASON_SUCCEEDED);
+    assert_true(record->attempt == 1 && record->attempts == 1 && record->attempt_kind == BIDE_ATTEMPT_REGULAR);
+    assert_true(record->span != 0 && record->call_id != 0 && record->span != record->call_id);
+    assert_true((record->trace_hi | record->trace_lo) != 0 && record->inbound_id == 0);
+    assert_int_equal(record->trace_flags, BIDE_TRACE_SAMPLED | BIDE_TRACE_RANDOM);
     assert_true(record->begin_ns == record->start_ns && record->now_ns >= record->begin_ns);
+    assert_true(record->delay_ns == 0 && record->hint_ns == 0 && record->status == 0);
+    assert_true(record->wake_ns == BIDE_NEVER && record->texts_dropped == 0);
     assert_int_equal(record->length[TELEMETRY_TEXT_TARGET], strlen("inventory"));
+    assert_int_equal(record->length[TELEMETRY_TEXT_URL], 0);
     assert_memory_equal(telemetry_record_text(record, TELEMETRY_TEXT_TARGET), "inventory", strlen("inventory"));
     telemetry_listener_pop();
     assert_null(peek());
+}
+
+/* On each way that lib/os/blocking.c has for it. */
+static void a_call_that_succeeds_at_once_is_one_record(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        target = i % 2 == 0 ? NULL : BIDE_NO_TARGET;
+        call(0);
+        check_record_of_success();
+    }
+}
+
+static void a_trace_that_is_not_sampled_is_no_record(void **state)
+{
+    (void)state;
+    telemetry_listener_end();
+    options.sampler.limit = 0;
+    assert_int_equal(telemetry_listener_begin(&options, NULL), BIDE_OK);
+    for (int i = 0; i < 6; i++) {
+        target = i % 2 == 0 ? NULL : BIDE_NO_TARGET;
+        call(i > 3);
+    }
+    assert_null(peek());
+    options.sampler.limit = TELEMETRY_SAMPLER_ALL;
 }
 
 static void each_attempt_that_ends_is_a_record(void **state)
@@ -106,15 +134,18 @@ static void each_attempt_that_ends_is_a_record(void **state)
 
 static void a_full_ring_drops_the_newest_and_counts_both_spans(void **state)
 {
-    uint64_t before = telemetry_dropped_get(TELEMETRY_SPANS, TELEMETRY_RING_FULL), kept = 0;
     (void)state;
-    for (int i = 0; i < 2000; i++)
-        call(0);
-    for (; peek() != NULL; kept++)
-        telemetry_listener_pop();
-    uint64_t lost = telemetry_dropped_get(TELEMETRY_SPANS, TELEMETRY_RING_FULL) - before;
-    assert_true(kept > 100 && lost > 100);
-    assert_int_equal(2 * kept + lost, 2 * 2000);
+    for (int way = 0; way < 2; way++) {
+        uint64_t before = telemetry_dropped_get(TELEMETRY_SPANS, TELEMETRY_RING_FULL), kept = 0;
+        target = way == 0 ? NULL : BIDE_NO_TARGET;
+        for (int i = 0; i < 2000; i++)
+            call(0);
+        for (; peek() != NULL; kept++)
+            telemetry_listener_pop();
+        uint64_t lost = telemetry_dropped_get(TELEMETRY_SPANS, TELEMETRY_RING_FULL) - before;
+        assert_true(kept > 100 && lost > 100);
+        assert_int_equal(2 * kept + lost, 2 * 2000);
+    }
 }
 
 static bool is_woken(void)
@@ -222,6 +253,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_call_that_succeeds_at_once_is_one_record, begin, end),
+        cmocka_unit_test_setup_teardown(a_trace_that_is_not_sampled_is_no_record, begin, end),
         cmocka_unit_test_setup_teardown(each_attempt_that_ends_is_a_record, begin, end),
         cmocka_unit_test_setup_teardown(a_full_ring_drops_the_newest_and_counts_both_spans, begin, end),
         cmocka_unit_test_setup_teardown(a_call_wakes_the_consumer_once_per_batch, begin, end),

@@ -1,5 +1,5 @@
-/* test_meters_evicted.c - a target of a table remembers its meter, but its memory may get another name: then the calls of
- * that name are counted by a meter of its own. */
+/* test_meters_evicted.c - a target of a table remembers its meter, but its memory may get another name: then the calls
+ * of that name are counted by a meter of its own. */
 #include <bide/bide.h>
 #include <bide/telemetry.h>
 

@@ -1,4 +1,5 @@
-/* test_metric_otlp.c - a request with metrics has the numbers of the text for Prometheus, under the names of the table. */
+/* test_metric_otlp.c - a request with metrics has the numbers of the text for Prometheus, under the names of the
+ * table. */
 #include <bide/bide.h>
 
 #include "telemetry/meters.h"
