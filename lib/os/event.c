@@ -260,6 +260,7 @@ static void report_send(struct bide_report *report, struct bide_event *event, co
         trace.parent = report_span(report, attempt->number, attempt->kind);
     }
     report_pass(report, event);
+    event->trace = NULL; /* it ends here */
 }
 
 static enum bide_attempt_kind attempt_kind(const struct bide_report *report, const struct bide_verdict *start)
@@ -420,6 +421,7 @@ void os_report_end_at_once(struct bide_report *report, const struct bide_verdict
 OUT_OF_LINE void report_verdict(struct bide_report *report, const struct bide_verdict *verdict,
                                 const struct bide_attempt_end *end, int64_t now_ns)
 {
+    struct bide_event event = {.verdict = verdict, .now_ns = now_ns};
     if (report->phase < OS_REPORT_FULL)
         report_fill(report);
     bool is_over = verdict->action == BIDE_ACTION_DONE || verdict->action == BIDE_ACTION_GIVE_UP;
@@ -438,7 +440,7 @@ OUT_OF_LINE void report_verdict(struct bide_report *report, const struct bide_ve
     else if (verdict->action == BIDE_ACTION_START)
         report_start(report, verdict, now_ns);
     else if (report->has_listener && (verdict->action != BIDE_ACTION_NONE || verdict->reason != BIDE_REASON_NOTHING))
-        report_send(report, &(struct bide_event){.verdict = verdict, .now_ns = now_ns}, NULL);
+        report_send(report, &event, NULL);
 }
 
 void os_report_slowly(struct bide_report *report, const struct bide_verdict *verdict,

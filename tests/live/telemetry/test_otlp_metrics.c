@@ -1,8 +1,8 @@
-/* test_otlp_metrics.c - metrics reach a collector with the numbers of the text for Prometheus, and a collector that fails
- * loses no count: each request is received or counted as lost, and the next has newer numbers.
+/* test_otlp_metrics.c - metrics reach a collector with the numbers of the text for Prometheus, and a collector that
+ * fails loses no count: each request is received or counted as lost, and the next has newer numbers.
  *
- * Nothing here waits for a time: a test waits until the collector has received something, or ends telemetry, after which
- * every request is accounted for. */
+ * Nothing here waits for a time: a test waits until the collector has received something, or ends telemetry, after
+ * which every request is accounted for. */
 #define _GNU_SOURCE
 #include <bide/bide.h>
 #include <bide/telemetry.h>
