@@ -486,12 +486,15 @@ static bool report_runs(const struct bide_report *report, uint32_t number, enum 
 
 struct bide_trace bide_report_trace(struct bide_report *report, uint32_t attempt)
 {
+    struct bide_trace trace = {0};
     enum bide_attempt_kind kind;
     if (!report_runs(report, attempt, &kind) || !report->has_listener)
-        return (struct bide_trace){0};
+        return trace;
     if (report->draws_trace)
         report_draw_trace(report);
-    struct bide_trace trace = report->trace;
+    if (trace_is_empty(&report->trace))
+        return trace;
+    trace = report->trace;
     trace.parent = report_span(report, attempt, kind);
-    return trace_is_empty(&trace) ? (struct bide_trace){0} : trace;
+    return trace;
 }

@@ -119,11 +119,10 @@ static void slot_clear(struct slot *slot)
     slot->items = 0;
 }
 
-/* Returns the batch that is being filled; NULL: none is free. */
-static struct slot *export_filling(struct telemetry_export *export)
+/* Returns the next free batch, empty; NULL: none is free, or there is no memory for one. */
+static struct slot *export_free_slot(struct telemetry_export *export)
 {
-    for (size_t i = 0; i < TELEMETRY_EXPORT_SLOTS && export->filling == NULL; i++) {
-        struct slot *slot = &export->slot[i];
+    for (struct slot *slot = export->slot; slot < export->slot + TELEMETRY_EXPORT_SLOTS; slot++) {
         if (slot->is_sending)
             continue;
         if (slot->bytes == NULL)
@@ -131,8 +130,16 @@ static struct slot *export_filling(struct telemetry_export *export)
         if (slot->bytes == NULL)
             return NULL;
         slot_clear(slot);
-        export->filling = slot;
+        return slot;
     }
+    return NULL;
+}
+
+/* Returns the batch that is being filled; NULL: none is free. */
+static struct slot *export_filling(struct telemetry_export *export)
+{
+    if (export->filling == NULL)
+        export->filling = export_free_slot(export);
     return export->filling;
 }
 
