@@ -201,7 +201,7 @@ struct bide_curl_options {
      * chosen. (FRESH_CONNECT and FORBID_REUSE, for the requests that turn out to be unsafe.) */
     bool fresh_if_unsafe;
 
-    /* Nobody learns of the call: no listener, and no meter. For a program that exports what a listener collects, whose
+    /* Neither a listener nor a meter learns of the call. For a program that exports what a listener collects, whose
      * exports would otherwise cause exports. */
     bool unobserved;
 

@@ -85,7 +85,7 @@ struct bide_event {
 struct bide_at_once {
     const char *target; /* name of the target; "": it has none */
     const struct bide_outcome *outcome;
-    uint64_t random[2]; /* drawn for this call: its trace id, if the call is recorded. Nobody has been told another */
+    uint64_t random[2]; /* drawn for this call: its trace id, if the call is recorded. No other id was passed on */
     int64_t begin_ns;
     int64_t now_ns;
 };

@@ -45,8 +45,8 @@ static struct bide_target *job_target(const struct bide_job *job, int64_t now_ns
     return job->target != NULL ? job->target : BIDE_NO_TARGET;
 }
 
-/* Returns the meter of the target, which is of the default table, if the target knows it already, and nobody but the
- * listener of the process receives reports. */
+/* Returns the meter of the target, which is of the default table, if the target knows it already, and the call has no
+ * listener of its own. */
 INLINED struct bide_meter *run_known_meter(const struct run *r)
 {
     if (((uintptr_t)r->job->event | (uintptr_t)r->job->target) != 0 || r->target == BIDE_NO_TARGET)
@@ -54,7 +54,8 @@ INLINED struct bide_meter *run_known_meter(const struct run *r)
     return os_table_target_meter(r->target);
 }
 
-/* Begins the report of a call that may have any listener. Returns false if nobody wants one after all. */
+/* Begins the report of a call that may have any listener. Returns false if there is neither a listener
+ * nor a meter after all. */
 static __attribute__((noinline)) bool run_begin_any_report(const struct run *r, struct bide_report *report)
 {
     const struct bide_job *job = r->job;
@@ -131,7 +132,7 @@ static struct bide_verdict run_handle_none(struct run *r, int64_t wake_ns)
     return v;
 }
 
-/* Executes the verdicts of the call, from *v to the last. report: NULL: nobody wants one. Inlined for each case. */
+/* Executes the verdicts of the call, from *v to the last. report: NULL: it has none. Inlined for each case. */
 INLINED void run_loop(struct run *r, struct bide_report *report, struct bide_verdict *v)
 {
     for (;;) {
@@ -207,7 +208,7 @@ static __attribute__((noinline)) void run_watched(struct run *r, struct bide_ver
         run_loop(r, NULL, v);
 }
 
-/* Returns false if nobody receives reports: there is no listener, and no target that may have a meter of its own, as a
+/* Returns false if no reports are needed: there is no listener, and no target that may have a meter of its own, as a
  * shared target does. One test for the usual case. */
 INLINED bool job_may_be_watched(const struct bide_job *job)
 {

@@ -171,7 +171,7 @@ static const char *report_copy_name(struct bide_report *report, const struct bid
     return memcpy(report->found_name, name, strlen(name) + 1);
 }
 
-/* Begins a report with a listener of events. NULL meter: nobody counts the call. */
+/* Begins a report with a listener of events. NULL meter: the call is not counted. */
 OUT_OF_LINE void report_begin_events(struct bide_report *report, const struct bide_report_call *call,
                                      struct bide_meter *meter, int64_t now_ns)
 {

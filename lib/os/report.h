@@ -32,10 +32,10 @@ enum os_report_phase {
     OS_REPORT_FIRST,     /* likewise; the first attempt runs, since the call began; since_ns says when */
     OS_REPORT_RUNS,      /* one attempt runs, with the highest number, since since_ns; none was a hedge or a refresh */
     OS_REPORT_WAITS,     /* likewise, but the call waits since since_ns */
-    OS_REPORT_QUIET,     /* as BEGUN, but the listener of the process wants the ends, and nobody else events */
+    OS_REPORT_QUIET,     /* as BEGUN, but the listener of the process wants the ends, and there is no other */
     OS_REPORT_QUIET_FIRST, /* as FIRST, likewise */
     OS_REPORT_FULL,        /* all fields are in use: other listeners of events, or another course of events */
-    OS_REPORT_OVER,        /* the call has ended, or nobody receives reports of it */
+    OS_REPORT_OVER,        /* the call has ended, or has neither a listener nor a meter */
 };
 
 /* Begins the report of a call that only a meter counts. */

@@ -116,7 +116,7 @@ static inline void telemetry_record_fill(struct telemetry_record *record, const 
         telemetry_record_add_texts(record, texts);
 }
 
-/* The same for a call that succeeded at once. Its ids are computed from random numbers: nobody was told others. */
+/* The same for a call that succeeded at once. Its ids are computed from random numbers: no other was passed on. */
 static inline void telemetry_record_fill_at_once(struct telemetry_record *record, const struct bide_at_once *call,
                                                  size_t target_length)
 {
