@@ -4,6 +4,7 @@
 
 #include "telemetry/meters.h"
 
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -88,6 +89,27 @@ static void names_beyond_the_limit_are_counted_together(void **state)
     assert_int_equal(telemetry_meters_count(), NAMES_MAX + 1);
 }
 
+static void call_names(unsigned first, unsigned count)
+{
+    char name[32];
+    for (unsigned i = first; i < first + count; i++) {
+        snprintf(name, sizeof name, "user-%u", i);
+        call(name, i % 2 == 0 ? NULL : BIDE_NO_TARGET);
+    }
+}
+
+static void a_million_names_need_no_more_memory_than_some(void **state)
+{
+    (void)state;
+    call_names(0, 10000); /* the default table of targets is full then */
+    uint64_t calls = calls_of(TELEMETRY_OTHER);
+    size_t heap = mallinfo2().uordblks + mallinfo2().hblkhd;
+    call_names(10000, 1000000);
+    assert_int_equal(calls_of(TELEMETRY_OTHER), calls + 1000000);
+    assert_int_equal(telemetry_meters_count(), NAMES_MAX + 1);
+    assert_true(mallinfo2().uordblks + mallinfo2().hblkhd <= heap + 4096);
+}
+
 static void calls_are_not_counted_after_the_stop_and_a_start_goes_on(void **state)
 {
     (void)state;
@@ -107,6 +129,7 @@ int main(void)
         cmocka_unit_test(calls_without_a_target_are_counted_by_their_name),
         cmocka_unit_test(one_target_may_serve_several_names),
         cmocka_unit_test(names_beyond_the_limit_are_counted_together),
+        cmocka_unit_test(a_million_names_need_no_more_memory_than_some),
         cmocka_unit_test(calls_are_not_counted_after_the_stop_and_a_start_goes_on),
     };
     if (bide_telemetry_start(&(struct bide_telemetry_options){.targets_max = NAMES_MAX}, NULL) != BIDE_OK)
