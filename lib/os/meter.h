@@ -28,12 +28,10 @@ static inline struct bide_meter *os_target_meter(const struct bide_target *targe
 
 /* The bins of a histogram: their upper bounds, and for each position of the highest bit of a duration the bin of the
  * shortest such duration. An octave, from 2^n to 2^(n+1) - 1, contains two bounds at most. */
-#pragma GCC visibility push(hidden)
 extern const struct os_meter_bins {
     int64_t bound_ns[BIDE_METER_BINS];
     uint8_t octave[64];
 } os_meter_bins;
-#pragma GCC visibility pop
 
 /* Returns the bin of a duration. The bound of the last bin is not exceeded, so no step leads beyond it. */
 static inline uint32_t os_meter_bin(uint64_t time_ns)
