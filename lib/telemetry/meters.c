@@ -89,7 +89,8 @@ static struct telemetry_meter *table_insert(const char *name)
 {
     table_lock();
     struct telemetry_meter **cell = table_find(name), *meter = *cell;
-    if (meter == NULL && meters.names < meters.names_max && (meter = meter_new(name)) != NULL) {
+    bool is_other = strcmp(name, TELEMETRY_OTHER) == 0; /* a target of that name must not get a second meter for it */
+    if (meter == NULL && !is_other && meters.names < meters.names_max && (meter = meter_new(name)) != NULL) {
         table_publish(cell, meter);
         meters.names++;
     }
