@@ -131,8 +131,10 @@ bool telemetry_meters_begin(uint32_t names_max)
     uint32_t cells = 4;
     assert(names_max > 0);
     if (meters.cell != NULL) {
+        table_lock(); /* a call that began before the stop may be adding a meter */
         meters.names_max = names_max < meters.cell_mask / 2 ? names_max : meters.cell_mask / 2;
-        meters.is_full = false;
+        __atomic_store_n(&meters.is_full, false, __ATOMIC_RELEASE);
+        table_unlock();
         return true;
     }
     while (cells < 2 * (names_max + 1))
