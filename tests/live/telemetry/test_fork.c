@@ -63,10 +63,11 @@ static void run_child(void)
 
 static void a_forked_child_finds_no_lock_taken(void **state)
 {
-    pthread_t writer, caller;
+    pthread_t writer, caller, other;
     (void)state;
     assert_int_equal(pthread_create(&writer, NULL, write_metrics, NULL), 0);
     assert_int_equal(pthread_create(&caller, NULL, call_new_names, NULL), 0);
+    assert_int_equal(pthread_create(&other, NULL, call_new_names, NULL), 0);
     for (unsigned i = 0; i < FORKS; i++) {
         int status = 0;
         pid_t child = fork();
@@ -79,6 +80,7 @@ static void a_forked_child_finds_no_lock_taken(void **state)
     __atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
     assert_int_equal(pthread_join(writer, NULL), 0);
     assert_int_equal(pthread_join(caller, NULL), 0);
+    assert_int_equal(pthread_join(other, NULL), 0);
 }
 
 /* Returns a free port of the loopback, as an address. */
@@ -123,7 +125,7 @@ int main(void)
         cmocka_unit_test(a_forked_child_finds_no_lock_taken),
         cmocka_unit_test(a_forked_child_does_not_occupy_the_address),
     };
-    if (bide_telemetry_start(&(struct bide_telemetry_options){.targets_max = 100}, NULL) != BIDE_OK)
+    if (bide_telemetry_start(&(struct bide_telemetry_options){.targets_max = 300}, NULL) != BIDE_OK)
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
