@@ -10,7 +10,8 @@
  *
  * A meter consists of 64-bit words, without pointers, and is used through atomic builtins: it works anywhere, also in
  * memory that processes share. A process that is killed leaves its attempts in flight and its waiting calls in these
- * sums for ever; nothing else is wrong. The words that calls write are spread over BIDE_LANES parts.
+ * sums for ever, and a call whose end it was counting at that moment in some of its words only; nothing else is wrong.
+ * The words that calls write are spread over BIDE_LANES parts.
  *
  * Memory of zeros is an empty meter.
  *

@@ -81,12 +81,12 @@ struct bide_trace bide_trace_new(void)
 
 /* ---- the report of a call ---- */
 
-/* Returns the meter of the name of a table's target, which from now on knows it. */
+/* Returns the meter of the name of a table's target, which from now on knows it, if it still has that name. */
 OUT_OF_LINE struct bide_meter *table_target_find_meter(const struct bide_report_call *call,
                                                        const struct bide_listener *process)
 {
     struct bide_target *target = (struct bide_target *)(uintptr_t)call->target;
-    uint64_t version = os_table_target_version(target);
+    uint64_t version = os_table_target_version(target, bide_report_target_name(call));
     struct bide_meter *meter = process->meter(process->context, call);
     if (meter != NULL)
         os_table_target_set_meter(target, version, meter);

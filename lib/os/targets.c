@@ -91,7 +91,8 @@ static uint32_t name_hash(const struct name_key *name, uint64_t key)
     return (uint32_t)key;
 }
 
-static bool name_key_init(struct name_key *name, const struct bide_targets *table, const char *text)
+/* Sets the words of a key, not its tag. */
+static bool name_key_set(struct name_key *name, const char *text)
 {
     size_t length = text != NULL ? strnlen(text, BIDE_TARGET_NAME_MAX + 1) : 0;
     if (length == 0 || length > BIDE_TARGET_NAME_MAX)
@@ -99,6 +100,13 @@ static bool name_key_init(struct name_key *name, const struct bide_targets *tabl
     name->words = length / sizeof(uint64_t) + 1;
     memset(name->word, 0, name->words * sizeof(uint64_t));
     memcpy(name->word, text, length);
+    return true;
+}
+
+static bool name_key_init(struct name_key *name, const struct bide_targets *table, const char *text)
+{
+    if (!name_key_set(name, text))
+        return false;
     name->tag = name_hash(name, table->hash_key);
     return true;
 }
@@ -286,16 +294,20 @@ void os_table_target_set_meter(struct bide_target *target, uint64_t version, str
     struct slot *slot = (struct slot *)target;
     assert((core_load(&target->identity) & CORE_OVERFLOW) == 0);
     uint64_t none = 0, ours = (uintptr_t)meter, *cell = &slot->table_target.meter;
-    if ((version & 1) != 0 ||
+    if ((version & 1) != 0 || /* renamed, or being renamed */
         !__atomic_compare_exchange_n(cell, &none, ours, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
         return;
     if (__atomic_load_n(&slot->version, __ATOMIC_SEQ_CST) != version)
         core_cas(cell, &ours, 0);
 }
 
-uint64_t os_table_target_version(const struct bide_target *target)
+/* If the name is there only under a later version than that which was loaded, os_table_target_set_meter sees it. */
+uint64_t os_table_target_version(const struct bide_target *target, const char *name)
 {
-    return __atomic_load_n(&((const struct slot *)target)->version, __ATOMIC_ACQUIRE);
+    const struct slot *slot = (const struct slot *)target;
+    uint64_t version = __atomic_load_n(&slot->version, __ATOMIC_ACQUIRE);
+    struct name_key key;
+    return name_key_set(&key, name) && slot_has_name(slot, &key) ? version : OS_TABLE_TARGET_RENAMED;
 }
 
 /* Initialises the overflow target when it is first needed, because only then the time is known: its budget refills from

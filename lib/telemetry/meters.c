@@ -45,14 +45,16 @@ static uint32_t name_hash(const char *name)
     return (uint32_t)(hash >> 32);
 }
 
-/* Returns the cell of the name: its meter's, or the empty one where it belongs. */
-static struct telemetry_meter **table_find(const char *name)
+/* Returns the meter of the name, or NULL. *cell receives its cell, or the empty one where it belongs. Without the lock
+ * another name may take that at once: it must not be read again. */
+static struct telemetry_meter *table_find(const char *name, struct telemetry_meter ***cell)
 {
     uint32_t at = name_hash(name) & meters.cell_mask;
     for (;; at = (at + 1) & meters.cell_mask) {
         struct telemetry_meter *meter = __atomic_load_n(&meters.cell[at], __ATOMIC_ACQUIRE);
+        *cell = &meters.cell[at];
         if (meter == NULL || strcmp(meter->name, name) == 0)
-            return &meters.cell[at];
+            return meter;
     }
 }
 
@@ -78,18 +80,19 @@ static void table_publish(struct telemetry_meter **cell, struct telemetry_meter 
 /* Returns the meter of names beyond the limit, which is listed from its first call on. */
 static struct telemetry_meter *table_other(void)
 {
-    struct telemetry_meter **cell = table_find(TELEMETRY_OTHER);
-    if (*cell == NULL)
+    struct telemetry_meter **cell;
+    if (table_find(TELEMETRY_OTHER, &cell) == NULL)
         table_publish(cell, meters.other);
-    return *cell;
+    return meters.other;
 }
 
 /* Returns the meter of a name that a look-up without the lock missed. */
 static struct telemetry_meter *table_insert(const char *name)
 {
     table_lock();
-    struct telemetry_meter **cell = table_find(name), *meter = *cell;
-    if (meter == NULL && meters.names < meters.names_max && (meter = meter_new(name)) != NULL) {
+    struct telemetry_meter **cell, *meter = table_find(name, &cell);
+    bool is_other = strcmp(name, TELEMETRY_OTHER) == 0; /* a target of that name must not get a second meter for it */
+    if (meter == NULL && !is_other && meters.names < meters.names_max && (meter = meter_new(name)) != NULL) {
         table_publish(cell, meter);
         meters.names++;
     }
@@ -104,9 +107,9 @@ static struct telemetry_meter *table_insert(const char *name)
 /* Returns the meter of a name. No meter is added after is_full was stored: who loads it sees all of them. */
 static struct telemetry_meter *table_get(const char *name)
 {
-    struct telemetry_meter *meter = *table_find(name);
+    struct telemetry_meter **cell, *meter = table_find(name, &cell);
     if (meter == NULL && __atomic_load_n(&meters.is_full, __ATOMIC_ACQUIRE)) {
-        meter = *table_find(name);
+        meter = table_find(name, &cell);
         return meter != NULL ? meter : meters.other;
     }
     return meter != NULL ? meter : table_insert(name);
@@ -130,8 +133,10 @@ bool telemetry_meters_begin(uint32_t names_max)
     uint32_t cells = 4;
     assert(names_max > 0);
     if (meters.cell != NULL) {
+        table_lock(); /* a call that began before the stop may be adding a meter */
         meters.names_max = names_max < meters.cell_mask / 2 ? names_max : meters.cell_mask / 2;
-        meters.is_full = false;
+        __atomic_store_n(&meters.is_full, false, __ATOMIC_RELEASE);
+        table_unlock();
         return true;
     }
     while (cells < 2 * (names_max + 1))

@@ -327,6 +327,11 @@ void telemetry_server_close(struct telemetry_server *server)
     free(server);
 }
 
+void telemetry_server_forked(const struct telemetry_server *server)
+{
+    close(server->listener);
+}
+
 uint16_t telemetry_server_port(const struct telemetry_server *server)
 {
     union {

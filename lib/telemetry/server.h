@@ -49,6 +49,11 @@ void telemetry_server_process(struct telemetry_server *server, const struct poll
 /* Returns the port that it listens on. */
 uint16_t telemetry_server_port(const struct telemetry_server *server);
 
+/* In a forked child: closes its copy of the socket that listens, and nothing else, because another thread of the parent
+ * may have been using the rest. Otherwise the child would occupy the address, and connections that nobody accepts would
+ * wait in its backlog. */
+void telemetry_server_forked(const struct telemetry_server *server);
+
 /* Closes all connections. Accepts NULL. */
 void telemetry_server_close(struct telemetry_server *server);
 

@@ -15,8 +15,9 @@
  * STOP: the thread reads the metrics a last time, takes what is in the ring, and sends both until all batches are sent
  * or the time is over. It counts what is left: batches (telemetry_export_free) and records.
  *
- * FORK: the child has no such thread. Its copies of the sockets and of libcurl's memory are left as they are, because
- * the thread may have been using them at that moment. */
+ * FORK: the child has no such thread. It closes its copy of the socket that listens, lest it occupy the address. Its
+ * copies of the other sockets and of libcurl's memory are left as they are, because the thread may have been using them
+ * at that moment. */
 #include "thread.h"
 
 #include "dropped.h"
@@ -351,5 +352,7 @@ bool telemetry_thread_runs(void)
 
 void telemetry_thread_forked(void)
 {
+    if (running != NULL && running->server != NULL)
+        telemetry_server_forked(running->server);
     running = NULL;
 }

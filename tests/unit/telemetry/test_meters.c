@@ -36,6 +36,13 @@ static void call(const char *name, struct bide_target *target)
     assert_int_equal(bide_run(&job).action, BIDE_ACTION_DONE);
 }
 
+static void a_target_of_the_name_of_the_rest_is_counted_with_it(void **state)
+{
+    (void)state;
+    call(TELEMETRY_OTHER, NULL);
+    assert_int_equal(calls_of(TELEMETRY_OTHER), 1); /* names_beyond_the_limit... adds to it */
+}
+
 static void each_name_has_its_meter(void **state)
 {
     (void)state;
@@ -69,11 +76,41 @@ static void one_target_may_serve_several_names(void **state)
     assert_int_equal(calls_of("right"), 4);
 }
 
+/* Reports a call that succeeds at once on a target that was found in a table under that name. */
+static void report(const char *name, const struct bide_target *target)
+{
+    struct bide_report report;
+    struct bide_outcome outcome = bide_classify_http(200, NULL);
+    struct bide_verdict start = {.action = BIDE_ACTION_START, .attempt = 1};
+    struct bide_verdict done = {.action = BIDE_ACTION_DONE, .attempt = 1};
+    struct bide_attempt_end end = {.outcome = &outcome, .attempt = 1};
+    struct bide_report_call of = {.target_name = name, .target = target, .is_of_table = true};
+    assert_true(bide_report_begin(&report, &of, 1));
+    bide_report_verdict(&report, &start, NULL, 1);
+    bide_report_verdict(&report, &done, &end, 2);
+}
+
+static void a_call_on_an_evicted_target_leaves_its_meter_to_no_other_name(void **state)
+{
+    struct bide_targets *table;
+    (void)state;
+    assert_int_equal(bide_targets_new(&table, 1, NULL, NULL), BIDE_OK);
+    const struct bide_target *first = bide_targets_get(table, "early", BIDE_S);
+    const struct bide_target *second = bide_targets_get(table, "late", 3600 * BIDE_S);
+    assert_ptr_equal(first, second);
+    report("early", first); /* its target was looked up before the eviction */
+    report("late", second);
+    report("late", second);
+    assert_int_equal(calls_of("early"), 1);
+    assert_int_equal(calls_of("late"), 2);
+    bide_targets_free(table);
+}
+
 static void names_beyond_the_limit_are_counted_together(void **state)
 {
     char name[32];
     (void)state;
-    uint64_t calls = 0, all = 0;
+    uint64_t calls = 0, all = calls_of(TELEMETRY_OTHER);
     for (unsigned i = 0; i < 50; i++) {
         snprintf(name, sizeof name, "shard-%u", i);
         call(name, i % 2 == 0 ? NULL : BIDE_NO_TARGET);
@@ -85,7 +122,7 @@ static void names_beyond_the_limit_are_counted_together(void **state)
         calls += calls_of(name);
     }
     assert_int_equal(calls + calls_of(TELEMETRY_OTHER), all);
-    assert_true(calls_of(TELEMETRY_OTHER) > 0);
+    assert_true(calls_of(TELEMETRY_OTHER) > 1);
     assert_int_equal(telemetry_meters_count(), NAMES_MAX + 1);
 }
 
@@ -125,9 +162,11 @@ static void calls_are_not_counted_after_the_stop_and_a_start_goes_on(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_target_of_the_name_of_the_rest_is_counted_with_it),
         cmocka_unit_test(each_name_has_its_meter),
         cmocka_unit_test(calls_without_a_target_are_counted_by_their_name),
         cmocka_unit_test(one_target_may_serve_several_names),
+        cmocka_unit_test(a_call_on_an_evicted_target_leaves_its_meter_to_no_other_name),
         cmocka_unit_test(names_beyond_the_limit_are_counted_together),
         cmocka_unit_test(a_million_names_need_no_more_memory_than_some),
         cmocka_unit_test(calls_are_not_counted_after_the_stop_and_a_start_goes_on),
