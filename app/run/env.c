@@ -63,6 +63,8 @@ bool run_env_write(struct run_env_vars *vars, const struct run_env *env)
     bide_trace_format(trace, &env->trace);
     if (trace[0] != '\0')
         run_env_set(vars, RUN_ENV_TRACE, trace);
+    if (trace[0] != '\0' && env->is_new_trace)
+        run_env_set(vars, RUN_ENV_TRACE_STATE, NULL);
     return run_env_set(vars, RUN_ENV_TARGET, env->target);
 }
 

@@ -14,6 +14,7 @@
  *   BIDE_STATUS            only for the fallback: the exit status without it
  *   LANGUAGE               only with --like: en, so that messages are not translated
  *   TRACEPARENT            the attempt's own parent id in the trace, if spans are exported; else it is inherited
+ *   TRACESTATE             removed where TRACEPARENT begins a new trace; else it is inherited
  *
  * The functions here never write bide's own environment, because threads of libraries (fleet, resolver) may read it at
  * any time. The changes are kept in struct run_env_vars and merged into the list that exec gets. */
@@ -38,7 +39,8 @@
     X(REASON, "BIDE_REASON")                                                                                           \
     X(STATUS, "BIDE_STATUS")                                                                                           \
     X(LANGUAGE, "LANGUAGE")                                                                                            \
-    X(TRACE, "TRACEPARENT")
+    X(TRACE, "TRACEPARENT")                                                                                            \
+    X(TRACE_STATE, "TRACESTATE")
 
 enum run_env_name {
 #define RUN_ENV_NAME(name, text) RUN_ENV_##name,
@@ -68,6 +70,7 @@ struct run_env {
     int64_t deadline_ns; /* BIDE_NEVER: no deadline */
     int64_t now_ns;
     struct bide_trace trace; /* of the attempt; empty: TRACEPARENT is inherited */
+    bool is_new_trace;       /* not that of the process that started bide: TRACESTATE does not belong to it */
     ino_t hint_pipe;         /* inode of the pipe for hints; 0: none is offered */
 };
 

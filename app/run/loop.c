@@ -393,9 +393,20 @@ static ino_t pipe_inode(int fd)
     return fd >= 0 && fstat(fd, &status) == 0 ? status.st_ino : 0;
 }
 
+/* Returns the trace of the process that started bide; empty if there is none, or a malformed one. */
+static struct bide_trace inherited_trace(void)
+{
+    struct bide_trace trace = {0};
+    const char *text = getenv("TRACEPARENT");
+    if (text != NULL)
+        bide_trace_parse((struct bide_text){text, strlen(text)}, &trace);
+    return trace;
+}
+
 static bool attempt_set_environment(struct run *r)
 {
     struct run_env env = {.trace = bide_report_trace(&r->report, r->verdict.attempt),
+                          .is_new_trace = inherited_trace().parent == 0,
                           .attempt = r->verdict.attempt,
                           .attempts_max = r->config->policy->attempts_max,
                           .last_status = r->has_result ? r->result.status : -1,
@@ -746,17 +757,7 @@ static void call_about(void *context, struct bide_call_about *about)
     const struct run_config *config = context;
     const char *slash = strrchr(config->command[0], '/');
     about->program = slash != NULL && slash[1] != '\0' ? slash + 1 : config->command[0];
-    about->trace_state = getenv("TRACESTATE");
-}
-
-/* Returns the trace of the process that started bide; empty if there is none. */
-static struct bide_trace inherited_trace(void)
-{
-    struct bide_trace trace = {0};
-    const char *text = getenv("TRACEPARENT");
-    if (text != NULL)
-        bide_trace_parse((struct bide_text){text, strlen(text)}, &trace);
-    return trace;
+    about->trace_state = inherited_trace().parent != 0 ? getenv("TRACESTATE") : NULL;
 }
 
 static void call_begin_report(struct run *r)

@@ -75,20 +75,27 @@ static bool process_exits;
 
 static void note_process_exit(void)
 {
-    process_exits = true;
+    __atomic_store_n(&process_exits, true, __ATOMIC_RELAXED);
 }
 
-/* When the library is loaded, not at the first draw: that may be in a forked child, where atexit may find a lock taken
- * for ever. */
-__attribute__((constructor)) static void epoch_page_watch_exit(void)
+static pid_t loaded_by;
+
+__attribute__((constructor)) static void epoch_page_note_loader(void)
 {
-    if (atexit(note_process_exit) != 0)
-        process_exits = true; /* never unmapped, then */
+    loaded_by = getpid();
+}
+
+/* At the first draw, not when the library is loaded: a handler that is registered before the program begins is run
+ * behind the destructors of libraries. But not in a forked child, where atexit may find a lock taken for ever. */
+static void epoch_page_watch_exit(void)
+{
+    if (getpid() != loaded_by || atexit(note_process_exit) != 0)
+        note_process_exit(); /* never unmapped, then */
 }
 
 __attribute__((destructor)) static void epoch_page_unmap_at_unload(void)
 {
-    if (!process_exits && epoch_page != NULL && epoch_page != &no_page)
+    if (!__atomic_load_n(&process_exits, __ATOMIC_RELAXED) && epoch_page != NULL && epoch_page != &no_page)
         munmap(epoch_page, sizeof *epoch_page);
 }
 
@@ -99,6 +106,7 @@ static uint64_t *process_epoch_page(void)
     uint64_t *page = __atomic_load_n(&epoch_page, __ATOMIC_ACQUIRE);
     if (page != NULL)
         return page;
+    epoch_page_watch_exit();
     uint64_t *mapped = map_epoch_page();
     if (__atomic_compare_exchange_n(&epoch_page, &page, mapped, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return mapped;

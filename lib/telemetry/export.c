@@ -59,11 +59,11 @@ static size_t slot_receive(char *at, size_t size, size_t count, void *context)
     return slot->received <= RESPONSE_MAX ? length : 0;
 }
 
-/* Returns the field of that number in a message; 0 or an empty text: it is absent. */
+/* Returns the field of that number in a message, of which the end may be missing; 0 or an empty text: it is absent. */
 static struct telemetry_proto_field message_find(struct bide_text message, uint32_t number)
 {
     struct telemetry_proto_field field, found = {0};
-    while (telemetry_proto_read(&message, &field))
+    while (telemetry_proto_read_cut(&message, &field))
         if (field.number == number)
             found = field;
     return found;
@@ -71,7 +71,8 @@ static struct telemetry_proto_field message_find(struct bide_text message, uint3
 
 /* Returns how many items the collector rejected: partial_success.rejected_spans of ExportTraceServiceResponse, or
  * rejected_data_points of ExportMetricsServiceResponse, which has the same number. A response that is no such message,
- * as "OK", rejected none: the status was a success. */
+ * as "OK", rejected none: the status was a success. The number precedes the error message, which may be longer than
+ * what was kept. */
 static uint64_t slot_rejected(const struct slot *slot)
 {
     struct bide_text response = {slot->kept, slot->kept_length};

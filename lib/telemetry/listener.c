@@ -271,6 +271,21 @@ void telemetry_listener_pop(void)
     telemetry_ring_pop(listening.ring);
 }
 
+const struct telemetry_record *telemetry_listener_look_ahead(void)
+{
+    return telemetry_ring_look_ahead(listening.ring);
+}
+
+bool telemetry_listener_has_passed(void)
+{
+    return telemetry_ring_has_passed(listening.ring);
+}
+
+uint64_t telemetry_listener_capacity(void)
+{
+    return listening.ring->mask + 1;
+}
+
 bool telemetry_listener_sleep(uint64_t pending)
 {
     return telemetry_ring_sleep(listening.ring, pending);

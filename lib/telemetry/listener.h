@@ -43,12 +43,15 @@ void telemetry_listener_end(void);
 /* Returns true if the listener of the process is this one. */
 bool telemetry_listener_is_set(void);
 
-/* Consumer: as telemetry_ring_peek, _pop and _sleep. */
+/* Consumer: as telemetry_ring_peek, _pop, _look_ahead, _has_passed and _sleep. */
 const struct telemetry_record *telemetry_listener_peek(size_t *size);
 void telemetry_listener_pop(void);
+const struct telemetry_record *telemetry_listener_look_ahead(void);
+bool telemetry_listener_has_passed(void);
 bool telemetry_listener_sleep(uint64_t pending);
 void telemetry_listener_awake(void);
 uint64_t telemetry_listener_pending(void);
+uint64_t telemetry_listener_capacity(void); /* bytes */
 
 /* Becomes readable when a producer wakes the consumer, or telemetry_listener_wake is called; awake makes it
  * unreadable. */

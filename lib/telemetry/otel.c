@@ -23,6 +23,7 @@
 #define DEFAULT_ENDPOINT "http://localhost:4318"
 #define PREFIX           "OTEL_EXPORTER_OTLP_"
 #define RESOURCE_MAX     65536u /* bytes of the encoded resource */
+#define SERVICE_MAX      1024u
 #define HEADERS_MAX      64u
 #define QUEUE_MAX        1000000u
 #define BATCH_MAX        65536u
@@ -448,23 +449,48 @@ struct given {
     bool service, instance;
 };
 
-/* Adds OTEL_RESOURCE_ATTRIBUTES. Returns false if the list is malformed. given: receives what it names. */
+#define KEY_SIZE 256u /* of an attribute, with its NUL */
+
+static bool pair_is_valid(const struct pair *pair)
+{
+    return pair->key_length < KEY_SIZE && text_utf8_is_valid(pair->key, pair->key_length) &&
+           memchr(pair->key, '\0', pair->key_length) == NULL;
+}
+
+/* Returns true if a later one of `count` pairs has the key of the first. */
+static bool pair_is_repeated(const struct pair *pair, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (pair[i].key_length == pair->key_length && memcmp(pair[i].key, pair->key, pair->key_length) == 0)
+            return true;
+    return false;
+}
+
+static void add_given_attribute(struct telemetry_proto *proto, const struct pair *pair, bool skip_service,
+                                struct given *given)
+{
+    char key[KEY_SIZE];
+    snprintf(key, sizeof key, "%.*s", (int)pair->key_length, pair->key);
+    bool is_service = strcmp(key, "service.name") == 0;
+    given->service = given->service || is_service;
+    given->instance = given->instance || strcmp(key, "service.instance.id") == 0;
+    if (strncmp(key, "telemetry.sdk.", 14) != 0 && !(is_service && skip_service))
+        telemetry_attribute_write(proto, RESOURCE_FIELD, key, (struct bide_text){pair->value, pair->value_length});
+}
+
+/* Adds OTEL_RESOURCE_ATTRIBUTES, of a key that is repeated the last value: keys of a resource are unique. Returns false
+ * if the list is malformed, or there is no memory. given: receives what it names. */
 static bool add_given_attributes(struct telemetry_proto *proto, char *list, bool skip_service, struct given *given)
 {
-    struct pair pair;
-    int taken;
-    while ((taken = list_take(&list, &pair)) > 0) {
-        char key[256];
-        if (pair.key_length >= sizeof key || !text_utf8_is_valid(pair.key, pair.key_length) ||
-            memchr(pair.key, '\0', pair.key_length) != NULL)
-            return false;
-        snprintf(key, sizeof key, "%.*s", (int)pair.key_length, pair.key);
-        bool is_service = strcmp(key, "service.name") == 0;
-        given->service = given->service || is_service;
-        given->instance = given->instance || strcmp(key, "service.instance.id") == 0;
-        if (strncmp(key, "telemetry.sdk.", 14) != 0 && !(is_service && skip_service))
-            telemetry_attribute_write(proto, RESOURCE_FIELD, key, (struct bide_text){pair.value, pair.value_length});
-    }
+    struct pair *pairs = malloc((strlen(list) / 2 + 1) * sizeof *pairs); /* a pair has two bytes at least */
+    size_t count = 0;
+    int taken = -1;
+    while (pairs != NULL && (taken = list_take(&list, &pairs[count])) > 0 && pair_is_valid(&pairs[count]))
+        count++;
+    for (size_t i = 0; i < count && taken == 0; i++)
+        if (!pair_is_repeated(&pairs[i], count - i))
+            add_given_attribute(proto, &pairs[i], skip_service, given);
+    free(pairs);
     return taken == 0;
 }
 
@@ -481,6 +507,10 @@ static enum bide_err resource_encode(struct reader *r, struct telemetry_proto *p
 {
     const char *service = reader_get(r, "OTEL_SERVICE_NAME"), *value = reader_get(r, "OTEL_RESOURCE_ATTRIBUTES");
     struct given given = {.service = service != NULL};
+    if (service != NULL && strlen(service) > SERVICE_MAX) {
+        r->name = "OTEL_SERVICE_NAME";
+        return reader_refuse_secret(r, "must have at most 1024 bytes");
+    }
     char *list = strdup(value != NULL ? value : "");
     if (list == NULL)
         return reader_no_memory(r);

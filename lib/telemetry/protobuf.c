@@ -186,7 +186,19 @@ static bool text_take_bytes(struct bide_text *text, struct bide_text *bytes)
     return true;
 }
 
-static bool field_take(struct bide_text *text, struct telemetry_proto_field *field)
+/* The same of a text whose end may be missing. */
+static bool text_take_cut_bytes(struct bide_text *text, struct bide_text *bytes)
+{
+    uint64_t length;
+    if (!text_take_varint(text, &length))
+        return false;
+    *bytes = (struct bide_text){text->at, length < text->length ? length : text->length};
+    text->at += bytes->length;
+    text->length -= bytes->length;
+    return true;
+}
+
+static bool field_take(struct bide_text *text, struct telemetry_proto_field *field, bool may_be_cut)
 {
     uint64_t tag;
     if (!text_take_varint(text, &tag) || tag >> 3 == 0 || tag >> 3 > UINT32_MAX)
@@ -196,16 +208,26 @@ static bool field_take(struct bide_text *text, struct telemetry_proto_field *fie
     case WIRE_VARINT: return text_take_varint(text, &field->value);
     case WIRE_FIXED64: return text_take_fixed(text, 8, &field->value);
     case WIRE_FIXED32: return text_take_fixed(text, 4, &field->value);
-    case WIRE_BYTES: return text_take_bytes(text, &field->text);
+    case WIRE_BYTES: return may_be_cut ? text_take_cut_bytes(text, &field->text) : text_take_bytes(text, &field->text);
     default: return false;
     }
 }
 
-bool telemetry_proto_read(struct bide_text *text, struct telemetry_proto_field *field)
+static bool proto_read(struct bide_text *text, struct telemetry_proto_field *field, bool may_be_cut)
 {
     struct bide_text rest = *text;
-    if (text->length == 0 || !field_take(&rest, field))
+    if (text->length == 0 || !field_take(&rest, field, may_be_cut))
         return false;
     *text = rest;
     return true;
+}
+
+bool telemetry_proto_read(struct bide_text *text, struct telemetry_proto_field *field)
+{
+    return proto_read(text, field, false);
+}
+
+bool telemetry_proto_read_cut(struct bide_text *text, struct telemetry_proto_field *field)
+{
+    return proto_read(text, field, true);
 }

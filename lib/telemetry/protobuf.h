@@ -50,4 +50,7 @@ struct telemetry_proto_field {
 };
 bool telemetry_proto_read(struct bide_text *text, struct telemetry_proto_field *field);
 
+/* The same of a message whose end may be missing: its last text may be shorter than it says. */
+bool telemetry_proto_read_cut(struct bide_text *text, struct telemetry_proto_field *field);
+
 #endif

@@ -106,6 +106,25 @@ void telemetry_ring_pop(struct telemetry_ring *ring)
     ring_release(ring, header);
 }
 
+/* The position one capacity behind the tail is that of the tail again. */
+const void *telemetry_ring_look_ahead(struct telemetry_ring *ring)
+{
+    uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED), header = PADDING, at = 0;
+    if (ring->ahead < tail)
+        ring->ahead = tail;
+    while ((header & PADDING) && ring->ahead - tail <= ring->mask) {
+        at = ring->ahead;
+        header = __atomic_load_n(ring_header(ring, at), __ATOMIC_ACQUIRE);
+        ring->ahead += header & ~PADDING;
+    }
+    return header == 0 || (header & PADDING) ? NULL : ring_header(ring, at) + 1;
+}
+
+bool telemetry_ring_has_passed(const struct telemetry_ring *ring)
+{
+    return ring->ahead > __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
+}
+
 /* Position wake_at is the last byte of what the consumer waits for. */
 bool telemetry_ring_sleep(struct telemetry_ring *ring, uint64_t pending)
 {

@@ -22,6 +22,7 @@ struct telemetry_ring {
     uint64_t head __attribute__((aligned(64))); /* where the next record begins */
     /* Written by the consumer. */
     uint64_t tail __attribute__((aligned(64))); /* where the oldest record begins; before it all is free */
+    uint64_t ahead;   /* only the consumer's: what it has looked at; behind the tail: nothing yet */
     uint64_t wake_at; /* the producer whose record reaches beyond this position wakes the consumer */
 };
 
@@ -80,6 +81,13 @@ const void *telemetry_ring_peek(struct telemetry_ring *ring, size_t *size);
 
 /* Consumer: frees the record that peek returned. */
 void telemetry_ring_pop(struct telemetry_ring *ring);
+
+/* Consumer: returns the oldest record that neither this function nor pop has passed, and passes it; it stays in the
+ * ring. NULL: there is none, or it is not published yet. */
+const void *telemetry_ring_look_ahead(struct telemetry_ring *ring);
+
+/* Consumer: returns true if look_ahead has passed the oldest record. */
+bool telemetry_ring_has_passed(const struct telemetry_ring *ring);
 
 /* Consumer: announces that it sleeps, and wants to be woken when `pending` bytes are in the ring. Returns false if they
  * are there already: then nothing was announced. */

@@ -12,6 +12,10 @@
  * quarter of a second. While all batches are being sent, the thread takes nothing and announces nothing: the ring
  * fills, and what does not fit is counted by the calls.
  *
+ * A LOG does not wait for a collector that is slow or absent: the thread looks ahead in the ring and writes the lines
+ * of records whose spans wait. So that records of later lines find room, it gives up the oldest of these spans while
+ * they fill more than half of the ring, and is woken when they fill three quarters.
+ *
  * STOP: the thread reads the metrics a last time, takes what is in the ring, and sends both until all batches are sent
  * or the time is over. It counts what is left: batches (telemetry_export_free) and records.
  *
@@ -77,13 +81,23 @@ static uint64_t record_spans(const struct telemetry_record *record)
     return record->is_sampled ? (record->attempt_ended ? 1u : 0u) + (record->call_ended ? 1u : 0u) : 0;
 }
 
-/* Passes a record on. Returns false if there is no room for its spans now. */
+/* Writes the lines of all records, also of those whose spans have to wait for a batch. */
+static void thread_log(struct thread *t)
+{
+    const struct telemetry_record *record;
+    while (t->log != NULL && (record = telemetry_listener_look_ahead()) != NULL)
+        telemetry_log_write(t->log, record, bide_now());
+}
+
+/* Passes the spans of a record on. Returns false if they have to wait for a batch. With a log they may fill no more
+ * than half of the ring meanwhile. */
 static bool thread_take(struct thread *t, const struct telemetry_record *record, int64_t offset_ns)
 {
-    if (t->export != NULL && !telemetry_export_add(t->export, record, offset_ns))
+    if (t->export == NULL || telemetry_export_add(t->export, record, offset_ns))
+        return true;
+    if (t->log == NULL || telemetry_listener_pending() <= telemetry_listener_capacity() / 2)
         return false;
-    if (t->log != NULL)
-        telemetry_log_write(t->log, record, bide_now());
+    telemetry_dropped_add(TELEMETRY_SPANS, TELEMETRY_RING_FULL, record_spans(record));
     return true;
 }
 
@@ -97,6 +111,7 @@ static bool thread_drain(struct thread *t)
         uint64_t spans = record_spans(record);
         if (count == RECORDS_A_TURN)
             return true;
+        thread_log(t); /* first: a record that is popped has its line */
         if (!thread_take(t, record, offset_ns))
             return false;
         t->spans += spans;
@@ -106,11 +121,13 @@ static bool thread_drain(struct thread *t)
     return false;
 }
 
-/* Returns how many bytes of records fill the batch. */
+/* Returns how many bytes of records fill the batch, or half of the ring if that is less: a ring that is full before the
+ * thread wakes loses records. */
 static uint64_t thread_missing_bytes(const struct thread *t)
 {
     uint64_t missing = t->export != NULL ? telemetry_export_missing(t->export) : UINT16_MAX;
-    return missing * (t->span_bytes / t->spans);
+    uint64_t bytes = missing * (t->span_bytes / t->spans), half = telemetry_listener_capacity() / 2;
+    return bytes < half ? bytes : half;
 }
 
 /* ---- time ---- */
@@ -186,9 +203,11 @@ static void thread_poll(struct thread *t, int64_t until_ns)
 /* Announces what the thread waits for, if it can take records. Returns until when it may sleep at most. */
 static int64_t thread_announce(const struct thread *t, int64_t now_ns)
 {
-    if (!t->has_ring || (t->export != NULL && !telemetry_export_is_free(t->export)))
+    bool is_busy = t->export != NULL && !telemetry_export_is_free(t->export);
+    if (!t->has_ring || (is_busy && t->log == NULL))
         return BIDE_NEVER;
-    return telemetry_listener_sleep(thread_missing_bytes(t)) ? BIDE_NEVER : now_ns + RETRY_NS;
+    uint64_t pending = is_busy ? telemetry_listener_capacity() / 4 * 3 : thread_missing_bytes(t);
+    return telemetry_listener_sleep(pending) ? BIDE_NEVER : now_ns + RETRY_NS;
 }
 
 static void thread_sleep(struct thread *t)
@@ -237,7 +256,7 @@ static void ring_count_lost(bool has_spans, bool has_log)
     size_t size;
     for (; (record = telemetry_listener_peek(&size)) != NULL; telemetry_listener_pop()) {
         telemetry_dropped_add(TELEMETRY_SPANS, TELEMETRY_SHUTDOWN, has_spans ? record_spans(record) : 0);
-        if (has_log && telemetry_log_wants(record->action, record->attempt_ended))
+        if (has_log && !telemetry_listener_has_passed() && telemetry_log_wants(record->action, record->attempt_ended))
             telemetry_dropped_add(TELEMETRY_LOGS, TELEMETRY_SHUTDOWN, 1);
     }
 }

@@ -49,6 +49,20 @@ collector_start() {
     [[ $output != *00f067aa0ba902b7* ]]
 }
 
+@test "a tracestate is dropped where no valid traceparent came in, because it belongs to another trace" {
+    local invalid=00-${TRACE^^}-00f067aa0ba902b7-01
+    collector_start
+    export TRACESTATE=vendor=x
+    for parent in "" "$invalid"; do
+        TRACEPARENT=$parent run -0 bide run --otlp "${FAST[@]}" -q --sh 'echo "$TRACEPARENT/${TRACESTATE-none}"'
+        [[ $output =~ ^00-[0-9a-f]{32}-[0-9a-f]{16}-03/none$ ]]
+    done
+    TRACEPARENT=$invalid run -0 bide run "${FAST[@]}" -q --sh 'echo "$TRACEPARENT/$TRACESTATE"'
+    [ "$output" = "$invalid/vendor=x" ] # without --otlp, bide is no part of the trace
+    chaos_stop
+    run -1 grep -a vendor "$WORK/journal"
+}
+
 @test "without --otlp, and for a trace that is not recorded, nothing is exported" {
     collector_start
     export TRACEPARENT=00-$TRACE-00f067aa0ba902b7-01

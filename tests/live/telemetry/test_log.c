@@ -5,12 +5,17 @@
 
 #include "telemetry/dropped.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,11 +101,52 @@ static void a_reader_that_goes_away_does_not_end_the_process(void **state)
     assert_int_equal(status, 0);
 }
 
+/* A socket that accepts nothing: connections are made, and never answered. */
+static int silent_collector(char *url, size_t size)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, length), 0);
+    assert_int_equal(listen(fd, 16), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+    snprintf(url, size, "http://127.0.0.1:%u", ntohs(address.sin_port));
+    return fd;
+}
+
+/* Calls fill the ring; then a call that fails gets its line, at the latest when the thread has made room. */
+static void a_log_does_not_wait_for_a_collector_that_does_not_answer(void **state)
+{
+    struct reader r = {0};
+    char url[64];
+    int ends[2], collector = silent_collector(url, sizeof url);
+    (void)state;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    r.in = ends[0];
+    setenv("OTEL_BSP_MAX_QUEUE_SIZE", "512", 1);
+    setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "16", 1);
+    struct bide_telemetry_options options = {
+        .otlp = url, .otlp_spans_only = true, .log = BIDE_TELEMETRY_LOG_LOGFMT, .log_fd = ends[1]};
+    assert_int_equal(bide_telemetry_start(&options, NULL), BIDE_OK);
+    close(ends[1]);
+    for (int i = 0; i < 10000; i++)
+        call("steady", 0);
+    struct pollfd readable = {.fd = r.in, .events = POLLIN};
+    do
+        call("inventory", 1);
+    while (poll(&readable, 1, 50) == 0);
+    log_expect(&r, "msg=retry target=inventory attempt=1 kind=transient ");
+    bide_telemetry_stop();
+    close(r.in);
+    close(collector);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reader_that_goes_away_does_not_end_the_process),
         cmocka_unit_test(calls_and_breakers_are_lines),
+        cmocka_unit_test(a_log_does_not_wait_for_a_collector_that_does_not_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,9 +11,11 @@
 #include "live_tcp.h"
 #include "otlp_text.h"
 #include "telemetry/dropped.h"
+#include "telemetry/listener.h"
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <strings.h>
@@ -441,6 +443,20 @@ static void a_partial_success_is_counted_and_not_sent_again(void **state)
     assert_int_equal(lost(TELEMETRY_REJECTED) + lost(TELEMETRY_SHUTDOWN), collector.requests);
 }
 
+static void a_partial_success_is_counted_whatever_the_length_of_its_message(void **state)
+{
+    static char answer[9000] = "\x0a\xa5\x46\x08\x01\x12\xa0\x46"; /* 8997: rejected_spans 1, error_message of 8992 */
+    (void)state;
+    collector.answer = answer;
+    collector.answer_length = sizeof answer;
+    start();
+    call(CALLS);
+    wait_for_spans(2 * CALLS);
+    stop();
+    assert_true(lost(TELEMETRY_REJECTED) > 0);
+    assert_int_equal(lost(TELEMETRY_REJECTED) + lost(TELEMETRY_SHUTDOWN), collector.requests);
+}
+
 static void an_answer_that_is_no_message_counts_as_accepted(void **state)
 {
     (void)state;
@@ -558,6 +574,39 @@ static void a_stopped_collector_fills_the_ring_and_no_more(void **state)
     bide_telemetry_stop();
     assert_true(lost(TELEMETRY_RING_FULL) > 100000);
     assert_int_equal(lost_in_all(), 200000);
+}
+
+static struct bide_outcome be_unavailable(void *context, const struct bide_verdict *start)
+{
+    (void)context;
+    (void)start;
+    return bide_classify_http(503, NULL);
+}
+
+/* 512 spans, four of five of a failed attempt with a record of its own, need 111 KB with that name: the ring has 64. */
+static void a_ring_that_is_smaller_than_a_batch_loses_nothing(void **state)
+{
+    char name[BIDE_TARGET_NAME_MAX + 1];
+    struct bide_policy policy;
+    struct bide_job job = {
+        .name = name, .policy = &policy, .target = BIDE_NO_TARGET, .request.safety = BIDE_SAFE, .attempt = be_unavailable};
+    (void)state;
+    snprintf(name, sizeof name, "%0*d", (int)BIDE_TARGET_NAME_MAX, 1);
+    bide_policy_init(&policy, BIDE_PRESET_SERVICE);
+    policy.backoff = BIDE_BACKOFF_NONE;
+    policy.attempts_max = 4;
+    setenv("OTEL_BSP_MAX_QUEUE_SIZE", "512", 1);
+    setenv("OTEL_BSP_SCHEDULE_DELAY", "86400000", 1);
+    start();
+    for (int round = 0; round < 100; round++) {
+        for (int i = 0; i < 10; i++)
+            bide_run(&job);
+        while (telemetry_listener_pending() >= telemetry_listener_capacity() / 2)
+            sched_yield();
+    }
+    stop();
+    assert_int_equal(collector.seen, 5000);
+    assert_int_equal(lost_in_all(), 0);
 }
 
 /* ---- processes ---- */
@@ -681,6 +730,8 @@ int main(void)
         TEST(a_500_is_counted_and_not_sent_again),
         TEST(a_redirect_is_not_followed),
         TEST(a_partial_success_is_counted_and_not_sent_again),
+        TEST(a_partial_success_is_counted_whatever_the_length_of_its_message),
+        TEST(a_ring_that_is_smaller_than_a_batch_loses_nothing),
         TEST(an_answer_that_is_no_message_counts_as_accepted),
         TEST(a_silent_collector_delays_no_stop),
         TEST(a_collector_that_reads_nothing_delays_no_stop),

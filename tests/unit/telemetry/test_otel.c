@@ -132,6 +132,15 @@ static void headers_are_decoded_and_never_in_a_problem(void **state)
     }
 }
 
+static void a_service_name_that_is_too_long_is_named(void **state)
+{
+    static char name[70001];
+    (void)state;
+    memset(name, 'x', sizeof name - 1);
+    assert_int_equal(READ("OTEL_SERVICE_NAME", name), BIDE_ERR_INVALID);
+    assert_string_equal(problem.text, "OTEL_SERVICE_NAME: must have at most 1024 bytes");
+}
+
 static void the_service_has_its_name_and_attributes(void **state)
 {
     (void)state;
@@ -142,6 +151,9 @@ static void the_service_has_its_name_and_attributes(void **state)
     assert_true(otlp_has(resource(), "service.name=b") && !otlp_has(resource(), "service.name=a"));
     assert_int_equal(READ("OTEL_RESOURCE_ATTRIBUTES", "a=%ff"), BIDE_OK); /* becomes U+FFFD */
     assert_true(otlp_has(resource(), "a=\xef\xbf\xbd"));
+    assert_int_equal(READ("OTEL_RESOURCE_ATTRIBUTES", "a=1,service.name=x,a=%32,b=1,service.name=y"), BIDE_OK);
+    assert_true(otlp_has(resource(), "a=2") && otlp_has(resource(), "service.name=y")); /* the last of equal keys */
+    assert_false(otlp_has(resource(), "a=1") || otlp_has(resource(), "service.name=x"));
     assert_int_equal(READ("OTEL_RESOURCE_ATTRIBUTES", "novalue"), BIDE_ERR_INVALID);
     assert_non_null(strstr(problem.text, "OTEL_RESOURCE_ATTRIBUTES is \"novalue\"; must be a list"));
 }
@@ -294,6 +306,7 @@ int main(void)
         cmocka_unit_test_teardown(a_malformed_endpoint_is_refused_without_its_password, end),
         cmocka_unit_test_teardown(headers_are_decoded_and_never_in_a_problem, end),
         cmocka_unit_test_teardown(the_service_has_its_name_and_attributes, end),
+        cmocka_unit_test_teardown(a_service_name_that_is_too_long_is_named, end),
         cmocka_unit_test_teardown(each_sampler_is_understood, end),
         cmocka_unit_test_teardown(what_is_not_implemented_is_refused_with_the_variable_and_what_is, end),
         cmocka_unit_test_teardown(limits_and_times_are_read, end),

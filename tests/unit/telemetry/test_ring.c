@@ -97,6 +97,31 @@ static void a_full_ring_refuses_the_newest_record(void **state)
     take(56, 255);
 }
 
+static void records_can_be_looked_at_before_they_are_taken(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) { /* so that the end of the memory, and padding before it, comes by */
+        unsigned in = 0, seen = 0;
+        while (put(3000, (int)++in))
+            if (in % 3 == 0)
+                assert_int_equal(*(const char *)telemetry_ring_look_ahead(&ring), ++seen);
+        for (const char *record; (record = telemetry_ring_look_ahead(&ring)) != NULL;)
+            assert_int_equal(*record, ++seen);
+        assert_int_equal(seen, --in);
+        for (unsigned out = 1; out <= in; out++) {
+            size_t size;
+            assert_non_null(telemetry_ring_peek(&ring, &size));
+            assert_true(telemetry_ring_has_passed(&ring));
+            take(3000, (int)out);
+        }
+    }
+    put(8, 1);
+    assert_false(telemetry_ring_has_passed(&ring));
+    take(8, 1);
+    put(8, 2); /* what was taken is not shown */
+    assert_int_equal(*(const char *)telemetry_ring_look_ahead(&ring), 2);
+}
+
 static void an_unpublished_record_holds_up_those_behind_it(void **state)
 {
     size_t size;
@@ -239,6 +264,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(records_come_out_in_their_order, begin, end),
         cmocka_unit_test_setup_teardown(records_of_all_sizes_survive_the_end_of_the_memory, begin, end),
         cmocka_unit_test_setup_teardown(a_full_ring_refuses_the_newest_record, begin, end),
+        cmocka_unit_test_setup_teardown(records_can_be_looked_at_before_they_are_taken, begin, end),
         cmocka_unit_test_setup_teardown(an_unpublished_record_holds_up_those_behind_it, begin, end),
         cmocka_unit_test_setup_teardown(one_producer_wakes_the_consumer_per_announcement, begin, end),
         cmocka_unit_test_setup_teardown(every_record_of_many_threads_arrives_whole_or_is_dropped, begin, end),
