@@ -19,7 +19,8 @@
  * addresses: seeds differ, but are not unpredictable.
  *
  * The page is unmapped when dlclose unloads the library, but not at the end of the process, where other threads may
- * still draw: exit runs the handlers of atexit before the destructors of a library, dlclose after them.
+ * still draw: exit runs handlers of atexit that were registered since the program began before the destructors of a
+ * library, dlclose after them.
  *
  * Known weaknesses: a virtual machine that is resumed twice from a snapshot continues twice with the same generator. A
  * task cloned with CLONE_VM but without its own thread-local storage races with its parent for the generator. Neither

@@ -23,15 +23,21 @@
 typedef CURLcode perform_function(CURL *, struct bide_target *, const struct bide_curl_options *,
                                   struct bide_curl_result *);
 
-/* Loads the shared library, which is beside the directory of the tests. */
-static void *load_library(perform_function **perform)
+/* Returns the path of the shared library, which is beside the directory of the tests. */
+static const char *library_path(void)
 {
-    char program[4096], path[5000];
+    static char path[5000];
+    char program[4096];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     assert_true(length > 0);
     program[length] = '\0';
     snprintf(path, sizeof path, "%s/../libbide-curl.so", dirname(program));
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    return path;
+}
+
+static void *load_library(perform_function **perform)
+{
+    void *library = dlopen(library_path(), RTLD_NOW | RTLD_LOCAL);
     if (!library)
         fail_msg("%s", dlerror());
     void *symbol = dlsym(library, "bide_curl_perform");
@@ -133,14 +139,36 @@ static void exit_beside_running_calls_does_not_crash(void **state)
     }
 }
 
-int main(void)
+/* A program that is linked with the library has it before it begins. */
+static void exit_of_a_linked_program_does_not_crash(void **state)
+{
+    for (int i = 0; i < 20; i++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            setenv("LD_PRELOAD", library_path(), 1);
+            execl("/proc/self/exe", "test_unload", "exit", (char *)NULL);
+            _exit(3);
+        }
+        int status = 0;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+}
+
+int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unloading_leaves_no_memory_behind),
         cmocka_unit_test(exit_beside_running_calls_does_not_crash),
+#ifndef __SANITIZE_ADDRESS__ /* which has to be loaded first */
+        cmocka_unit_test(exit_of_a_linked_program_does_not_crash),
+#endif
     };
     curl_global_init(CURL_GLOBAL_ALL);
     live_refuser_open(&refuser);
     policy = live_policy(1);
+    if (count > 1 && strcmp(arguments[1], "exit") == 0)
+        exit_beside_running_calls();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -588,8 +588,11 @@ static void a_ring_that_is_smaller_than_a_batch_loses_nothing(void **state)
 {
     char name[BIDE_TARGET_NAME_MAX + 1];
     struct bide_policy policy;
-    struct bide_job job = {
-        .name = name, .policy = &policy, .target = BIDE_NO_TARGET, .request.safety = BIDE_SAFE, .attempt = be_unavailable};
+    struct bide_job job = {.name = name,
+                           .policy = &policy,
+                           .target = BIDE_NO_TARGET,
+                           .request.safety = BIDE_SAFE,
+                           .attempt = be_unavailable};
     (void)state;
     snprintf(name, sizeof name, "%0*d", (int)BIDE_TARGET_NAME_MAX, 1);
     bide_policy_init(&policy, BIDE_PRESET_SERVICE);
