@@ -2,7 +2,8 @@
  * consumer, no lock.
  *
  * A producer reserves room, writes its record there, and publishes it; it never waits. If the ring is full, it gets no
- * room: the newest record is dropped, so that the records that stay are a whole prefix of what happened. */
+ * room: the newest record is dropped, so that the records that stay are a whole prefix of what happened. (With a
+ * log, the consumer gives up old spans before the ring is full: thread.c.) */
 #ifndef TELEMETRY_RING_H
 #define TELEMETRY_RING_H
 
