@@ -197,6 +197,15 @@ static void *sink_serve(void *context)
     return NULL;
 }
 
+/* Serves connections until the process is killed. */
+static _Noreturn void sink_accept(int listener)
+{
+    for (;;) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, sink_serve, (void *)(intptr_t)accept(listener, NULL, NULL));
+    }
+}
+
 /* A collector in a process of its own, which accepts everything. Returns its process, after setting the port. */
 static pid_t sink_start(uint16_t *port)
 {
@@ -208,8 +217,8 @@ static pid_t sink_start(uint16_t *port)
         server_give_up("no sink");
     *port = ntohs(address.sin_port);
     pid_t pid = fork();
-    for (pthread_t thread; pid == 0;)
-        pthread_create(&thread, NULL, sink_serve, (void *)(intptr_t)accept(listener, NULL, NULL));
+    if (pid == 0)
+        sink_accept(listener);
     close(listener);
     return pid;
 }
