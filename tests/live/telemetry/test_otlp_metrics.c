@@ -55,15 +55,27 @@ static void metrics_clear(struct otlp_metrics *metrics)
     *metrics = (struct otlp_metrics){0};
 }
 
+/* Counts each target once: a request is sent again if its response is late. */
+static void collector_count_shard(const struct otlp_point *point)
+{
+    static bool seen[ALL_SHARDS];
+    const char *name = strcmp(point->metric.name, "bide.wait") == 0 ? strstr(point->attributes, "=shard-") : NULL;
+    unsigned number = name != NULL ? (unsigned)strtoul(name + strlen("=shard-"), NULL, 10) : ALL_SHARDS;
+    if (number >= ALL_SHARDS || (seen[number] && collector.shards > 0))
+        return;
+    if (collector.shards == 0)
+        memset(seen, 0, sizeof seen);
+    seen[number] = true;
+    collector.shards++;
+}
+
 static void collector_count_shards(void)
 {
     const struct otlp_metrics *all = &collector.last;
     collector.first_requests++;
     for (size_t i = 0; i < all->count; i++) {
-        const struct otlp_point *point = &all->point[i];
-        collector.builds += strcmp(point->metric.name, "bide.build_info") == 0;
-        collector.shards +=
-            strcmp(point->metric.name, "bide.wait") == 0 && strstr(point->attributes, "=shard-") != NULL;
+        collector.builds += strcmp(all->point[i].metric.name, "bide.build_info") == 0;
+        collector_count_shard(&all->point[i]);
     }
 }
 
@@ -540,7 +552,7 @@ static void many_targets_are_several_requests_of_one_instant(void **state)
     stop();
     assert_int_equal(collector.shards, ALL_SHARDS);
     assert_true(collector.first_requests > 5);
-    assert_int_equal(collector.builds, 1);
+    assert_true(collector.builds >= 1 && collector.builds < collector.first_requests);
     assert_false(collector.is_malformed);
     assert_int_equal(lost(TELEMETRY_TOO_LONG) + lost(TELEMETRY_EXPORT_FAILED), 0);
 }
